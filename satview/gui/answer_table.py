@@ -1,4 +1,4 @@
-"""Panel of an answer: a table with sorting, unfolding, links to the lanes, copying and export."""
+"""Base class of panels with a table of one answer: sorting, unfolding, links to the lanes, copying and export."""
 
 from __future__ import annotations
 
@@ -56,15 +56,17 @@ _Order = Qt.SortOrder
 
 
 class AnswerModel(QAbstractTableModel):
-    """An answer as a flat table whose rows unfold. A tree model would call Python for every row.
+    """Qt model of an answer with nested rows, as a flat table: child rows are inserted when their row is unfolded.
+
+    A tree model would call Python for every row.
 
     Attributes:
         answer: The visible rows, including unfolded ones; None = nothing.
-        names: Columns to show of the next answer; empty = all columns that have content.
+        names: Columns to show when the next answer is set; empty = all columns that have content.
         columns: The visible columns.
         sort_name: Column to sort by; empty = the order of the answer.
         is_descending: Largest first.
-        follows: Values follow the filter; columns that support this are marked by a funnel.
+        follows: True if values count only events that the filter shows; columns that support this have a funnel.
     """
 
     def __init__(self, theme: Theme, parent: QObject | None = None, names: tuple[str, ...] = ()) -> None:
@@ -90,7 +92,7 @@ class AnswerModel(QAbstractTableModel):
         self._theme, self._funnel = theme, icon("filter", theme, _FUNNEL_PX)
 
     def show(self, answer: Table | None, sort_name: str, *, is_descending: bool) -> None:
-        """Show another answer, which is already sorted."""
+        """Show another answer, or none; the caller has sorted the rows by `sort_name`."""
         self.beginResetModel()
         self.answer, self.sort_name, self.is_descending = answer, sort_name, is_descending
         self.columns = self._columns_of(answer) if answer is not None else ()
@@ -172,7 +174,7 @@ class AnswerModel(QAbstractTableModel):
         return 0 if parent.isValid() else len(self.columns)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Return text, alignment, colour, icon or tool tip of a cell; the tip says why a value is not exact."""
+        """Return text, alignment, colour, icon or tool tip of a cell; the tip explains why a value is not exact."""
         if not index.isValid() or self.answer is None:
             return None
         row, column = index.row(), self.columns[index.column()]
@@ -197,7 +199,7 @@ class AnswerModel(QAbstractTableModel):
         return self.answer.bar(row, column) if role == SHARE_ROLE else None
 
     def _hidden(self, index: Index) -> list[str]:
-        """Return the sentences of a row that have no column, for the tool tip of its first cell."""
+        """Return the sentences of a row whose columns are hidden, for the tool tip of the first cell of the row."""
         answer = self.answer
         if answer is None or index.column():
             return []
@@ -243,7 +245,7 @@ class AnswerModel(QAbstractTableModel):
 
 
 class TableExport(QObject):
-    """Exports the rows of a panel to CSV files.
+    """Asks for a CSV file and writes the rows of a panel to that file in the background.
 
     Args:
         panel: Parent of the dialogs.
@@ -294,7 +296,7 @@ _SAMPLE: Final = "a server 2 (work)"  # least width of a column of threads, for 
 
 
 class _Wrapped(QStyledItemDelegate):
-    """Draws wrapped sentences with the correct row height; Qt ignores the padding of a style sheet."""
+    """Draws wrapped sentences in rows of sufficient height, since Qt leaves out the padding of the style sheet."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
         """Return the size that a cell needs at its present width."""
@@ -340,15 +342,15 @@ class AnswerPanel(TablePanel[AnswerModel]):
         self._fill()
 
     def _fill(self) -> None:
-        """Show the current answer, if any, in the selected order."""
+        """Show the current answer, if any, in the order that the user selected; implemented by subclasses."""
 
     def _show_in_order(self, answer: Table) -> None:
-        """Show an answer in the selected order, or in its own if none is selected."""
+        """Show an answer sorted by the column that the user selected; without one, in the order of the answer."""
         name, descending = self._order
         self.show_answer(answer.sorted_by(name, descending) if name else answer, name, is_descending=descending)
 
     def _lay_out(self, *parts: QLayout | QWidget) -> None:
-        """Stack parts without gaps; tables and splitters take the remaining height."""
+        """Lay out parts one below the other without gaps; tables and splitters take the remaining height."""
         stretched = [(part, int(isinstance(part, QStackedWidget | QSplitter))) for part in parts]
         line_up(QVBoxLayout(self), *stretched, margins=(0, 0, 0, 0), spacing=0)
 
@@ -358,7 +360,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
         self._buttons = add_copy_and_export(head, self, self._copy, self._export)
 
     def show_answer(self, answer: Table, sort_name: str, *, is_descending: bool) -> None:
-        """Show an answer that is already sorted."""
+        """Show an answer in the table; the caller has sorted the rows by `sort_name`."""
         self.model.show(answer, sort_name, is_descending=is_descending)
         if self.model.columns and self.model.columns[-1].kind is Kind.SENTENCE:  # few rows, of individual heights
             self.table.setWordWrap(True)
@@ -383,7 +385,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
         self._csv.close()
 
     def copied_text(self) -> str:
-        """Return the selected rows, or the first rows, if the table has the focus."""
+        """Return the selected rows, or else the first rows, as text if the table has the focus; else ""."""
         return self._rows_as_text() if self.table.hasFocus() else ""
 
     def _rows_as_text(self) -> str:
@@ -399,7 +401,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
 
     @property
     def exported(self) -> Table | None:
-        """The rows that Export writes."""
+        """The rows that the button Export writes; None = nothing."""
         return self.model.answer
 
     @Slot()
@@ -424,7 +426,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
         table.viewport().installEventFilter(self)
 
     def _fit_columns(self) -> None:
-        """Set column widths from the first rows; measuring all rows would format each of them."""
+        """Set column widths from the texts of the first rows, since formatting all rows would take too long."""
         metrics = QFontMetrics(self.table.font())
         rows = range(min(self.model.rowCount(), _MEASURED_ROWS))
         self._needed_px = {}
@@ -514,7 +516,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
             self.table.setColumnWidth(0, needed_px)
 
     def _is_on_sign(self, index: QModelIndex) -> bool:
-        """Return whether the mouse was pressed on the fold sign before the name, or left of it."""
+        """Return whether the mouse was pressed on the fold sign before the name, or to the left of the sign."""
         letter_px = QFontMetrics(self.table.font()).horizontalAdvance("\N{EM SPACE}")
         right_px = _CELL_PX + letter_px * (self.model.depth_at(index.row()) + 1) + _NEAR_PX
         return self._pressed_x - self.table.visualRect(index).left() <= right_px

@@ -39,12 +39,12 @@ _TIPS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """An entry of the tree that can be shown or hidden.
+    """An entry of the tree, such as an event or a thread, that can be shown or hidden.
 
     Attributes:
-        key: Number that identifies it.
-        title: Its name.
-        count: Number of its events.
+        key: Number that identifies the entry.
+        title: Name of the entry.
+        count: Number of events of the entry.
         note: Text of the last column.
     """
 
@@ -56,7 +56,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class LeafGroup:
-    """A group of leaves."""
+    """A group of entries of the tree, such as an event class or a process."""
 
     title: str
     leaves: tuple[Leaf, ...]
@@ -64,10 +64,10 @@ class LeafGroup:
 
 
 class _GroupItem(QTreeWidgetItem):
-    """A group. It emits one change for itself, instead of one per leaf while Qt passes its check state on.
+    """Tree item of a group. A click emits one change for the group, not one for each leaf that Qt then checks.
 
     Attributes:
-        passes_on: True while Qt passes the check state on.
+        passes_on: True while Qt sets the check state of the leaves.
     """
 
     passes_on = False
@@ -86,10 +86,10 @@ class CheckTree(QWidget):
     """Groups of leaves with check boxes.
 
     Signals:
-        toggled: Keys, and whether to show them.
-        inverted: Keys to switch between shown and hidden.
-        only_requested: Keys to show exclusively.
-        note_clicked: Keys whose note was clicked.
+        toggled: Sends the keys of entries, and True to show or False to hide these.
+        inverted: Sends the keys of entries to hide if shown, and show if hidden.
+        only_requested: Sends the keys of the only entries to show.
+        note_clicked: Sends the keys of the entries whose note was clicked.
     """
 
     toggled = Signal(list, bool)
@@ -159,7 +159,7 @@ class CheckTree(QWidget):
         return [order[position] for position in sorted(order)]
 
     def refresh(self, shown: Iterable[int]) -> None:
-        """Check these keys and uncheck all others."""
+        """Check the entries with these keys, and uncheck all others."""
         requested = set(shown)
         self.tree.blockSignals(True)
         for key, item in self._leaves.items():
@@ -170,7 +170,7 @@ class CheckTree(QWidget):
         self.tree.viewport().update()
 
     def set_notes(self, notes: Mapping[int, str], of_groups: Sequence[str] = ()) -> None:
-        """Set texts of the last column: of leaves by key, and of groups in order."""
+        """Set the texts of the last column: for leaves by key, for groups in the order of the tree."""
         self.tree.blockSignals(True)
         for key, text in notes.items():
             if self._leaves[key].text(2) != text:
@@ -205,7 +205,7 @@ class CheckTree(QWidget):
         return menu
 
     def visible_keys(self) -> list[int]:
-        """Return the keys that match the search."""
+        """Return the keys of the entries that match the text in the search box."""
         return [key for key, item in self._leaves.items() if not item.isHidden()]
 
     def _set_up_tree(self, heads: Sequence[str]) -> None:

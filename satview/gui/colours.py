@@ -38,12 +38,12 @@ _VALUE_OF: Final = {name.replace(" ", "_").casefold(): value for value, name in 
 
 @dataclass(frozen=True, slots=True)
 class StateLook:
-    """The user's changes for one lane value; None = as in the palette.
+    """The user's changes to colour and thickness of one lane value (a state); None = as in the palette.
 
     Attributes:
         value: Lane value of `events.states`.
         light, dark: Colour on a light or dark background, 0xRRGGBB.
-        is_thick: Draw a full bar.
+        is_thick: Draw a bar of full height.
     """
 
     value: int
@@ -53,7 +53,7 @@ class StateLook:
 
     @property
     def says_nothing(self) -> bool:
-        """True if nothing is changed."""
+        """True if neither colour nor thickness is changed."""
         return self.light is None and self.dark is None and self.is_thick is None
 
     def colour(self, is_dark: bool) -> int | None:
@@ -63,7 +63,7 @@ class StateLook:
 
 @lru_cache(maxsize=32)
 def read_looks(text: str) -> Mapping[int, StateLook]:
-    """Parse the setting: changes by lane value, the last one per state. The cached result must not be modified."""
+    """Return the changes in the setting `text`, by lane value; the last one per state counts. Cached: do not modify."""
     looks: dict[int, StateLook] = {}
     for part in text.split(";"):
         words = part.split()
@@ -84,7 +84,7 @@ def read_looks(text: str) -> Mapping[int, StateLook]:
 
 
 def write_looks(looks: Iterable[StateLook]) -> str:
-    """Return the setting that `read_looks` parses."""
+    """Return changes as the text of a setting, which `read_looks` parses."""
     parts = []
     for look in sorted(looks, key=lambda look: look.value):
         words = [NAME_OF[look.value].replace(" ", "_")]
@@ -262,9 +262,9 @@ def is_thick(value: int, looks: str = "") -> bool:
 
 
 def hatch_of(value: int) -> int:
-    """Return the index in `HATCHES` that distinguishes a lane value from values of a similar colour.
+    """Return the index in `HATCHES` of the hatching of a lane value, which sets it apart from similar colours.
 
-    Every second process is hatched, because pairs of neighbours share a grey in the print palette.
+    Every second process is hatched, because two neighbouring hues share a grey in the print palette.
     """
     if value == states.QUIET_PROCESS:
         return 8

@@ -110,7 +110,7 @@ def folder_for_saving() -> Path:
 
 
 def ask_save(parent: QWidget, suggestion: Path, pattern: str) -> Path | None:
-    """Ask where to save; return None if the user cancels. A name without extension gets that of the selected type.
+    """Ask where to save; return None if the user cancels. A name without extension gets that of the file type.
 
     Args:
         parent: Parent.
@@ -127,7 +127,7 @@ def ask_save(parent: QWidget, suggestion: Path, pattern: str) -> Path | None:
 
 
 def free_path(folder: Path, name: str) -> Path:
-    """Return a path for a .kev file that does not exist yet: the name, with a number appended if necessary."""
+    """Return the path of a .kev file in a folder that does not exist yet: `name`, with a number if necessary."""
     for number in range(1, 1000):
         path = folder / (f"{name}.kev" if number == 1 else f"{name}-{number}.kev")
         if not path.exists():
@@ -136,7 +136,7 @@ def free_path(folder: Path, name: str) -> Path:
 
 
 def fault_of_saving(text: str) -> str:
-    """Return why a typed path cannot be saved to, as a sentence; empty if it can."""
+    """Return a sentence on why no file can be saved at a typed path; "" if one can."""
     path = Path(text.strip()).expanduser()
     if not text.strip() or path.is_dir():
         return "Name the file to save to."
@@ -178,9 +178,9 @@ def clicked_button(box: QMessageBox) -> QAbstractButton | None:
 
 
 def may_open(parent: QWidget, path: Path) -> bool:
-    """Return whether a file may be opened; an axis file that names files outside its folder needs the user's consent.
+    """Return whether a file may be opened; ask the user if it is an axis file with files outside its folder.
 
-    The user is shown those files. Consent is stored, and also applies to the command line.
+    The question lists those files. Consent is stored, and also applies to the command line.
     """
     if not is_axis(path):
         return True
@@ -222,7 +222,7 @@ def report(parent: QWidget, title: str, text: str, details: str = "", *, is_html
 
 
 def report_internal(parent: QWidget | None, kind: str, report: str) -> None:
-    """Report an internal error, with a report to copy; the windows stay open."""
+    """Show a dialog about an internal error, with a report to copy; the windows stay open."""
     box = QMessageBox(QMessageBox.Icon.Critical, "satview", "", parent=parent)
     box.setTextFormat(Qt.TextFormat.PlainText)
     box.setText(f"Something went wrong inside satview: {kind}.")
@@ -238,7 +238,7 @@ def report_internal(parent: QWidget | None, kind: str, report: str) -> None:
 
 
 def about(parent: QWidget) -> None:
-    """Show the version, the licence and the licences of dependencies."""
+    """Show a dialog with the version, the licence and the licences of dependencies."""
     report(
         parent,
         "About satview",

@@ -68,8 +68,8 @@ _PIN_PX: Final = 130  # least width of the last heading for the word "Pin" besid
 class EventListModel(QAbstractTableModel):
     """The events that pass the filter, as a table.
 
-    Qt limits rows x height to 2^31 pixels. Of a longer list the model holds a part (from `first_row`), which `bring_in`
-    moves.
+    Qt limits the height of all rows to 2^31 pixels. For a longer list, the model contains only a part of the list, from
+    `first_row` on, which `bring_in` moves.
 
     Attributes:
         first_row: Position in the filtered list of the model's row 0.
@@ -101,7 +101,10 @@ class EventListModel(QAbstractTableModel):
         return position if self._rows is None else int(self._rows[position])
 
     def bring_in(self, event: int) -> int:
-        """Return the model row of an event, or of the next one in the list; move the part if necessary; -1 if empty."""
+        """Return the model row of an event, or of the next event in the list; -1 if the list is empty.
+
+        The part of the list in the model is moved if necessary.
+        """
         if not self.total:
             return -1
         position = event if self._rows is None else int(np.searchsorted(self._rows, event))
@@ -126,7 +129,7 @@ class EventListModel(QAbstractTableModel):
         self.endResetModel()
 
     def _grow(self, trace: Trace, rows: NDArray[np.uint32] | None, before: int) -> None:
-        """Switch to a refreshed trace: append new rows; the others may have changed too."""
+        """Switch to a refreshed trace: append or remove rows at the end; texts of all rows are formatted again."""
         count = min((len(trace.events) if rows is None else len(rows)) - self.first_row, self._limit)
         if count > before:
             self.beginInsertRows(QModelIndex(), before, count - 1)
@@ -172,7 +175,7 @@ class EventListModel(QAbstractTableModel):
         return None
 
     def _highlight(self, event: int, role: int) -> QColor | None:
-        """Return the colour that a filter gives to a row: text of dimmed events, background of marked events."""
+        """Return the text colour of a dimmed event, or the background of a marked one, for this role; else None."""
         view = self._opened.filters.view
         if role == _FOREGROUND and view.dimmed is not None and view.dimmed[event]:
             return colour(self._theme.dim, _DIMMED_ALPHA)
@@ -198,12 +201,12 @@ class EventListModel(QAbstractTableModel):
 
 
 class RowDelta(QWidget):
-    """Time between the first and last selected row; visible while at least two rows are selected.
+    """A line with the time between the first and last selected row; visible while two or more rows are selected.
 
     Args:
         opened: The trace.
         model: The event list.
-        selected: Its selection.
+        selected: The selected rows of the list.
     """
 
     def __init__(
@@ -267,14 +270,14 @@ _COPY_ROWS_MAX: Final = 100_000
 class EventListPanel(TablePanel[EventListModel]):
     """The event list, and the time between its selected rows.
 
-    It follows the lanes: once they rest, the first visible event is at the top, unless the selected event is visible in
-    both lanes and list, or the list is pinned.
+    The list follows the lanes: once these stop moving, it scrolls to the first event in the visible range, unless the
+    selected event is visible in both lanes and list, or the list is pinned.
 
     Attributes:
         pinned: Check box that stops the list from following the lanes.
 
     Signals:
-        menu_requested: Right click on a row: global position.
+        menu_requested: A row was right-clicked; sends the global position of the mouse.
     """
 
     saved_fields = ("pinned",)
@@ -416,7 +419,7 @@ class EventListPanel(TablePanel[EventListModel]):
 
     @Slot()
     def _follow(self) -> None:
-        """Select and show the selected event in the list."""
+        """Select the row of the selected event, and scroll the list to that row."""
         event = self._opened.selection.event
         current = self.table.currentIndex()
         if event is None or (current.isValid() and self.model.event_at(current.row()) == event):
@@ -439,7 +442,7 @@ class EventListPanel(TablePanel[EventListModel]):
 
     @Slot()
     def _follow_view(self) -> None:
-        """Scroll to the first visible event, unless both list and lanes are at their end."""
+        """Scroll to the first event of the visible range, unless pinned, or if list and lanes are both at their end."""
         opened, bar = self._opened, self.table.verticalScrollBar()
         window, events = opened.viewport.window, opened.trace.events
         is_at_both_ends = bar.value() >= bar.maximum() > 0 and window.end >= opened.trace.window.end

@@ -19,7 +19,7 @@ _NO_HITS = "No hits"
 
 
 class FindBar(QWidget):
-    """Searches while the user types; Enter goes to the next hit, Shift+Enter to the previous one, Escape closes.
+    """A bar with a search field: searches while the user types; Enter and Shift+Enter step through the hits.
 
     Signals:
         step_requested: Go to the next (1) or previous (-1) hit.

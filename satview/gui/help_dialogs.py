@@ -107,10 +107,10 @@ class KeysDialog(Dialog):
     """All commands with their keys, which can be changed. Changes take effect and are stored immediately.
 
     Attributes:
-        search: Words that listed commands must contain.
+        search: Input field; only commands that contain all its words are listed.
         tree: The commands.
         edit: Input for a key.
-        message: Which command has the key now.
+        message: Label that names the command which the typed key runs now.
     """
 
     def __init__(self, keys: KeyBindings, parent: QWidget) -> None:
@@ -195,7 +195,7 @@ class KeysDialog(Dialog):
 
     @Slot()
     def _emit_keys(self) -> None:
-        """Show which command has the typed key, before it is reassigned."""
+        """Show which command the typed key runs now, before the user assigns the key to another."""
         key, command = self._pressed(), self.command
         for button in (self.set_button, self.add_button):
             button.setEnabled(bool(key) and command is not None)
@@ -240,7 +240,7 @@ def native(key: str) -> str:
 
 
 def table_key(text: str) -> str:
-    """Return a key in the notation of the command table, which may differ from Qt's: `Shift+?` is `?` there."""
+    """Return a key in the notation of the command table, such as `?` where Qt writes `Shift+?`."""
     if text in ("Shift+?", "Shift++"):
         return text.removeprefix("Shift+")
     same = (key for command in COMMANDS for key in command.keys if QKeySequence(key) == QKeySequence(text))

@@ -18,7 +18,7 @@ from satview.session.tasks import dismantle
 
 @dataclass(frozen=True, slots=True)
 class Pane:
-    """A set of lanes, and what commands act on while it has the keyboard focus."""
+    """A set of lanes, with the trace, navigation and motion that commands use while the lanes have the focus."""
 
     opened: OpenTrace
     area: SwimlaneArea
@@ -96,7 +96,7 @@ class Panes(QSplitter):
         return self.second
 
     def _share_frames(self, count: int) -> None:
-        """Divide the time of a frame between `count` sets of lanes, which move together."""
+        """Give each of `count` sets of lanes its share of the time limit of a frame, as they move together."""
         for pane in (self.first, self.second):
             if pane is not None:
                 pane.area.view.frame_s = FRAME_S / count

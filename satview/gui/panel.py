@@ -47,17 +47,17 @@ Value = str | int | bool
 
 
 def values_of(panel: QWidget, names: Iterable[str]) -> dict[str, Value]:
-    """Return the values of fields by name.
+    """Return the values of a panel's input fields, such as texts and check states, by attribute name.
 
     Args:
-        panel: The panel that has the fields.
-        names: Attribute names, which may be dotted.
+        panel: The panel with the fields.
+        names: Names of attributes of the panel; may be dotted.
     """
     return {name: _value(attrgetter(name)(panel)) for name in names}
 
 
 def set_values(panel: QWidget, names: Iterable[str], values: Mapping[str, Value]) -> None:
-    """Set fields as if the user did; values of a wrong type or outside the field's choices are ignored."""
+    """Set a panel's input fields as if the user did; values that a field does not allow are ignored."""
     for name in names:
         value = values.get(name)
         if value is not None and value != _value(field := attrgetter(name)(panel)):
@@ -103,16 +103,16 @@ def _put(field: object, value: Value) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PanelContext:
-    """What a panel needs to be created.
+    """Objects that are passed to each new panel.
 
     Attributes:
         opened: The trace, its selection, filter and lanes.
-        navigation: Goes to events, times and lanes.
+        navigation: Object that goes to events, times and lanes.
         settings: Settings of the program.
         theme: Initial theme.
         area: The swimlanes, for panels that share their time axis.
-        find: Searches for a condition, as if it were typed into the find bar.
-        report: Shows a message in the status bar for a few seconds.
+        find: Function that searches for a condition, as if typed into the find bar.
+        report: Function that shows a message in the status bar for a few seconds.
         comparison: Comparison with a second trace.
     """
 
@@ -130,12 +130,12 @@ class Panel(QWidget):
     """A widget in a dock beside the swimlanes.
 
     Attributes:
-        saved_fields: Names of the fields whose values `saved_values` saves until the trace is opened again.
-        waits_to_be_seen: Call `reload` also when the panel is first shown, to compute what nothing else needs.
+        saved_fields: Names of the fields whose values are saved with the trace and restored when it is opened again.
+        waits_to_be_seen: Call `reload` also when the panel is first shown, to compute data that only this panel uses.
         watched: The answer that is computed only while the panel is visible; None = none.
 
     Signals:
-        menu_requested: Right click: global position, and the name of the argument under it or an empty text.
+        menu_requested: A right click; sends the global position and the name of the argument under the mouse, or "".
     """
 
     waits_to_be_seen: ClassVar[bool] = False
@@ -154,7 +154,7 @@ class Panel(QWidget):
         self._theme = theme
 
     def reload(self) -> None:
-        """Show a refreshed trace, for panels that do not follow signals; called once the panel is visible."""
+        """Show a refreshed trace; called once the panel is visible. For panels that are not connected to signals."""
 
     def rest(self) -> None:
         """Stop background work, because the panel is hidden."""
@@ -180,11 +180,14 @@ class Panel(QWidget):
         return values_of(self, self.saved_fields)
 
     def restore_values(self, values: Mapping[str, Value]) -> None:
-        """Restore saved values; values that do not fit, as in a file edited by hand, are ignored."""
+        """Restore saved values of fields; values that are not valid, as in a file edited by hand, are ignored."""
         set_values(self, self.saved_fields, values)
 
     def copied_text(self) -> str:
-        """Return the text for the command Copy if the panel has the focus; if empty, Copy takes the details."""
+        """Return the text that the command Copy copies from this panel; empty if the panel does not have the focus.
+
+        If it is empty, Copy takes the text of the panel Details.
+        """
         return ""
 
 
@@ -216,7 +219,7 @@ class TablePanel(Panel, Generic[Model]):
         model: Its model.
 
     Signals:
-        menu_requested: Right click on a row: global position, and an empty text.
+        menu_requested: A row was right-clicked; sends the global position of the mouse and "".
     """
 
     table: QTableView
@@ -284,7 +287,7 @@ def add_copy_and_export(
 
 
 def select_row(table: QTableView, row: int) -> None:
-    """Select one row only, whatever keys are held; Shift+click then extends from it.
+    """Select one row only, even while Ctrl or Shift is held; a later Shift+click extends the selection from this row.
 
     `QTableView.selectRow` adds the row while Ctrl is held, and selects nothing while Shift is held.
 
@@ -309,11 +312,11 @@ def selected_ranges(selected: QItemSelectionModel) -> list[range]:
 
 
 def linked(target: str, html: str, theme: Theme) -> str:
-    """Return HTML as a link that `follow` understands.
+    """Return HTML that shows `html` as a link, which `follow` can open.
 
     Args:
-        target: `event:ROW`, `thread:ROW`, `process:ROW` or `at:THREAD/CYCLES`.
-        html: HTML to show.
+        target: Where the link leads: `event:ROW`, `thread:ROW`, `process:ROW` or `at:THREAD/CYCLES`.
+        html: Content of the link.
         theme: Colours.
     """
     return f"<a href='{target}' style='color:{css(theme.accent)}; text-decoration:none'>{html}</a>"

@@ -49,7 +49,7 @@ class Option:
 
 
 class _Floating(QFrame):
-    """An input field in a frame over the window; it closes on Escape, and when it loses the focus."""
+    """An input field in a frame over the window; the frame closes on Escape, and when the field loses the focus."""
 
     def __init__(self, placeholder: str, text: str, parent: QWidget) -> None:
         super().__init__(parent)
@@ -66,7 +66,7 @@ class _Floating(QFrame):
         self.line.setFocus()
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        """Handle keys of the input field, before a command of the window takes Escape."""
+        """Handle keys of the input field; Escape before a command of the window handles it."""
         if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
             is_escape = event.key() == Qt.Key.Key_Escape
             if is_escape:
@@ -177,7 +177,7 @@ class _Rows(QStyledItemDelegate):
 
 
 def score(text: str, requested: str) -> int:
-    """Return how well a text matches the input: 0 = not at all; whole words score higher than scattered letters."""
+    """Return how well a text matches the input: 0 = not at all; the input as a whole counts more than its letters."""
     text, requested = text.casefold(), requested.casefold().strip()
     if not requested:
         return 1

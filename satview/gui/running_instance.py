@@ -1,7 +1,7 @@
 """A single GUI process per user: a second `satview FILE` passes its files to the running instance.
 
-They communicate through a local socket that only the user can access. Messages are JSON with files and positions, never
-code. `SATVIEW_INSTANCE=off` disables this; it is also disabled on displays without a user, such as offscreen ones.
+The processes communicate through a local socket that only the user can access. Messages are JSON with files and
+positions, never code. `SATVIEW_INSTANCE=off` disables this, as do displays without a user, such as offscreen ones.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def instance_name() -> str | None:
 
 
 def hand_over(links: list[TraceLink], is_followed: bool) -> bool:
-    """Let the running instance open files; return whether there is one that accepted them.
+    """Let the running `satview` process open files; return False if there is none, or if it refused.
 
     Args:
         links: The files, and positions in them.
@@ -76,13 +76,13 @@ def hand_over(links: list[TraceLink], is_followed: bool) -> bool:
 
 
 class InstanceServer(QObject):
-    """Receives files that other invocations open."""
+    """Receives the files that other `satview` processes of the user pass on, and opens them here."""
 
     def __init__(self, open_links: Open, parent: QObject) -> None:
         """Start to listen, unless another instance does.
 
         Args:
-            open_links: Opens files in new windows; its second argument says whether to follow them.
+            open_links: Function that opens files in new windows; its second argument tells whether to follow the files.
             parent: Owner.
         """
         super().__init__(parent)
@@ -98,7 +98,7 @@ class InstanceServer(QObject):
 
     @property
     def is_listening(self) -> bool:
-        """True if other invocations can reach this one."""
+        """True if other `satview` processes can reach this one."""
         return self._server.isListening()
 
     def close(self) -> None:
@@ -148,7 +148,7 @@ class InstanceServer(QObject):
             socket.disconnectFromServer()
 
     def _answer(self, socket: QLocalSocket, heard: bytes) -> None:
-        """Open the files of a request, or reply with one line that says why not."""
+        """Accept a request and open its files, or reply with one line on why the request is malformed."""
         try:
             links, is_followed = _request(parsed_json(heard))
         except DamagedFileError as error:

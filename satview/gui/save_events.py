@@ -76,7 +76,7 @@ def write_events(
 
 
 def write_list(trace: Trace, path: Path, rows: NDArray[np.uint32], is_cancelled: IsCancelled, report: Report) -> int:
-    """Write event rows as CSV; return their number. Raises as `write_events`."""
+    """Write the events in `rows` as CSV; return their number. Raises the errors of `write_events`."""
     return write_event_list(trace, path, event_mask(trace, rows, None), report, is_cancelled)
 
 
@@ -102,7 +102,7 @@ _NOTES = {
 
 
 class SaveEventsDialog(Dialog):
-    """Asks which events to save as what, writes them in the background, and reports the result.
+    """Dialog that asks for events and a file format, writes the events in the background, and reports the result.
 
     Attributes:
         kind, in_range, filtered: Editors.

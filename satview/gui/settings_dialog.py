@@ -53,7 +53,7 @@ class SaveSessionDialog(Dialog):
 
     Attributes:
         name: Input for the name.
-        parts: Check boxes by key of the part.
+        parts: Check boxes of the parts of a session, by key.
         table: Names with the patterns that replace them.
         error: Shows why the session cannot be saved.
     """
@@ -162,11 +162,11 @@ _MEANS: Final = {
 
 
 class StateLooksDialog(Dialog):
-    """Palette, hatching, and colour and thickness of each state. Changes take effect and are stored immediately.
+    """Dialog for palette, hatching, and colour and thickness of each state. Changes apply and are stored immediately.
 
     Attributes:
         tree: The states with their present appearance.
-        palette_box, hatching_box: Editors of the settings of these names.
+        palette_box, hatching_box: Editors of the settings `swimlane/palette` and `swimlane/hatching`.
         colour_button, thickness_button, usual_button, all_usual_button: Actions for the selected state, or for all.
     """
 
@@ -307,7 +307,7 @@ class StateLooksDialog(Dialog):
 
 
 class SettingsDialog(Dialog):
-    """An editor for each row of `SETTINGS`. Changes take effect and are stored immediately."""
+    """Dialog with an editor for each row of `SETTINGS`. Changes apply and are stored immediately."""
 
     def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__("Settings", parent)

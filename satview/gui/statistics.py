@@ -45,7 +45,7 @@ from satview.timeline.lane_tree import LaneKind
 
 
 class FrozenColumn(QTableView):
-    """A second view of a table's model and selection that covers its left edge while it is scrolled."""
+    """The first column of a table, drawn over its left edge so that it stays visible while the table is scrolled."""
 
     def __init__(self, table: QTableView) -> None:
         """Create the view above a table, with the table's model and appearance."""
@@ -78,7 +78,7 @@ class FrozenColumn(QTableView):
 
     @Slot()
     def _position(self) -> None:
-        """Cover the left edge of the table, or hide while the table is not scrolled."""
+        """Place this view over the left edge of the table, or hide it while the table is not scrolled."""
         table = self._table
         if table.horizontalScrollBar().value() == 0 or not self.model().columnCount():
             self.hide()
@@ -102,7 +102,7 @@ _AROUND = 0.5  # margin on both sides of a range that is shown, as a share of it
 
 
 class RowNavigator:
-    """Selects and shows the subjects of table rows (threads, processes, CPUs, events) and the positions of values."""
+    """Goes from table rows to the lanes: to the thread, process, CPU or event of a row, or where a value occurred."""
 
     def __init__(self, opened: OpenTrace, navigation: Navigation) -> None:
         self._opened, self._navigation = opened, navigation
@@ -116,7 +116,7 @@ class RowNavigator:
             self._opened.select_event(event, reveal=False)
 
     def go_to(self, table: Table, name: str, row: int) -> None:
-        """Go to the position of a value; without a position, to the lane or event of the row.
+        """Go to the time or event at which a value occurred; without one, to the lane or event of the row.
 
         Args:
             table: The statistics.
@@ -142,7 +142,7 @@ class RowNavigator:
             self._navigation.show_lane(lane)
 
     def _select_longest(self, event: int, window: TimeWindow) -> None:
-        """Select an event with the longest interval in a window: of a call the wait, not the run at its entry."""
+        """Select an event with the longest interval of its lane in a window: for a call, the wait and not the entry."""
         opened, lane = self._opened, self._opened.lane_of_cause(event)
         if lane is None:
             return
@@ -158,7 +158,7 @@ class RowNavigator:
         return window
 
     def row_of(self, table: Table, lane: int) -> int:
-        """Return the first row about a lane, or -1."""
+        """Return the first row whose subject is the thread, process or CPU of a lane; -1 = none."""
         info, kind = self._opened.timeline.infos[lane], subject_kind(table)
         subjects = {LaneKind.THREAD: (Kind.THREAD, info.thread), LaneKind.PROCESS: (Kind.PROCESS, info.process),
                     LaneKind.CPU: (Kind.CPU, info.cpu)}  # fmt: skip
@@ -166,7 +166,7 @@ class RowNavigator:
         return next(rows, -1)
 
     def lane_of(self, table: Table, row: int) -> int | None:
-        """Return the lane that a row is about, or None."""
+        """Return the lane of the thread, process or CPU that is the subject of a row; None = none."""
         kind, opened = subject_kind(table), self._opened
         if kind is Kind.THREAD:
             return opened.lane_of_thread(table.held(row, SUBJECT))
@@ -180,7 +180,7 @@ class RowNavigator:
 
 
 def subject_kind(table: Table) -> Kind | None:
-    """Return the kind of a table's subjects: THREAD, PROCESS, CPU or EVENT; None = none of these."""
+    """Return the kind of subject that each row of a table has: THREAD, PROCESS, CPU or EVENT; None = none of these."""
     return next((column.kind for column in table.question.columns if column.name == SUBJECT), None)
 
 
@@ -192,7 +192,7 @@ _MARGIN_PX: Final = 6
 
 
 class ShareBar(QStyledItemDelegate):
-    """Draws a thin bar below the text of cells that have a share."""
+    """Draws a thin bar below the text of each cell with a share, as long as the share."""
 
     def __init__(self, theme: Theme, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -263,7 +263,7 @@ class StatisticsPanel(AnswerPanel):
         self._on_view()
 
     def saved_values(self) -> dict[str, Value]:
-        """Return the selected tab and range, and how the tables are sorted."""
+        """Return the selected tab and range, and the sort order of each table."""
         sorting = {f"{_SORTED}{table}": ("-" if descends else "+") + key
                    for table, (key, descends) in self._sorting.items()}  # fmt: skip
         return super().saved_values() | sorting
@@ -333,7 +333,7 @@ class StatisticsPanel(AnswerPanel):
         return line
 
     def _add_bars_and_names(self, height_px: int) -> None:
-        """Add bars below shares, and the frozen column of names."""
+        """Add the bars below shares, and the column of names that stays visible while the table is scrolled."""
         table = self.table
         table.setItemDelegate(self._bars)
         rows = table.verticalHeader()
@@ -399,7 +399,7 @@ class StatisticsPanel(AnswerPanel):
         self._report()
 
     def _reason(self, is_there: bool) -> str:
-        """Return why no table shows; empty if one does."""
+        """Return a sentence on why no table is shown; "" if a table is shown."""
         view = self.view
         if view.error:
             return view.error
@@ -411,7 +411,7 @@ class StatisticsPanel(AnswerPanel):
         return view.counted.table.says_why_empty if not len(view.counted.table) else ""
 
     def _report(self) -> None:
-        """Show what is counted."""
+        """Show which events are counted, and warnings about losses."""
         view, parts = self.view, []
         if view.is_pending:
             parts.append("Counting\N{HORIZONTAL ELLIPSIS}")
@@ -424,7 +424,7 @@ class StatisticsPanel(AnswerPanel):
         self.statement.setToolTip(tool_tip("\n".join(parts)))
 
     def _show_table(self, counted: Counted) -> None:
-        """Show a new table with the user's sort order; keep the scroll position if it is of the same kind."""
+        """Show a new table in the user's sort order; keep the scroll position if the question is the same as before."""
         table, before = counted.table, self._shown_table
         is_same = before is not None and before.question.name == table.question.name
         bars = (self.table.verticalScrollBar(), self.table.horizontalScrollBar())
@@ -451,7 +451,7 @@ class StatisticsPanel(AnswerPanel):
         self._mark(np.flatnonzero(table.positions == row))
 
     def _mark(self, rows: NDArray[np.intp]) -> None:
-        """Select the first of some rows, if any, without moving the lanes."""
+        """Select the first of the given rows, if any, without moving the lanes."""
         if len(rows):
             self._is_marking = True
             select_row(self.table, int(rows[0]))
@@ -459,7 +459,7 @@ class StatisticsPanel(AnswerPanel):
 
     @Slot(QModelIndex)
     def _on_clicked(self, index: QModelIndex) -> None:
-        """Go to the position of a blue value; for other values select the subject of the row."""
+        """Go to where a value occurred if it has a position (blue); for other values select the subject of the row."""
         answer = self.model.answer
         if answer is not None and answer.has_place(index.row(), self.model.columns[index.column()].name):
             self._on_activated(index)

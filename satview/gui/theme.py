@@ -63,7 +63,7 @@ class Theme:
     text_percent: int = 100
 
     def tone(self, name: str) -> int:
-        """Return the colour of the severity `error` or `warning`, otherwise that of dim text."""
+        """Return the colour of the severity `error` or `warning`; for any other name that of dim text."""
         return {"error": self.error, "warning": self.warning}.get(name, self.dim)
 
     def px(self, size: int) -> int:
@@ -336,7 +336,7 @@ def _style_sheet(theme: Theme) -> str:
 
 
 def restyle(widget: QWidget, name: str, value: str) -> None:
-    """Set a property used by style sheet selectors, and re-evaluate the style of the widget."""
+    """Set a property of a widget that style sheets select by, and apply the style sheet again to the widget."""
     if widget.property(name) != value:
         widget.setProperty(name, value)
         widget.style().unpolish(widget)
@@ -377,7 +377,7 @@ def app_icon() -> QIcon:
 
 
 def _tinted(drawn: QPixmap, rgb: int) -> QPixmap:
-    """Return a drawing recoloured; ten times as fast as rendering the SVG again."""
+    """Return a copy of a drawing in one colour; ten times as fast as rendering the SVG again."""
     pixmap = QPixmap(drawn)
     painter = QPainter(pixmap)
     painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_SourceIn)

@@ -33,11 +33,11 @@ _LEFT_PX: Final = 76
 
 
 class TrendPlot(QWidget):
-    """A metric of each trace over time; outliers are highlighted.
+    """Plot of a metric with one point per trace, over the start times of traces; outliers are highlighted.
 
     Attributes:
         plot: The pyqtgraph widget.
-        points: The drawn points; their data are rows of the trend.
+        points: The drawn points; the data of a point is the row of its trace in the trend table.
 
     Signals:
         point_requested: A point was clicked; sends its row.
@@ -154,7 +154,7 @@ _ROW_PX: Final = 22
 
 
 class TrendsWindow(QWidget):
-    """A window for one data set.
+    """A window with the trends of one data set of traces.
 
     Attributes:
         figure: Selects the metric.

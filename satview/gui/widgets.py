@@ -61,7 +61,7 @@ class PlainLabel(QLabel):
 
 
 class Notice(PlainLabel):
-    """Centred text in a panel that has nothing else to show."""
+    """A label with centred text for a panel that has nothing else to show."""
 
     def __init__(self, text: str | QWidget | None = "", parent: QWidget | None = None) -> None:
         super().__init__(text, parent, role="dim")

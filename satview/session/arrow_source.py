@@ -24,7 +24,7 @@ _REST_MS: Final = 120
 
 
 class ArrowMode(StrEnum):
-    """Which arrows are shown."""
+    """The arrows that are drawn between lanes."""
 
     OFF = "off"
     SELECTION = "selection"
@@ -35,12 +35,12 @@ class ArrowSource(QObject):
     """Returns the arrows of a frame; builds their index in the background at the first request.
 
     Attributes:
-        kinds: Kinds of arrows in the trace; empty until the index is built.
+        kinds: Kinds of arrows in the trace; empty until the index (of all arrows of the trace) is built.
         is_ready: False until the index is built.
         latest: The arrows returned last; None once other lanes or events are shown.
 
     Signals:
-        refined: `groups` would now return more; draw again.
+        refined: More arrows were found after `groups` returned a sample or None; call `groups` again and redraw.
     """
 
     refined = Signal()
@@ -151,7 +151,7 @@ class ArrowSource(QObject):
 
 
 def positions_of_lanes(lanes: LaneList, infos: tuple[LaneInfo, ...]) -> NDArray[np.int64]:
-    """Return, per lane, its row or that of the folded lane that contains it; -1 if hidden. int64 (n,)."""
+    """Return the row number of each lane, or of the folded lane that contains the lane; -1 = hidden. int64 (lanes,)."""
     positions = np.full(len(infos), -1, np.int64)
     folded = np.full(len(infos) + 1, -1, np.int64)  # the last entry is for lanes without a parent
     for position, row in enumerate(lanes.rows):
@@ -165,5 +165,5 @@ def positions_of_lanes(lanes: LaneList, infos: tuple[LaneInfo, ...]) -> NDArray[
 def _exact(
     trace: Trace, index: ArrowIndex, key: tuple[object, ...], picture: Picture, _is_cancelled: IsCancelled,
 ) -> tuple[tuple[object, ...], ArrowGroups]:  # fmt: skip
-    """Return all arrows of the frame, with its key; runs in the background."""
+    """Return `key` and all arrows of a frame; runs in the background."""
     return key, arrow_groups(trace, index, picture)

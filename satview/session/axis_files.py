@@ -1,4 +1,4 @@
-"""Creates the file that puts several traces on one time axis from a user's request."""
+"""Creates an axis file, which puts several traces on one time axis, from a user's request."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class AxisRequest:
     """Files to put on one time axis, and how to align them.
 
     Attributes:
-        paths: Two or more files; the others are aligned with the first.
+        paths: Two or more files; all but the first are aligned with the first.
         names: Name of each file on the axis; empty = derived from the file names.
-        offsets: Name or number (from 1) of a file to the time from the first event of the first file to its first
-            event, as text: `12.5ms`, `-2s`.
+        offsets: Time from the first event of the first file to that of another, as text such as `12.5ms` or `-2s`;
+            the key is the name or number (from 1) of the other file.
         align: How to align files without an offset: `start`, `counter`, or an expression that matches an event of each.
-        number: Which event that matches the expression to use, from 1.
+        number: Number of the matching event to use in each file, from 1.
         described: Descriptions of events by code, whose fields the expression may name; None = none.
     """
 
@@ -45,7 +45,7 @@ class AxisRequest:
 
 
 def plan(request: AxisRequest, cancelled: Callable[[], bool] | None = None) -> list[AxisEntry]:
-    """Return the offset of each file on the axis; reads the files if the alignment depends on their events.
+    """Return path, name and offset of each file on the axis; files are only read if events are needed to align them.
 
     Raises:
         UsageError: The request cannot be carried out.
@@ -72,7 +72,7 @@ def plan(request: AxisRequest, cancelled: Callable[[], bool] | None = None) -> l
 
 
 def users_axis(entries: Sequence[AxisEntry]) -> Path:
-    """Return the path of this user's axis file for these traces; it does not depend on the offsets."""
+    """Return the path of this user's axis file for these traces; the same for all offsets."""
     key = "\0".join(str(entry.path.absolute()) for entry in entries)
     name = "+".join(entry.name for entry in entries)[:_MOST_NAME]
     digest = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:12]

@@ -32,7 +32,7 @@ class Menu(StrEnum):
 
 
 class Needs(StrEnum):
-    """What must exist for a command to be enabled."""
+    """The thing that must exist before a command is enabled."""
 
     NOTHING = "nothing"
     TRACE = "an open trace"
@@ -60,16 +60,16 @@ class Command:
     Attributes:
         id: Stable name, `area.verb`; used in tests, docs and settings.
         title: Text of the menu entry; `&` marks its access key, a trailing ellipsis says that a dialog follows.
-        menu: Its menu.
+        menu: Menu that contains the command.
         keys: Key sequences in Qt's portable spelling; menus show the first.
         help: One sentence for tooltips, the key overlay and the docs.
-        needs: What must exist for it to be enabled.
-        scope: Where its keys work.
+        needs: The thing that must exist before the command is enabled.
+        scope: Where the keys of the command work.
         icon: File in `resources/icons` without extension; empty for none. Commands with an icon are in the toolbar.
-        is_checkable: The entry shows a check mark.
-        starts_group: A separator precedes it in its menu.
-        submenu: Title of its submenu within `menu`; empty for none.
-        is_held: Holding the key repeats it faster and faster.
+        is_checkable: True if the menu entry has a check mark.
+        starts_group: True if a separator precedes the entry in its menu.
+        submenu: Title of the submenu of `menu` with the entry; empty for none.
+        is_held: True if the command is repeated faster and faster while its key is held.
     """
 
     id: str
@@ -92,18 +92,18 @@ class Command:
 
     @property
     def whole_title(self) -> str:
-        """The title outside its menu: `Sort by: Name`, without `&` and ellipsis."""
+        """The title with that of the submenu, for use outside the menu: `Sort by: Name`, without `&` and ellipsis."""
         title = self.plain_title.rstrip("\N{HORIZONTAL ELLIPSIS}")
         return f"{self.submenu.replace('&', '')}: {title}" if self.submenu else title
 
 
 @dataclass(slots=True)
 class Binding:
-    """A command with its implementation in one window.
+    """A command with the function that carries it out in one window.
 
     Attributes:
         command: The row of the table.
-        run: Carries it out.
+        run: Function that carries out the command.
         is_checked: Returns whether the check mark of a checkable command is set.
     """
 
@@ -135,7 +135,7 @@ class CommandRegistry:
         """Set the implementation of a command.
 
         Raises:
-            ValueError: It is already bound.
+            ValueError: The command is already bound.
             KeyError: There is no such command.
         """
         command = self._commands[command_id]
@@ -181,10 +181,10 @@ class PanelRow:
     Attributes:
         name: Stable name, in settings and tests; its command is `panels.NAME`.
         title: Text of the menu entry, `&` marks its access key; without `&`, the title of the dock.
-        keys: Key sequences that show or hide it, in Qt's portable spelling.
+        keys: Key sequences that show or hide the panel, in Qt's portable spelling.
         help: One sentence for tooltips, the key overlay and the docs.
-        topic: The group of tabs that it belongs to.
-        answers: The question that it answers, for the line above the panels.
+        topic: The group of tabs that contains the panel.
+        answers: The question that the panel answers, for the line above the panels.
         home: `module:class` of the widget, a `satview.gui.panel.Panel`; imported with the first trace.
         icon: File in `resources/icons` without extension, for the toolbar; empty for none.
     """
@@ -205,7 +205,7 @@ class PanelRow:
 
     @property
     def side(self) -> Side:
-        """Where it is docked by default."""
+        """Side of the window at which the panel is docked by default."""
         return Side.RIGHT if self.topic is Topic.SELECTION else Side.BOTTOM
 
     @property
@@ -630,7 +630,7 @@ class KeyBindings(QObject):
     """The current keys of all commands, shared by all windows. Assigning a key to a command removes it from any other.
 
     Attributes:
-        file: Where the user's keys are stored; reports whether that worked.
+        file: The file of the user's keys; shows whether they are stored.
 
     Signals:
         changed: The keys of a command changed.
@@ -642,7 +642,7 @@ class KeyBindings(QObject):
         """Read the stored keys.
 
         Args:
-            path: Where the keys are stored; None keeps them in memory only.
+            path: File that stores the keys; None = keys are kept in memory only.
             parent: Owner.
         """
         super().__init__(parent)
@@ -675,7 +675,7 @@ class KeyBindings(QObject):
         self._store()
 
     def use_table(self, command: Command | None = None) -> None:
-        """Restore the default keys of a command, or of all with None."""
+        """Restore the default keys of a command; None = of all commands."""
         if command is None:
             self._selected = {}
             self._store()
@@ -724,7 +724,7 @@ def _are_keys(keys: Any) -> bool:
 
 
 def _unknown_in(content: Any) -> dict[str, Any]:
-    """Return the stored keys of commands that a newer version wrote, so that they are not lost."""
+    """Return the stored keys of commands that this version does not have, so that they stay in the file."""
     known = {command.id for command in COMMANDS}
     return {name: keys for name, keys in ((content or {}).get("keys") or {}).items() if name not in known}
 

@@ -1,4 +1,4 @@
-"""Comparison of two traces: how their times map to each other, and what changed."""
+"""Comparison of two traces: the mapping of their times, and the figures that changed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from satview.store.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class TimeMap:
-    """Maps times of one trace to another, by one moment that both share and the rates of both clocks.
+    """Converts times of a source trace to a target trace, by one moment that both share and the rates of both clocks.
 
     Attributes:
         from_cycles: The shared moment in cycles of the source trace.
@@ -50,7 +50,7 @@ class TimeMap:
         )
 
     def window(self, window: TimeWindow) -> TimeWindow:
-        """Return a time range of the source trace in the target trace; at least one cycle long."""
+        """Return a time range of the source trace in cycles of the target trace; at least one cycle long."""
         start = self.cycles(window.start)
         return TimeWindow(start, max(start + 1, self.cycles(window.end)))
 
@@ -70,10 +70,10 @@ class Comparison(QObject):
     """The open trace and a second one, aligned at one moment and moved together.
 
     Attributes:
-        first: The open trace: before.
-        second: The second trace: after; None = not open.
-        aligned_by: Description of the moment that aligns them.
-        is_linked: Moving one view moves the other.
+        first: The open trace, taken as the state before a change.
+        second: The second trace, taken as the state after the change; None = not open.
+        aligned_by: Description of the moment at which the traces are aligned.
+        is_linked: True if moving the view of one trace moves the other.
 
     Signals:
         changed: The second trace was opened, closed or aligned differently.
@@ -179,7 +179,7 @@ class Comparison(QObject):
         Args:
             first_cycles: In the first trace.
             second_cycles: In the second trace.
-            by: Description of that moment.
+            by: Description of the aligned moment.
 
         Raises:
             UsageError: The traces would be more than a year apart: a slip, and further than any clock counts.
@@ -210,7 +210,7 @@ class Comparison(QObject):
 
     @property
     def offset_ps(self) -> int:
-        """The same offset in picoseconds, as axis files use it."""
+        """Time from the first event of the first trace to that of the second in picoseconds, the unit of axis files."""
         second, same = self._second(), self.map
         return offset_ps(self.first.trace, second.trace, same.from_cycles, same.to_cycles)
 
@@ -220,7 +220,7 @@ class Comparison(QObject):
         return self.second
 
     def _set_limits(self) -> None:
-        """Let both viewports scroll over the range of both traces, so that neither stops at its own end."""
+        """Let each viewport scroll over the range that the two traces cover together, not only over its own trace."""
         own = with_margin(self.first.trace.window)
         if self.second is None or self._map is None:
             self.first.viewport.grow(own, self.first.trace.window.end, is_at_end=False)
@@ -275,7 +275,7 @@ class Comparison(QObject):
 
 
 def _anchors(old: OpenTrace, new: OpenTrace, condition: str, _is_cancelled: IsCancelled) -> tuple[int, int, str]:
-    """Return when a condition is first met in each trace, and its description."""
+    """Return the times in cycles of the first event in each trace that meets a condition, and `first CONDITION`."""
     return anchor_of(old.trace, condition).cycles, anchor_of(new.trace, condition).cycles, f"first {condition}"
 
 
@@ -293,7 +293,7 @@ class Changes:
 
     Attributes:
         figures: All compared figures, largest change first.
-        table: The same as a table; a figure that is a tenth longer counts as worse.
+        table: The figures as a table, in which a figure that grew by a tenth is marked as worse.
         windows: The compared range of the first trace, and of the second.
     """
 
@@ -304,7 +304,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Overlaid:
-    """The durations behind one figure, for a histogram of both traces.
+    """The durations from which one compared figure was computed, for a histogram of both traces.
 
     Attributes:
         change: The figure.
@@ -316,11 +316,11 @@ class Overlaid:
 
 
 class ChangesView(ExtentAnswer):
-    """Computes the changes again whenever their input changes, while a panel shows them.
+    """Computes the changes between both traces, and does so again when their input changes while a panel shows them.
 
     Attributes:
         changes: The last result; None = not yet computed.
-        extent: The part that is compared.
+        extent: The part of the traces that is compared.
     """
 
     def __init__(self, comparison: Comparison, parent: QObject | None = None) -> None:
@@ -330,12 +330,12 @@ class ChangesView(ExtentAnswer):
         comparison.changed.connect(self._on_comparison)
 
     def set_extent(self, extent: Extent) -> None:
-        """Compare another part."""
+        """Set the part of the traces that is compared, and compare again."""
         self._extent.select(extent)
         self._request()
 
     def sides(self) -> tuple[_Side, _Side] | None:
-        """Return trace, basis and range of both traces; None while there is no second trace."""
+        """Return trace, basis of statistics and compared range, for each trace; None while there is no second trace."""
         old, new = self._comparison.first, self._comparison.second
         if new is None:
             return None
@@ -391,7 +391,7 @@ def _is_there(change: ChangedRow) -> bool:
 
 
 class OverlaidView(WatchedAnswer):
-    """Finds the durations behind the selected figure, in both traces.
+    """Finds the durations from which the selected figure was computed, in both traces.
 
     Attributes:
         overlaid: The last result; None = not yet computed, or the figure has no durations.
@@ -405,7 +405,7 @@ class OverlaidView(WatchedAnswer):
         self.watch(is_watched=True)
 
     def show_change(self, change: ChangedRow | None) -> None:
-        """Request the durations behind a figure; None = of no figure."""
+        """Request the durations from which a figure was computed; None clears the result."""
         self._requested = change
         self.overlaid = None
         self._request()

@@ -31,7 +31,7 @@ class LegendHighlight(QObject):
     """The highlighted legend entry, shared by all views of a trace.
 
     Attributes:
-        keys: Lane values that are highlighted, or one of the keys of `gui.swimlane.legend` below 0; empty = none.
+        keys: Highlighted lane values, such as states, or a negative key of `gui.swimlane.fills`; empty = none.
 
     Signals:
         changed: `keys` has changed.
@@ -44,7 +44,7 @@ class LegendHighlight(QObject):
         self.keys: frozenset[int] = frozenset()
 
     def toggle(self, keys: frozenset[int]) -> None:
-        """Highlight these keys; clear them if they are highlighted."""
+        """Highlight these keys instead of any others; if these are highlighted already, clear the highlight."""
         self.keys = frozenset() if keys == self.keys else keys
         self.changed.emit()
 
@@ -60,13 +60,13 @@ class LegendHighlight(QObject):
 
 
 class Selection(QObject):
-    """The selection of one window; all views show it and change it here.
+    """The selection of one window, which all views of the window show and change.
 
     Attributes:
         event: Row of the event table, or None.
         lane: Index of the lane, or None.
         span: The interval of that lane, or None.
-        is_interval: The interval was selected; `event` is the event that begins it.
+        is_interval: The interval was selected, not its event; `event` is the event that begins the interval.
         point_cycles: Time within that interval that was clicked, or None.
         time_range: The selected range, or None.
         cursor_a, cursor_b: Cycles, or None.
@@ -119,7 +119,7 @@ class Selection(QObject):
             lane: Index of the lane, or None.
             span: The interval of that lane, or None.
             is_interval: True to select the interval instead of its event.
-            point_cycles: The moment within it that was clicked, or None.
+            point_cycles: The clicked time within the interval, or None.
         """
         before = self.event, self.lane, self.span, self.is_interval, self.point_cycles
         if (event, lane, span, is_interval, point_cycles) != before:
@@ -156,8 +156,8 @@ class Leg:
 
     Attributes:
         thread: Row of the thread table.
-        from_row, to_row: The events at its ends.
-        title: Its name: `queued`, `service`.
+        from_row, to_row: Rows of the events that begin and end the part.
+        title: Name of the part: `queued`, `service`.
     """
 
     thread: int
@@ -172,11 +172,11 @@ class ShownWait:
 
     Attributes:
         thread: Row of the waiting thread.
-        holder: Row of the thread that it waits for.
+        holder: Row of the thread that is waited for.
         row: The event that begins the wait.
         start_cycles, end_cycles: Time of the wait.
         title: Role of the holder: `holds it`, `serves it`.
-        certainty: Certainty that it waits for this thread.
+        certainty: Certainty that the thread waits for `holder`.
     """
 
     thread: int
@@ -190,17 +190,17 @@ class ShownWait:
 
 @dataclass(frozen=True, slots=True)
 class Highlighted:
-    """What is drawn over the lanes.
+    """A transaction, latency, verdict or link as it is drawn over the lanes.
 
     Attributes:
-        event: The event selected with it; selecting another removes the highlight.
-        hops: Its arrows.
-        legs: Its parts.
-        waits: Threads in it that wait for each other.
+        event: The event that is selected with the highlight; selecting another removes the highlight.
+        hops: Arrows from event to event.
+        legs: Parts drawn on the lanes of threads.
+        waits: Waits of threads for other threads.
         span: Start and end in cycles; None = from the first to the last event drawn.
-        link: The link that it shows; None = something else.
+        link: The link that is highlighted; None = something else is.
         title: Kind of a verdict; may be empty.
-        says: A sentence about it; may be empty.
+        says: Sentence that explains the verdict; may be empty.
     """
 
     event: int
@@ -214,12 +214,12 @@ class Highlighted:
 
     @property
     def threads(self) -> tuple[int, ...]:
-        """Rows of the threads on whose lanes it is drawn."""
+        """Rows of the threads on whose lanes the highlight is drawn."""
         return (*(leg.thread for leg in self.legs), *(row for wait in self.waits for row in (wait.thread, wait.holder)))
 
 
 class Highlight(QObject):
-    """What is drawn over the lanes besides the links of the selected event; cleared when another event is selected.
+    """Holds the highlight that is drawn over the lanes, `shown`; cleared when another event is selected.
 
     Signals:
         changed: `shown` changed.
@@ -234,7 +234,7 @@ class Highlight(QObject):
         selection.changed.connect(self._on_selection)
 
     def show(self, shown: Highlighted) -> None:
-        """Draw something; select its event first."""
+        """Draw a highlight over the lanes; the caller must have selected its event before."""
         self.shown = shown
         self.changed.emit()
 
@@ -251,7 +251,7 @@ class Highlight(QObject):
 
 
 def of_row(table: Table, row: int) -> Highlighted:
-    """Return the highlight of a row of an answer: its event, and its legs, unfinished ones up to their bound."""
+    """Return the highlight of a row of an answer: event, arrows, parts; unfinished parts end at their lower bound."""
     trace, position = table.trace, int(table.positions[row])
     legs: tuple[tuple[str, str, NDArray[np.int64], NDArray[np.int64]], ...]
     if table.question is TRANSACTIONS:
@@ -308,9 +308,9 @@ def of_latency(waking: Latencies, position: int) -> Highlighted:
 
 
 def _of_verdict(table: Table, row: int) -> Highlighted:
-    """Return the highlight of a verdict, at its worst case, or of one of its cases.
+    """Return the highlight of a verdict, in its worst case, or of the case in `row`.
 
-    It begins with the thread that suffers: the chain of waits from there, then what other threads of the verdict do.
+    It contains the waits of the thread that suffers and of each thread waited for, then runs or waits of the others.
     """
     trace, main = table.trace, table.parent(row)
     if main >= 0 and table.span(row) is None:  # an event or a text of the verdict, not a case
@@ -367,7 +367,7 @@ def _wait_in(trace: Trace, thread: int, span: tuple[int, int]) -> ShownWait | No
 
 
 def _legs(trace: Trace, thread: int, span: tuple[int, int], is_asked: Callable[[int], bool]) -> list[Leg]:
-    """Return the intervals of a thread in the requested states that overlap a time span, longest overlap first."""
+    """Return a thread's intervals that overlap a time span, in states for which `is_asked`; longest overlap first."""
     rows, times = trace.states.of(thread).astype(np.int64), np.append(trace.events.time_cycles, trace.window.end)
     ends = np.append(rows[1:], len(times) - 1)
     length = np.minimum(times[ends], span[1]) - np.maximum(times[rows], span[0])

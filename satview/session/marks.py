@@ -15,7 +15,7 @@ from satview.store.mark_file import FILE_BYTES_MAX, Mark, MarkFiles, by_time, ch
 
 
 class StoredMarks(Stored):
-    """The stored files with the marks of a trace."""
+    """The files with the marks of a trace; shows whether all marks are stored."""
 
     def __init__(self, files: MarkFiles, parent: QObject | None = None) -> None:
         super().__init__(files.path, parent)
@@ -37,8 +37,8 @@ class StoredMarks(Stored):
 class Marks(QObject):
     """The marks of one trace, ordered by time.
 
-    Changes that other programs store appear with the next change here, and are not undone by it. An edit is a removal
-    and an addition: if two people edit one note, both texts stay.
+    Changes that other programs store are kept, and shown after the next change made here. An edit is stored as a
+    removal and an addition: if two people edit one note, both texts stay.
 
     Attributes:
         selected: The mark that was set or visited last, or None.
@@ -119,17 +119,17 @@ class Marks(QObject):
         return min(self._recorded, key=by_time, default=None)
 
     def show_recorded(self, marks: Iterable[Mark]) -> None:
-        """Add recorder marks of a trace that has grown."""
+        """Add marks that a recorder has left in the new part of a growing trace."""
         self._recorded |= set(marks)
         self._show()
 
     def show_hits(self, hits: Iterable[Mark]) -> None:
-        """Show trigger hits in place of the previous ones; they are not stored."""
+        """Replace the shown trigger hits by these; hits are not stored."""
         self._hits = set(hits)
         self._show()
 
     def set_limits(self, limits: TimeWindow) -> None:
-        """Set the time range of a trace that has grown, and show the marks in it."""
+        """Set the time range of a trace that has grown, and show the stored marks that begin in this range."""
         self._limits = limits
         self._show()
 
@@ -148,7 +148,7 @@ class Marks(QObject):
         self.file.give_up()
 
     def _change(self, old: Mark | None, new: Mark | None) -> None:
-        """Store that one mark is removed and another added."""
+        """Remove the mark `old`, add the mark `new` and store both changes; None = no mark."""
         if old is not None:
             self._recorded.discard(old)
             self._hits.discard(old)
@@ -166,7 +166,7 @@ class Marks(QObject):
 
     @Slot()
     def _show(self) -> None:
-        """Show the marks of the files, and own marks that are not in them: temporary, or beyond the current end."""
+        """Show the marks of the files, and marks set here that the files lack: temporary, or beyond the trace's end."""
         stored = self._files.marks(self._limits)
         own = [mark for mark in self._marks if mark.is_temporary or (mark in stored and mark in self._added)]
         marks = sorted({*self._fitting(), *own}, key=by_time)

@@ -28,14 +28,14 @@ from satview.store.trace import Trace
 
 
 class SecondView(OpenTrace):
-    """A second set of lanes; it shares selection, filter, marks, search and answers with the first view.
+    """A second set of lanes with its own viewport; selection, filter, marks, search and answers are the first view's.
 
     Attributes:
         first: The first view.
     """
 
     def __init__(self, first: OpenTrace, settings: Settings, parent: QObject | None = None) -> None:
-        """Begin with what the first view shows.
+        """Begin with the time range and lanes that the first view shows.
 
         Args:
             first: The first view; must live longer.
@@ -72,7 +72,7 @@ class SecondView(OpenTrace):
         return self.first.basis
 
     def shut_down(self) -> None:
-        """Stop what belongs to this view only."""
+        """Stop the sorting of this view's lanes, and detach the view from the first; shared tasks go on."""
         self.first.others.remove(self)
         self.edits.forget(self.lanes)
         self.sorter.close()
@@ -82,7 +82,7 @@ _AT_ONCE: Final = 500_000  # events that can be searched for pairs within a fram
 
 
 class Navigation(QObject):
-    """Carries out navigation commands and links."""
+    """Carries out commands and links that go to events, times, lanes and marks."""
 
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -143,8 +143,8 @@ class Navigation(QObject):
         """Select another lane.
 
         Args:
-            move: Takes the index of the selected lane among the shown ones (-1 = none) and their number; returns the
-                requested index, which is clamped.
+            move: Function of the selected lane's row number (-1 = none) and the number of rows; returns the row number
+                of the lane to select, which is clamped.
         """
         rows = self._opened.lanes.rows
         if not rows:
@@ -180,7 +180,7 @@ class Navigation(QObject):
         self._opened.select_event(event)
 
     def show_time(self, cycles: int) -> None:
-        """Centre a time and select the first event from there on."""
+        """Centre a time, and select the first event at or after that time."""
         self._opened.viewport.centre(cycles)
         event = self._row_at(cycles)
         if event < len(self._opened.trace.events):
@@ -217,7 +217,7 @@ class Navigation(QObject):
         """Go from the event that begins a call, interrupt, handler or state to the one that ends it, or back.
 
         Raises:
-            UsageError: There is none, or pairs of a long trace are still being searched for.
+            UsageError: The trace does not show that event, or pairs of a long trace are still being searched for.
         """
         event, trace = self._opened.selection.event, self._opened.trace
         if event is not None and len(trace.events) > _AT_ONCE and not are_made(trace):
@@ -311,7 +311,7 @@ class Navigation(QObject):
     def focus(self) -> None:
         """Zoom to the selected interval, or centre the selected event; called again, go back to the previous view.
 
-        After the view has moved or the selection has changed, it zooms in again.
+        If the view has moved or the selection has changed in between, the second call zooms or centres again.
         """
         viewport, target = self._opened.viewport, self.target()
         if target is None:
@@ -356,7 +356,7 @@ class Navigation(QObject):
 
     @property
     def moment(self) -> int:
-        """The clicked time, or else the time of the selection, in cycles."""
+        """Time for questions such as Why?, in cycles: the clicked time, or else the time of the selection."""
         point = self._opened.selection.point_cycles
         return self._cycles() if point is None else point
 

@@ -60,26 +60,26 @@ def _named(trace: Trace, folder: Path, _is_cancelled: IsCancelled) -> Symbols:
 
 
 class OpenTrace(QObject):
-    """Everything that the views of one window share.
+    """An open trace with all state that the views of one window share.
 
     Attributes:
         trace: The data, read-only.
         timeline: Its lanes.
         viewport, selection, filters, lanes, labels, sorter, marks, search, edits: The parts, with signals of their own.
         events_of_thread: int64, shape (threads,), number of events of each thread.
-        others: Other views of it in the same window.
-        preview: Shown on CPU lanes that are not built yet; None = nothing.
+        others: Other views of the trace in the same window.
+        preview: Sample of the trace, shown on CPU lanes that are not built yet; None = nothing.
         descriptions: Descriptions of events from `user_file`.
         user_file: File of descriptions; empty = none.
         timing_file: File of timing rules, relative to the trace; empty = none.
         symbols_folder: Folder of programs whose symbols name addresses; empty = none.
-        pidin_file: Text of pidin that names processes and threads, also while it is being read; empty = none.
+        pidin_file: Output of QNX `pidin` that names processes and threads, even if not read yet; empty = none.
 
     Signals:
         described: Descriptions of events or names of addresses changed.
         timed: `timing_file` changed.
-        named: Symbols of programs, or a text of pidin, were read or could not be read; a sentence.
-        names_requested: The names in this text of pidin are requested.
+        named: Symbols of programs, or an output of pidin, were read or could not be read; a sentence.
+        names_requested: The names in this file with an output of pidin are requested.
         capture_requested: A new capture with these rules is requested; the rules as text.
         begins_reload: `reload` was called and has changed nothing yet.
         reloaded: `reload` has changed everything; sent after the signals of the parts. The argument is the `Reload`.
@@ -169,7 +169,7 @@ class OpenTrace(QObject):
 
         Args:
             reload: The reloaded trace, prepared for what is shown now.
-            is_at_end: Keep the distance to the end of the trace, which is now later.
+            is_at_end: True to move the view to the end of the trace, which is now later.
         """
         self.begins_reload.emit()
         before = self.trace
@@ -193,7 +193,7 @@ class OpenTrace(QObject):
         self.reloaded.emit(reload)
 
     def use_lanes(self, reload: Reload) -> None:
-        """Switch to the trace and lanes of a reload, before any part sends a signal."""
+        """Switch to the trace and lanes of a reload; called before any part of this object sends a signal."""
         loaded = reload.loaded
         self._take(loaded.trace, loaded.timeline, loaded.events_of_thread)
         self.lanes.reload(self.timeline, loaded.silent)
@@ -210,7 +210,7 @@ class OpenTrace(QObject):
             self.viewport.begin_at(view.viewport.window)
 
     def shown(self, lanes: list[int]) -> ShownState:
-        """Return the parts that a reloaded trace must prepare before it can replace this one.
+        """Return the lanes, filter and search text in use, for which a reloaded trace must be prepared.
 
         Args:
             lanes: The visible lanes.
@@ -244,7 +244,7 @@ class OpenTrace(QObject):
         return lane if lane is not None else self.lane_of_cpu(int(self.trace.events.cpu[event]))
 
     def lane_of_cause(self, event: int) -> int | None:
-        """Return the lane of an event as a cause: for interrupts the interrupt lane of the CPU, not of the thread."""
+        """Return the lane that shows an event as a cause: for an interrupt its CPU's interrupt lane, else its own."""
         if wire.class_of(int(self.trace.events.code[event])) == wire.WireClass.INT:
             lane = self._lane_of_interrupts.get(int(self.trace.events.cpu[event]))
             if lane is not None:
@@ -256,8 +256,8 @@ class OpenTrace(QObject):
 
         Args:
             event: Row of the event table.
-            lane: The lane to select it in; None = its own lane.
-            reveal: Scroll to it.
+            lane: The lane in which the event is selected; None = its own lane.
+            reveal: True to scroll to the event.
         """
         cycles = int(self.trace.events.time_cycles[event])
         lane = self.lane_of_event(event) if lane is None else lane
@@ -295,7 +295,7 @@ class OpenTrace(QObject):
             lane: Index of the lane.
             cycles: The time.
             event: Row of the event table, or None.
-            is_point: Questions are about this time, not about the interval as a whole.
+            is_point: True if questions such as Why? are about this time, False if about the interval as a whole.
         """
         row = self.lanes.row_of(lane)
         lane = row.index if row is not None else lane  # the lane of an only thread replaces that of its process
@@ -317,7 +317,7 @@ class OpenTrace(QObject):
         self.sorter.group(self.timeline, self.basis, group, self._window_in_mind, patterns)
 
     def begun_with(self, arrangement: LaneArrangement) -> LaneArrangement:
-        """Return an arrangement with the event lanes and labels given on the command line, if any."""
+        """Return an arrangement with its event lanes and labels replaced by those of the command line, if any."""
         settings, classes, labels = self._settings, arrangement.classes, arrangement.labels
         if settings.is_passing("swimlane/lane_classes"):
             classes = classes_in(settings.text("swimlane/lane_classes"))
@@ -339,7 +339,7 @@ class OpenTrace(QObject):
         self.described.emit()
 
     def time_activities(self, file: str) -> None:
-        """Replace deadlines and activities by those of a timing file; an empty name removes them.
+        """Replace deadlines and activities by those of a timing file; an empty name removes these.
 
         Deadlines are checked with all other verdicts. Errors in the file are reported where it is read.
         """
@@ -354,12 +354,12 @@ class OpenTrace(QObject):
         self._naming.start(partial(_named, self.trace, Path(folder)))
 
     def name_processes(self, file: str) -> None:
-        """Start to read names of processes and threads from a text of pidin; `named` reports the result."""
+        """Start to read names of processes and threads from an output of QNX `pidin`; `named` reports the result."""
         self.pidin_file = file
         self.names_requested.emit(file)
 
     def say_names(self, error: str = "") -> None:
-        """Report that processes have the names of a text of pidin, or why not."""
+        """Send `described` and `named` once an output of pidin was read; `error` = why not, empty if it was."""
         names = self.trace.pidin
         self.pidin_file = "" if names is None else str(names.path)
         self.described.emit()
@@ -396,7 +396,7 @@ class OpenTrace(QObject):
 
     @property
     def _window_in_mind(self) -> TimeWindow:
-        """The selected range, or else the visible one, clipped to the trace."""
+        """Time range that commands act on: the selected range, or else the visible one, clipped to the trace."""
         whole, range_or_view = self.trace.window, self.selection.time_range or self.viewport.window
         start, end = max(whole.start, range_or_view.start), min(whole.end, range_or_view.end)
         return TimeWindow(start, end) if end > start else whole
@@ -423,7 +423,7 @@ class OpenTrace(QObject):
                 self._lane_of_cpu |= dict.fromkeys(np.flatnonzero(doubtful.cpus).tolist(), info.index)
 
     def _reselect(self, before: Trace, moved: dict[int, int]) -> None:
-        """Restore the selection after a reload; numbers of lanes and events, and ends of intervals, may differ."""
+        """Restore the selection after a reload, which may change numbers of lanes and events, and ends of intervals."""
         event, lane, span = self.selection.event, self.selection.lane, self.selection.span
         if event is not None:
             event = event_of_slot(self.trace, before, event)

@@ -55,7 +55,7 @@ class Answer(QObject):
         self.changed.emit()
 
     def _take(self, result: object) -> None:
-        """Keep the result of the task; None if it failed."""
+        """Store the result of the finished task; `result` is None if the task failed."""
         raise NotImplementedError
 
     @Slot(object)
@@ -73,7 +73,7 @@ class Answer(QObject):
 
 
 class WatchedAnswer(Answer):
-    """An answer that is computed while it is visible, and again once a change of its input has settled.
+    """An answer that is only computed while a view shows it, and again once its input stays unchanged after a change.
 
     Args:
         settle_ms: How long the input must stay unchanged.
@@ -116,7 +116,7 @@ class WatchedAnswer(Answer):
 
 
 class PathSearch(Answer):
-    """The last requested critical path; it stays until another is requested, or it is dropped.
+    """The last requested critical path; kept until another path is requested or `forget` is called.
 
     Attributes:
         answer: The path; None = none was requested, or it is not ready.
@@ -139,7 +139,7 @@ class PathSearch(Answer):
 
     @Slot()
     def forget(self) -> None:
-        """Drop the path."""
+        """Clear the path."""
         if self.answer is not None or self.error or self.is_busy:
             self._job.cancel()
             self.answer, self.error = None, ""
@@ -157,10 +157,10 @@ Query = Callable[[Trace, IsCancelled], Result]
 
 
 class TraceAnswer(Answer, Generic[Result]):
-    """Runs its query at the first `start`, and at the first one after each reload.
+    """Answer of one query about a trace, which runs at the first `start`, and at the first `start` after each reload.
 
     Attributes:
-        answer: The answer; after a reload the old one until the next `start`; None = not yet known.
+        answer: The answer; after a reload the old one until the query has run again; None = not yet known.
     """
 
     def __init__(self, trace: Trace, query: Query[Result], parent: QObject | None = None) -> None:
@@ -183,7 +183,7 @@ class TraceAnswer(Answer, Generic[Result]):
             self._start(partial(self._query, self._trace))
 
     def ask(self, query: Query[Result]) -> None:
-        """Replace the query; if the old one was started, run the new one, and keep the old answer until it is done."""
+        """Replace the query; run the new one if the old one was started. The old answer stays until then."""
         is_asked = self.answer is not None or self.is_busy
         self._query = query
         self.take(self._trace)
@@ -191,7 +191,7 @@ class TraceAnswer(Answer, Generic[Result]):
             self.start()
 
     def take(self, trace: Trace) -> None:
-        """Switch to a reloaded trace; the old answer stays until the next `start`."""
+        """Switch to a reloaded trace; the old answer stays until `start` has run the query again."""
         self._job.cancel()
         self._trace, self._is_of_this = trace, False
 
@@ -205,7 +205,7 @@ class TraceAnswer(Answer, Generic[Result]):
 
 
 class WhySearch(Answer):
-    """The answer to the last question; it stays while the user follows its links, until another question is asked.
+    """The answer to the last question Why?; kept while the user follows links in the answer, until the next question.
 
     Attributes:
         steps: The answer; empty = none yet.
@@ -228,7 +228,7 @@ class WhySearch(Answer):
 
     @Slot()
     def forget(self) -> None:
-        """Drop the question and its answer."""
+        """Clear the question and its answer."""
         if self.steps or self.error or self.is_busy:
             self._job.cancel()
             self.steps, self.error = (), ""

@@ -1,4 +1,4 @@
-"""Which part of the trace statistics are about, and the summary of the selected range: states, threads, events."""
+"""The part of a trace for which statistics are computed, and the summary of the selected range."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ class Extent(StrEnum):
 
 
 class ExtentSelection:
-    """The part of the trace that the user selected; it switches to the selected range as soon as there is one.
+    """The part of the trace that an answer is about, as chosen by the user; becomes RANGE when a range is selected.
 
     Attributes:
-        extent: The part.
+        extent: Whole trace, visible or selected range.
     """
 
     def __init__(self, opened: OpenTrace, extent: Extent) -> None:
@@ -73,11 +73,11 @@ class ExtentSelection:
         self.follow_range()
 
     def select(self, extent: Extent) -> None:
-        """Select a part, and stay with it until another range is selected."""
+        """Set `extent`; it stays until the user selects a range where none was selected."""
         self.extent, self._before = extent, None
 
     def follow_range(self) -> None:
-        """Switch to a range that has just been selected, and back when it is gone."""
+        """Set `extent` to RANGE if a range has just been selected, and back to the part before when it was cleared."""
         had_range, self._has_range = self._has_range, self._opened.selection.time_range is not None
         if self._has_range and not had_range and self.extent is not Extent.RANGE:
             self.extent, self._before = Extent.RANGE, self.extent
@@ -90,7 +90,7 @@ class ExtentSelection:
         return self.extent is Extent.RANGE and self._opened.selection.time_range is None
 
     def window(self) -> TimeWindow:
-        """Return the part, clipped to the trace; the whole trace if they do not overlap."""
+        """Return the time range of the part, clipped to the trace; the whole trace if the part is empty or outside."""
         whole = self._opened.trace.window
         requested = {
             Extent.TRACE: whole,
@@ -101,7 +101,7 @@ class ExtentSelection:
 
 
 class ExtentAnswer(WatchedAnswer):
-    """An answer about a selectable part of the trace; it is computed again when that part changes.
+    """An answer about a selectable part of the trace, computed again when that part changes.
 
     Args:
         opened: The open trace.
@@ -128,7 +128,7 @@ class ExtentAnswer(WatchedAnswer):
         return self._extent.needs_range
 
     def _later(self) -> None:
-        """Compute the answer again once its part stays unchanged."""
+        """Compute the answer again once the part of the trace stays unchanged for `settle_ms`."""
         if self._is_watched:
             self._settle.start()
 
@@ -166,12 +166,12 @@ _EVENT: Final = (("event", "Event"), ("count", "Count"), ("per_s", "Per second")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RangeSummary:
-    """Statistics of a range.
+    """Statistics of a range, as shown when it is selected.
 
     Attributes:
         trace: The trace.
         window: The range.
-        states, threads, events: `state-total`, `thread` and `event` of `answers.statistics`.
+        states, threads, events: The tables `state-total`, `thread` and `event` of `answers.statistics`.
     """
 
     trace: Trace
@@ -263,7 +263,7 @@ def range_details(trace: Trace, window: TimeWindow, summary: RangeSummary | None
 
 
 def _table(title: str, answer: Table, requested: tuple[tuple[str, str], ...], most: int | None = None) -> DetailTable:
-    """Return some columns of an answer as a table, largest rows first."""
+    """Return the requested columns of an answer as a table: at most `most` rows, largest first."""
     columns = {column.name for column in answer.question.columns}
     shown = {name: head for name, head in requested if name in columns}
     largest = answer.sorted_by(answer.question.sort_name).head(most)

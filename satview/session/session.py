@@ -52,13 +52,13 @@ class Session(QObject):
         stage: State of the document.
         path: The file that is loading, open or failed; None while empty.
         opened: The open trace; None unless READY.
-        error: Why it failed; None unless FAILED.
+        error: Why the file could not be opened; None unless FAILED.
         follow: Follows a growing file; None unless the file is followed.
         lanes_in_view: Returns the visible lanes, which are built in a reloaded trace before `opened` switches to it.
         preview: Sample of a large file, shown while it is loading; else None.
         adds_to_cache: Decoded files may be put into the cache.
         more_unstored: Returns the marks of another trace in the window that could not be stored yet.
-        may_reload: Called before `opened` switches to a reloaded trace; False delays that a little.
+        may_reload: Called before `opened` switches to a reloaded trace; if it returns False, the switch is tried later.
 
     Signals:
         stage_changed: Sent after `stage` and the rest have changed.
@@ -81,7 +81,7 @@ class Session(QObject):
         """Begin without a document.
 
         Args:
-            settings: For the first arrangement of lanes.
+            settings: Settings, used for the first arrangement of lanes.
             parent: Owner.
             prepare: Imports what the views will need; None = there are none.
         """
@@ -119,7 +119,7 @@ class Session(QObject):
 
         Args:
             path: The file.
-            is_followed: Follow it while it grows; it need not exist yet.
+            is_followed: Follow the file while it grows; the file need not exist yet.
         """
         self._end_follow()
         self._drop()
@@ -165,12 +165,12 @@ class Session(QObject):
             self._end_follow()
 
     def cancel(self) -> None:
-        """Stop loading and be empty again."""
+        """Stop loading, so that the window has no document."""
         if self.stage is Stage.LOADING:
             self.close()
 
     def close(self) -> None:
-        """Close the trace, or stop loading it, and be empty."""
+        """Close the trace, or stop loading it, so that the window has no document."""
         self._job.cancel()
         self._end_follow()
         self._drop()
@@ -213,7 +213,7 @@ class Session(QObject):
 
     @Slot(object)
     def adopt(self, marks: Marks) -> None:
-        """Keep marks of another trace of the window that could not be stored when it was closed, and retry."""
+        """Keep marks that could not be stored when another trace of the window was closed, and retry to store them."""
         marks.setParent(self)
         self._unstored.append(marks)
 
@@ -278,7 +278,7 @@ class Session(QObject):
             self._job.start_reporting(partial(read_more, self.follow, self._prepare, self._shown()))
 
     def _shown(self) -> ShownState | None:
-        """Return the parts that a reloaded trace must prepare before it can replace the current one."""
+        """Return the lanes, filter and search text in use, for which a reloaded trace must be prepared."""
         return None if self.opened is None else self.opened.shown(self.lanes_in_view())
 
     @Slot(int, object)
@@ -365,7 +365,7 @@ class Session(QObject):
 
     @Slot()
     def _reload_if_possible(self) -> None:
-        """Switch to the reloaded trace, unless the user is in the middle of something."""
+        """Switch to the reloaded trace; retry later if `may_reload` returns False, as during a drag."""
         if self._held is None or self.follow is None or self.opened is None:
             self._hold.stop()
             return
@@ -386,14 +386,14 @@ class Session(QObject):
 
     @Slot(str)
     def _read_names(self, file: str) -> None:
-        """Start to read names from a text of pidin; `_on_names` applies them."""
+        """Start to read names from an output of QNX `pidin`; `_on_names` applies them."""
         shown = self._shown()
         if shown is not None:
             self._naming.start(partial(read_names, Path(file), shown))
 
     @Slot(object)
     def _on_names(self, result: object) -> None:
-        """Switch to the trace with names, unless the user is in the middle of something."""
+        """Switch to the trace with names; retry later if `may_reload` returns False, as during a drag."""
         from satview.session.loading.loaded_trace import Reload  # brings numpy
 
         shown = self._shown()
@@ -418,7 +418,7 @@ class Session(QObject):
 
     @Slot()
     def _on_window(self) -> None:
-        """Keep following the end if the view is there; stop when the user moves back."""
+        """Set whether the view sticks to the end of a growing trace: only if it shows the end now."""
         if self.follow is not None and self.opened is not None and self.sender() is self.opened.viewport:
             self.follow.set_sticking(self.opened.viewport.is_at_end)
 

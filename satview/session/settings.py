@@ -159,7 +159,7 @@ class Settings(QObject):
         file: The file; shows whether all settings are stored.
 
     Signals:
-        changed: A setting changed; its key.
+        changed: A setting has changed; sends its key.
     """
 
     changed = Signal(str)
@@ -198,7 +198,7 @@ class Settings(QObject):
         return self._values[key]
 
     def is_passing(self, key: str) -> bool:
-        """Return whether a value is from the command line, and so holds only until the program ends."""
+        """Return whether a setting has a value that is not stored, such as one from the command line."""
         return key in self._passing
 
     def set(self, key: str, value: Value, is_saved: bool = True) -> None:
@@ -207,7 +207,7 @@ class Settings(QObject):
         Args:
             key: Key of the setting.
             value: Its new value.
-            is_saved: Store it; else it holds until the program ends, or until it is changed again.
+            is_saved: True to store the value; False = keep it until the program ends or the setting is changed again.
 
         Raises:
             KeyError: There is no such setting.
@@ -230,7 +230,7 @@ class Settings(QObject):
         self.changed.emit(key)
 
     def _merged(self, content: Any) -> Any:
-        """Return the new content of the file: what other windows have stored, with the changes made here.
+        """Return the new content of the file: the settings stored by any window, with the changes made here.
 
         Unknown keys are from a newer version, and stay.
         """

@@ -15,7 +15,7 @@ SNAP_PX: Final = 6
 
 
 class Moved(Enum):
-    """The object being dragged, which does not snap to its own position."""
+    """The object that the user drags, and that must not be snapped to its own position."""
 
     CURSOR_A = auto()
     CURSOR_B = auto()
@@ -26,7 +26,7 @@ def snapped(opened: OpenTrace, cycles: int, within: int, lane: int | None = None
     """Return the time that a position snaps to; the position itself if nothing is near.
 
     Cursors, marks, the selection and the ends of the range come first, then edges and events of the lane. On the ruler,
-    where there is no lane, these are of the selected lane, followed by the events of all lanes that the filter shows.
+    edges and events of the selected lane are used, then the events of all lanes that the filter shows.
 
     Args:
         opened: The trace and its selection.
@@ -74,7 +74,7 @@ def _landmarks(opened: OpenTrace, moved: Moved | None) -> Iterator[int]:
 def _on_lane(opened: OpenTrace, lane: int, cycles: int, within: int) -> Iterator[int]:
     """Yield the edges before and after a time on a lane, and the nearest event; nothing if the lane is not built yet.
 
-    Edges come first, as of an edge and an event at the same distance the edge is meant.
+    Edges come first, so that an edge is preferred to an event at the same distance.
     """
     if not opened.timeline.is_ready(lane):
         return

@@ -38,7 +38,7 @@ class StateFiles:
         self._views, self._sessions = views, sessions
 
     def of_trace(self, path: Path) -> StoredJson:
-        """Return the file with the window state of a trace; one that stores nothing for standard input."""
+        """Return the file with the window state of a trace; for standard input, an object that stores nothing."""
         file = None
         if self._views is not None and str(path) != "-":
             name = _digest(os.fsencode(path.absolute()))[:16]
@@ -68,7 +68,7 @@ class StateFiles:
         return ()
 
     def path_of(self, name: str) -> Path:
-        """Return the file of a session by its name, or by its path.
+        """Return the path of the file of a session, given its name or its path.
 
         Raises:
             UsageError: The name is not valid.
@@ -130,7 +130,7 @@ class StateFiles:
 
 
 def sign_of(path: Path) -> TraceSign | None:
-    """Return the signature by which a trace is recognized; None if the file cannot be read."""
+    """Return the path, size and digest of a file by which a trace is recognized; None if it cannot be read."""
     from satview.session.workspace_file import TraceSign
 
     try:
@@ -147,7 +147,7 @@ def _digest(data: bytes) -> str:
 
 
 def is_same(sign: TraceSign | None, path: Path) -> bool:
-    """Return whether a file is the trace with this signature, even if it has grown since."""
+    """Return whether a file is the trace with this signature, even if the file has grown since."""
     if sign is None or sign.head_bytes > _HEAD_BYTES:
         return False
     try:

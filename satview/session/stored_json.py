@@ -1,4 +1,4 @@
-"""The user's state in files: merged with what other programs have stored, and retried until it is stored."""
+"""The user's state in files: merged with changes by other programs; storing is retried until it succeeds."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ Merge = Callable[[Any], Any]
 
 
 class Stored(QObject):
-    """State in one or several files, which knows whether all of it is stored.
+    """State that is stored in one or several files; attributes tell whether all of it is stored.
 
     Attributes:
-        path: The file, or the name for several; None stores nothing.
+        path: The file, or the name that stands for several files; None stores nothing.
         failure: Why the last change could not be stored, one sentence; empty if everything is stored.
         notice: Problem of the existing file, one sentence; empty if none.
         is_stored: All changes are stored.
 
     Signals:
         changed: `failure` or `notice` has changed.
-        stored: A change was stored; the content of the files.
+        stored: A change was stored; sends the content of the files.
     """
 
     changed = Signal()
@@ -73,7 +73,7 @@ class Stored(QObject):
         self.retry()
 
     def dismiss_notice(self) -> None:
-        """Clear `notice`, as the user has read it."""
+        """Clear `notice`; called when the user has read the message."""
         self._say("", self.failure)
 
     def give_up(self) -> None:
@@ -84,7 +84,7 @@ class Stored(QObject):
 
     @abstractmethod
     def _write(self) -> tuple[object, list[Damaged]]:
-        """Write the files; return their content, and damaged files with how they were handled."""
+        """Write the files; return their content, and the damaged files that were found, with new path and reason."""
 
     def _say(self, notice: str, failure: str) -> None:
         if (notice, failure) != (self.notice, self.failure):
@@ -93,7 +93,7 @@ class Stored(QObject):
 
 
 class StoredJson(Stored):
-    """One JSON file, changed only under the lock of its folder; without the lock a change waits."""
+    """One JSON file, changed only while the lock of its folder is held; a change waits until the lock is free."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class StoredJson(Stored):
 
         Args:
             path: The file.
-            check: Returns the value for parsed content; raises `DamagedFileError` if that is not valid.
+            check: Function that converts parsed content; raises `DamagedFileError` if the content is not valid.
             limit: Maximum size of the file in bytes.
             parent: Owner.
             makes_folder: Create a missing folder; for satview's own folders.
@@ -135,8 +135,8 @@ class StoredJson(Stored):
         """Change the file now; if that fails, retry until it works.
 
         Args:
-            merge: Takes the current content, None if there is no file; returns the new content, None to remove the
-                file. A later call replaces one that has not worked yet.
+            merge: Function of the current content (None = no file) that returns the new content (None = remove the
+                file). While writing fails, a later call replaces this function.
         """
         self._merge = merge
         self.store_now()

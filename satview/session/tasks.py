@@ -24,10 +24,10 @@ _numbers = count()
 
 
 def dismantle(root: QObject) -> None:
-    """Delete a tree of Qt objects later, and then clear the attributes of its Python objects.
+    """Delete a tree of Qt objects in the event loop, and then clear the attributes of their Python objects.
 
-    Widgets refer to each other both ways (parents, signals, models), so their Python halves wait for the garbage
-    collector; without this, every array behind them would wait as well.
+    Widgets refer to each other both ways (parents, signals, models), so their Python halves stay in memory until the
+    garbage collector runs; without this function, so would every array that they refer to.
     """
     owned = [vars(item) for item in (root, *root.findChildren(QObject)) if type(item).__module__.startswith("satview")]
     number = next(_numbers)
@@ -53,7 +53,7 @@ _REPORT_EVERY_S: Final = 0.03
 
 
 class _TaskRun(QRunnable):
-    """One run of one function on a pool thread. Refers to the relay only, never to a widget."""
+    """One call of one function on a pool thread; refers only to the relay of its task, never to a widget."""
 
     def __init__(
         self, number: int, function: Callable[..., object], stop: threading.Event, relay: _Relay, reports: bool
@@ -90,7 +90,7 @@ _End = tuple[int, object, Exception | None]  # number of the run, its result, wh
 
 
 class _Relay(QObject):
-    """Carries results from pool threads to the thread of the task."""
+    """Passes results and progress from pool threads to the thread of a `Task` by signals."""
 
     ended = Signal()
     reported = Signal(int, float)
@@ -104,9 +104,9 @@ class Task(QObject):
     """Runs one function at a time in the background; starting another stops the older one and drops its result.
 
     Signals:
-        done: Result of the newest function.
-        failed: The exception that ended it.
-        progress: Fraction done, 0 to 1, at most some thirty times a second.
+        done: The newest function has ended; sends its result.
+        failed: The newest function has failed; sends the exception.
+        progress: Sends the fraction done, 0 to 1, at most some thirty times a second.
     """
 
     done = Signal(object)
@@ -151,7 +151,7 @@ class Task(QObject):
 
         Args:
             function: The task; must not refer to widgets, which Python could free on that thread.
-            patience_s: Wait this long for the end, and send `done` or `failed` before returning if it comes in time.
+            patience_s: Wait this long for the function; if it ends in time, send `done` or `failed` before returning.
         """
         self._run(function, patience_s, reports=False)
 

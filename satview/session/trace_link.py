@@ -1,4 +1,4 @@
-"""Links to a position in a trace as text, `FILE#t=1.2s..1.5s&sel=1200`; and linked views of one trace."""
+"""Links to a position in a trace as text, `FILE#t=1.2s..1.5s&sel=1200`; and linked views, which move together."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ViewLinks(QObject):
         return view in self._members
 
     def add(self, view: OpenTrace) -> None:
-        """Link a view; it takes over time range and selection of the others."""
+        """Link a view; it takes over the time range of a linked view of the same file."""
         if view in self._members:
             return
         other = next((member for member in self._members if _is_same(member, view)), None)
@@ -58,7 +58,7 @@ class ViewLinks(QObject):
         self.changed.emit()
 
     def remove(self, view: OpenTrace, *_: object) -> None:
-        """Unlink a view, also a deleted one whose selection another view still uses."""
+        """Unlink a view; also called when a view was deleted, as its selection may live on in another view."""
         for connection in self._members.pop(view, []):
             QObject.disconnect(connection)  # type: ignore[call-overload]  # PySide declares no connections
         self.changed.emit()
@@ -100,15 +100,15 @@ _TEXT_MAX: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class TraceLink:
-    """A trace file, and what to show of it.
+    """A trace file with the range, event, session and second trace to show.
 
     Attributes:
         path: The file.
         range_text: `A..B`, the visible range, in any notation of ranges; empty for the default.
         event: Number of the event to select, from 1; None for none.
         selected: `A..B`, the selected range; empty for none.
-        session: Name or file of a saved session to open with it; empty for none.
-        beside: File of a second trace to compare it with; empty for none.
+        session: Name or file of a saved session to apply; empty for none.
+        beside: File of a second trace to compare with; empty for none.
     """
 
     path: Path
@@ -120,7 +120,7 @@ class TraceLink:
 
     @property
     def has_position(self) -> bool:
-        """True if it has more than the file."""
+        """True if the link gives more than the file."""
         return bool(self.range_text or self.selected or self.session or self.beside) or self.event is not None
 
 
@@ -147,7 +147,7 @@ def parse_link(text: str) -> TraceLink:
 
 
 def link_to(opened: OpenTrace) -> str:
-    """Return the link to what is shown: the visible range, the selected event, the selected range."""
+    """Return a link to the current view: file, visible range, selected event and selected range."""
     from satview.base.time_text import range_text  # with the trace, not before: brings numpy
 
     parts, clock, whole = [], opened.trace.clock, opened.trace.window

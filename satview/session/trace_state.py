@@ -68,7 +68,7 @@ def selection_state(opened: OpenTrace) -> SelectionState:
 
 
 def lanes_state(lanes: LaneList) -> LanesState:
-    """Return the arrangement of the lanes, with the names of their owners."""
+    """Return the arrangement of the lanes, with pid, tid and names of the thread or process of each lane."""
     arrangement = lanes.arrangement
     named = {
         *arrangement.turned,
@@ -112,7 +112,7 @@ def _owned(key: LaneKey, owner: OwnerName) -> OwnedLane:
 
 
 def filter_state(trace: Trace, state: FilterState) -> FilterPart:
-    """Return a filter, with the names of the threads it selects."""
+    """Return a filter in its stored form, with pid, tid and names of the threads that are checked or unchecked."""
     shows = np.count_nonzero(state.threads) * 2 < len(state.threads)
     rows = np.flatnonzero(state.threads if shows else ~state.threads).tolist()
     threads = tuple(OwnedThread(**asdict(owner_of_thread(trace, row)), row=row) for row in rows)
@@ -137,7 +137,7 @@ def owner_of_lane(trace: Trace, info: LaneInfo) -> OwnerName:
 
 
 def _ranges(numbers: np.ndarray[tuple[int], np.dtype[np.intp]]) -> tuple[CodeRange, ...]:
-    """Return sorted numbers as runs of consecutive ones."""
+    """Return the ranges of consecutive numbers in ascending numbers."""
     if not len(numbers):
         return ()
     breaks = np.flatnonzero(np.diff(numbers) > 1)
@@ -166,12 +166,12 @@ def names_in(state: WorkspaceState) -> tuple[str, ...]:
 
 
 def session_of(state: WorkspaceState, parts: frozenset[str], patterns: Mapping[str, str]) -> WorkspaceState:
-    """Return a state that is usable with other traces too.
+    """Return the part of a window's state that is saved as a session, usable with other traces too.
 
     Args:
         state: State of a workspace.
         parts: Keys of `PARTS` to include.
-        patterns: Name to the pattern that replaces it; other names stay.
+        patterns: Patterns that replace names of processes and threads, by name; other names stay.
 
     Raises:
         UsageError: A pattern is faulty.
@@ -218,7 +218,7 @@ def restore_view(opened: OpenTrace, state: ViewState, is_same: bool, is_first: b
     Args:
         opened: The trace.
         state: The stored part.
-        is_same: The state was taken from the same trace; else times count from the start of the trace.
+        is_same: The state was taken from this trace; if not, its times count from the start of the trace.
         is_first: Nothing is shown yet, so there is no view to go back to.
     """
     viewport, clock = opened.viewport, opened.trace.clock
@@ -335,10 +335,10 @@ def restore_filter(opened: OpenTrace, part: FilterPart, is_same: bool, is_first:
 
 
 class NameFinder:
-    """Finds the lanes and threads of another trace that stored names match.
+    """Finds lanes and threads of a trace by the names stored from another trace.
 
     Args:
-        opened: The other trace.
+        opened: The trace in which lanes and threads are searched for.
     """
 
     def __init__(self, opened: OpenTrace) -> None:
@@ -350,7 +350,7 @@ class NameFinder:
         ]
 
     def lanes(self, lane: OwnedLane) -> tuple[LaneKey, ...]:
-        """Return the lanes that a stored lane matches: those with its pid, tid and names, else all with its names."""
+        """Return the lanes with pid, tid and names of a stored lane; without such lanes, all that fit its names."""
         kind, cpu, pid, tid = lane.key
         if not (kind in (LaneKind.PROCESS, LaneKind.THREAD) or (":" in kind and pid > 0)):
             return tuple(other for other in self._keys if other[:2] == (kind, cpu))
@@ -361,7 +361,7 @@ class NameFinder:
         return tuple(exact or (other for other, _ in lanes))
 
     def threads(self, part: FilterPart) -> set[int]:
-        """Return the rows of the threads that a stored filter names."""
+        """Return the rows of the threads that fit the names in a stored filter."""
         owners = [owner_of_thread(self._trace, row) for row in range(len(self._trace.threads))]
         rows: set[int] = set()
         for thread in part.threads:
@@ -374,7 +374,7 @@ class NameFinder:
 
 
 def _fits_owner(name: OwnerName, is_thread: bool) -> Callable[[OwnerName], bool]:
-    """Return a predicate whether an owner matches, by names; by numbers where a name is missing."""
+    """Return a function that tells whether a process or thread fits: by its names, or by pid or tid where unnamed."""
     process: Fits = fits_name(name.process)
     thread: Fits = fits_name(name.thread)
 

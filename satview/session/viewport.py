@@ -1,4 +1,4 @@
-"""The visible time range: zoom, pan, history. Views read it from here and store none themselves."""
+"""The visible time range: zoom, pan, history. Views read the range from here and store none themselves."""
 
 from __future__ import annotations
 
@@ -98,10 +98,10 @@ class Viewport(QObject):
         self._set(fitted)
 
     def zoom(self, factor: float, anchor: int) -> None:
-        """Make the window `factor` times as long while `anchor` keeps its position.
+        """Make the window `factor` times as long; the time `anchor`, in cycles, keeps its position on the screen.
 
         Windows begin at whole pixels, and a rounding error of one pixel would grow to a hundred in twenty steps. So
-        successive steps at one position keep the time and position of the first.
+        successive steps at one position use the time and position of the first step.
         """
         length = max(SHORTEST_CYCLES, round(self._window.length * factor))
         share = (anchor - self._window.start) / self._window.length
@@ -132,7 +132,7 @@ class Viewport(QObject):
         self.jump(TimeWindow(window.start - beyond, window.end + beyond))
 
     def reveal(self, cycles: int) -> None:
-        """Bring a time into view if it is not visible; the zoom stays."""
+        """Centre a time if it is outside the window or close to an edge; the zoom stays."""
         edge = self._window.length // 20
         if not self._window.start + edge <= cycles < self._window.end - edge:
             self.centre(cycles)
@@ -149,7 +149,7 @@ class Viewport(QObject):
             self._set(self._fitted(self._past.pop()))
 
     def forward(self) -> None:
-        """Undo `back`."""
+        """Show the window that the last `back` left."""
         if self._future:
             self._past.append(self._window)
             self._set(self._fitted(self._future.pop()))
@@ -179,7 +179,7 @@ class Viewport(QObject):
             self._set(self._window.clamped(limits))
 
     def _at_end(self, length: int) -> TimeWindow:
-        """Return the window that ends just after the trace, as the margin of the limits would fill a short one."""
+        """Return the window of this length that ends 1/50 of it after the trace; `limits` would end later."""
         end = min(self._limits.end, self._end_cycles + max(1, length // 50))
         return TimeWindow(end - length, end)
 

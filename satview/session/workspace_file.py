@@ -99,12 +99,12 @@ def from_text(text: str) -> PanelLayout | None:
 
 @dataclass(frozen=True, slots=True)
 class TraceSign:
-    """Signature by which a trace is recognized.
+    """Path, size and digest of the beginning of a file, by which a trace is recognized.
 
     Attributes:
         path: Path of the file.
         size: Its size in bytes.
-        head_bytes, head: Number of bytes at its beginning, and their SHA-256.
+        head_bytes, head: Number of bytes at the beginning of the file, and their SHA-256.
     """
 
     path: Text
@@ -115,14 +115,14 @@ class TraceSign:
 
 @dataclass(frozen=True, slots=True)
 class ViewState:
-    """The visible part of the trace.
+    """The visible part of a trace: time range, and the lane at the top edge.
 
     Attributes:
-        start_cycles, end_cycles: Its ends.
-        start_ns, end_ns: The same from the start of the trace, for another trace.
+        start_cycles, end_cycles: Start and end of the time range.
+        start_ns, end_ns: The same, counted from the start of the trace, for use with another trace.
         width_px: Width of the lanes, on whose pixels the window begins.
         top: Lane at the top edge; None = the first.
-        top_px: Height of its part above the edge.
+        top_px: Height of the part of that lane above the edge.
         is_whole: All of the trace is visible.
     """
 
@@ -159,10 +159,10 @@ class ComparedState:
     """The second trace of a comparison.
 
     Attributes:
-        path: Its file.
-        first_cycles, second_cycles: The moments that are aligned, one of each trace.
+        path: File of the second trace.
+        first_cycles, second_cycles: The moments of the first and the second trace that are aligned.
         aligned_by: Description of that moment.
-        is_linked: Both move together.
+        is_linked: Both traces move together.
     """
 
     path: Text
@@ -174,7 +174,7 @@ class ComparedState:
 
 @dataclass(frozen=True, slots=True)
 class OwnerName:
-    """A process or thread that can be found in another trace too: numbers, and names, which may be patterns."""
+    """pid, tid and names of a process or thread, to find it in another trace too; the names may be patterns."""
 
     pid: Whole = -1
     tid: Whole = -1
@@ -184,7 +184,7 @@ class OwnerName:
 
 @dataclass(frozen=True, slots=True)
 class OwnedLane(OwnerName):
-    """A lane with its owner."""
+    """A stored lane: kind, CPU, and the process or thread that the lane shows."""
 
     kind: Text = ""
     cpu: Whole = -1
@@ -197,14 +197,14 @@ class OwnedLane(OwnerName):
 
 @dataclass(frozen=True, slots=True)
 class OwnedThread(OwnerName):
-    """A row of the thread table with its names."""
+    """A stored thread: its row in the thread table, pid, tid and names."""
 
     row: Count = 0
 
 
 @dataclass(frozen=True, slots=True)
 class GroupState:
-    """A group of lanes, which are indices as in `LanesState`."""
+    """A group of lanes; `members` are indices into `LanesState.lanes`."""
 
     title: Text = ""
     members: Many[Count] = ()
@@ -246,7 +246,7 @@ class LanesState:
 
 @dataclass(frozen=True, slots=True)
 class CodeRange:
-    """A range of event codes."""
+    """A range of event codes, `first` to `last` inclusive."""
 
     first: Code = 0
     last: Code = 0
@@ -254,7 +254,7 @@ class CodeRange:
 
 @dataclass(frozen=True, slots=True)
 class CodeForm:
-    """Whether events of a code are shown in their wide form."""
+    """The form in which events of a code are shown: wide, or fast."""
 
     code: Code = 0
     is_wide: bool = False
@@ -262,11 +262,11 @@ class CodeForm:
 
 @dataclass(frozen=True, slots=True)
 class FilterPart:
-    """The filter.
+    """The filter in its stored form.
 
     Attributes:
         hidden_codes: Codes that are not checked.
-        shows: True if `threads` are checked, False if they are unchecked.
+        shows: True if `threads` lists the checked threads, False if it lists the unchecked ones.
         threads: Rows of the thread table with their names.
         effect, passes, combination, forms: As for `FilterState` and its `PassStack`.
     """
@@ -294,9 +294,9 @@ class PanelsState:
 
     Attributes:
         layout: Their positions; None = unchanged.
-        values: State of each panel: name of the panel to names and values.
+        values: State of each panel, by its name: named values.
         search: Text in the find bar.
-        finds: The find bar is shown.
+        finds: True if the find bar is shown.
     """
 
     layout: PanelLayout | None = None
@@ -310,9 +310,9 @@ class SecondState:
     """A second set of lanes, below the first.
 
     Attributes:
-        view: The part of the trace that it shows.
-        lanes: Arrangement of its lanes.
-        is_linked: It follows the first set.
+        view: The part of the trace that the second set shows.
+        lanes: Arrangement of the lanes of the second set.
+        is_linked: The second set follows the first.
     """
 
     view: ViewState
@@ -354,13 +354,13 @@ FILE_BYTES_MAX: Final = 16 << 20
 
 
 def to_json(state: WorkspaceState) -> dict[str, Any]:
-    """Return the content of the file."""
+    """Return a state as the content of a JSON file."""
     parts = msgspec.to_builtins(state).items()
     return {KEY: VERSION} | {name: part for name, part in parts if part is not None}
 
 
 def from_json(content: Any) -> WorkspaceState:
-    """Return the state in parsed content.
+    """Return the state that the parsed content of a JSON file holds.
 
     Raises:
         DamagedFileError: The content is not valid.

@@ -69,7 +69,7 @@ _NAMES_SHOWN = 8
 
 
 class RuleBox(QWidget):
-    """An editor for rules that marks faults while the user types.
+    """An editor for capture rules that marks faults while the user types.
 
     Attributes:
         edit: The text.
@@ -105,11 +105,11 @@ class RuleBox(QWidget):
 
     @property
     def text(self) -> str:
-        """The rules."""
+        """The text of the rules."""
         return self.edit.toPlainText()
 
     def set_target(self, release: Release, processes: Mapping[str, Sequence[int]], is_wide: bool = False) -> None:
-        """Set the release, the process names with their pids, and whether events are wide by default."""
+        """Set the target that rules are checked against: release, pids by process name, and events wide by default."""
         self._release, self._processes, self._is_wide = release, processes, is_wide
         self.check()
 
@@ -184,7 +184,7 @@ _OFF: Final = 0.45  # opacity of names while the list is disabled
 
 
 class WorkloadList(QListWidget):
-    """All workloads with name and lesson."""
+    """A list of all simulated workloads, each with its name and what it teaches."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -209,7 +209,7 @@ class WorkloadList(QListWidget):
 
 
 class _TwoLines(QStyledItemDelegate):
-    """Draws a workload: its name, and below it the lesson."""
+    """Draws a workload on two lines: the name, and below the name what the workload teaches."""
 
     _PAD_PX: Final = 7
 
@@ -218,7 +218,7 @@ class _TwoLines(QStyledItemDelegate):
         self._lesson_of = dict(names())
 
     def sizeHint(self, option: QStyleOptionViewItem, _index: QModelIndex | QPersistentModelIndex) -> QSize:
-        """Return the size of two lines."""
+        """Return the size of two lines of text with padding."""
         return QSize(200, 2 * option.fontMetrics.height() + 2 * self._PAD_PX + 2)
 
     def paint(
@@ -261,14 +261,14 @@ _FIELD_PX: Final = 26
 
 
 class NewCaptureDialog(Dialog):
-    """All options of a simulated capture, and its start.
+    """Dialog with all options of a simulated capture; starts the capture.
 
     Attributes:
         workloads, seed, cpus, release, duration, form, mode, probe, live, rules, path: Editors.
         start_button, stop_button, cancel_button, rules_button: Buttons.
 
     Signals:
-        live_requested: Start a capture that is followed while it runs: `CaptureRequest`.
+        live_requested: A capture that is followed while it runs is requested; sends the `CaptureRequest`.
     """
 
     live_requested = Signal(object)
@@ -422,7 +422,7 @@ class NewCaptureDialog(Dialog):
 
     @Slot()
     def start(self) -> None:
-        """Start the capture; the dialog closes when it is done, or immediately if it is followed live."""
+        """Start the capture; the dialog closes when the capture is done, or immediately if the file is followed."""
         self.rules.check()
         if self._fault():
             self._check()
@@ -522,7 +522,7 @@ class NewCaptureDialog(Dialog):
 
     @Slot()
     def _check(self) -> None:
-        """Show what is missing; enable the start if nothing is."""
+        """Check the editors: show a message if a value is missing or wrong, else enable the button Start."""
         fault = self._fault()
         self.start_button.setEnabled(not fault)
         path = Path(self.path.text().strip()).expanduser()

@@ -25,7 +25,7 @@ from satview.target.request import TargetRequest, filter_capture
 
 @dataclass(frozen=True, slots=True)
 class CaptureRequest:
-    """A simulated capture.
+    """Request for a simulated capture.
 
     Attributes:
         capture: Workload, target and options.
@@ -40,7 +40,7 @@ class CaptureRequest:
 
 @dataclass(frozen=True, slots=True)
 class TargetCaptureRequest:
-    """A capture on a target.
+    """Request for a capture on a target.
 
     Attributes:
         request: The target, what to capture, and the output file.
@@ -66,8 +66,8 @@ class CaptureOutcome:
     Attributes:
         path: File to open.
         summary: A sentence about the amount captured.
-        findings: Findings, a sentence each, such as a deadlock, a program that raised, or a lost connection.
-        are_titled: Findings begin with their kind and a colon.
+        findings: A sentence for each thing worth knowing: a deadlock, a program that raised, a lost connection.
+        are_titled: True if findings begin with their kind and a colon.
     """
 
     path: Path
@@ -80,12 +80,12 @@ class CaptureJob(QObject):
     """Runs one capture at a time for a window.
 
     Signals:
-        began: A capture started: its request.
-        grows: The output file can be followed: its `Path`. Not sent if the file appears only at the end.
-        progress_text: Progress of a capture on a target: sizes, rate, losses.
-        done: A capture ended: `CaptureOutcome`.
-        failed: A capture failed: the exception.
-        progress: Share done, 0 to 1.
+        began: A capture has started; sends its request.
+        grows: The output file can be followed; sends its `Path`. Not sent if the file appears only at the end.
+        progress_text: Sends the progress of a capture on a target as text: sizes, rate, losses.
+        done: A capture has ended; sends the `CaptureOutcome`.
+        failed: A capture has failed; sends the exception.
+        progress: Sends the share done, 0 to 1.
         ended: Sent after `done`, `failed` and `discard`.
     """
 
@@ -131,7 +131,7 @@ class CaptureJob(QObject):
             self.grows.emit(request.path)
 
     def stop(self) -> None:
-        """Let the logger write its buffers and end; the file is complete, and `done` follows."""
+        """Let the logger write its buffers and end; `done` is sent once the file is complete."""
         self._is_stopped.set()
 
     def discard(self) -> None:
@@ -140,7 +140,7 @@ class CaptureJob(QObject):
         self.ended.emit()
 
     def close(self) -> None:
-        """Stop the capture and wait for it, because the window closes."""
+        """Stop the capture and wait for its end, because the window closes."""
         self._job.close()
 
     @Slot(object)
@@ -233,8 +233,8 @@ def _capture_on_target(
         is_stopped: Set to let the logger write its buffers and end.
         tell: Called with the progress as text.
         grows: Called with the file when it can be followed; not if it is filtered at the end.
-        is_cancelled: Stops like `is_stopped`, but without an outcome.
-        report: Called with the share that is filtered.
+        is_cancelled: Polled; True stops the capture like `is_stopped`, but raises `Cancelled`.
+        report: Called with the share that has been filtered, 0 to 1.
     """
     request, messages = target_capture.request, list[str]()
 
@@ -284,7 +284,7 @@ def _target_summary(captured: Captured, name: str, path: Path) -> str:
 
 
 def _summary(result: CaptureResult) -> str:
-    """Return a sentence about the amount captured."""
+    """Return a sentence about the captured amount: slots, buffers, time, file and losses."""
     lost = ""
     if result.lost_buffers or result.dropped_events:
         lost = f"; too slow a logger: {result.lost_buffers:,} buffers lost, {result.dropped_events:,} events dropped"

@@ -63,7 +63,7 @@ _SETTING: Final = "capture/last_target"
 
 
 class _Last(msgspec.Struct):
-    """Values of the last capture, and the addresses used, newest first."""
+    """Stored values of the dialog at the last capture, and the target addresses used, newest first."""
 
     targets: list[str] = []
     is_wide: bool = False
@@ -77,12 +77,12 @@ class _Last(msgspec.Struct):
 
 
 class TargetDialog(Dialog):
-    """All options of a capture on a target, its start, progress and end.
+    """Dialog with all options of a capture on a target; starts and stops the capture and shows its progress.
 
     Attributes:
         target, is_wide, rules, ending, seconds, files, disk, kernel_buffers, own_buffers, path: Editors.
         start_button, stop_button, close_button: Buttons.
-        message: What is missing or wrong; during a capture, its progress.
+        message: Label with a missing or wrong value; during a capture, with the progress.
     """
 
     def __init__(self, job: CaptureJob, settings: Settings, parent: QWidget | None = None) -> None:
@@ -148,7 +148,7 @@ class TargetDialog(Dialog):
         return Bounds(self.kernel_buffers.value(), is_repeated=True, files=self.files.value(), disk_bytes=limit)
 
     def _allow_functions(self, request: TargetRequest) -> None:
-        """Ask for consent to run the Python code of the rules, for all releases, because the target's is not known yet.
+        """Ask for consent to run the Python code of the rules as read for any release: the target's is not known yet.
 
         Raises:
             UsageError: The user refused.
@@ -348,7 +348,7 @@ class TargetDialog(Dialog):
 
     @Slot()
     def _check(self) -> None:
-        """Show what is missing; enable the start if nothing is."""
+        """Check the editors: show a message if a value is missing or wrong, else enable the button Start."""
         if self._is_running:
             return
         has_rules = bool(self.rules.text().strip())

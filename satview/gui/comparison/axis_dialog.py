@@ -56,11 +56,11 @@ class AxisDialog(Dialog):
 
     Attributes:
         table: The files with names and offsets.
-        align: How to align files without an offset.
+        align: Selects how files without an offset are aligned.
         error: Error message.
 
     Signals:
-        written: The axis file was written: its path.
+        written: The axis file was written; sends its path.
     """
 
     written = Signal(object)
@@ -70,7 +70,7 @@ class AxisDialog(Dialog):
 
         Args:
             trace: The open trace.
-            comparison: Has the second trace and its offset, if there is one.
+            comparison: Comparison with a second trace, whose offset is used, if there is one.
             parent: The window.
         """
         super().__init__("Files on one time axis", parent)
@@ -207,7 +207,7 @@ class AxisDialog(Dialog):
 
 
 def _first_rows(trace: Trace, comparison: Comparison) -> list[_FileRow]:
-    """Return the initial files: those of the open axis, or the open file and the compared one."""
+    """Return the initial rows of the table: the files of the open axis, or else the open file and the compared one."""
     if trace.format == FORMAT:
         return [_row_of_entry(entry) for entry in read_axis(trace.path)]
     paths, offsets = [trace.path], [""]

@@ -36,14 +36,14 @@ _NO_SECOND: Final = (
 
 
 class ComparisonPanel(AnswerPanel):
-    """What changed from the first trace to the second.
+    """Panel with the figures that changed from the first trace to the second.
 
     Attributes:
         view: Computes the changes.
         overlaid: Computes the durations of the selected row in both traces.
         table, model: The rows.
-        kind, words, every, extent: Select which rows to show.
-        statement: Both traces, and how they are aligned.
+        kind, words, every, extent: Fields that select the rows to show.
+        statement: Label with both traces, and how they are aligned.
         plot: The histograms; None until a row is selected.
     """
 
@@ -137,7 +137,7 @@ class ComparisonPanel(AnswerPanel):
         self.overlaid.close()
 
     def go_to(self, change: ChangedRow) -> None:
-        """Show a row in both traces: at the longest duration, or else its lane or an event of its kind."""
+        """Go to a changed figure in both traces: to the longest duration, else the lane or an event of its subject."""
         linked = self._comparison.is_linked
         self._comparison.is_linked = False  # the positions differ
         for side, navigator in enumerate(self._navigators()):
@@ -155,13 +155,13 @@ class ComparisonPanel(AnswerPanel):
         return navigators
 
     def _select_first(self) -> None:
-        """Select the first row, so that its durations show, without moving the lanes."""
+        """Select the first row, so that the plot shows the durations of this row, without moving the lanes."""
         select_row(self.table, 0)
         self._on_rows()
 
     @Slot()
     def _fill(self) -> None:
-        """Show the rows that match kind and words; unless every figure is requested, one figure of each subject."""
+        """Show the rows that match `kind` and `words`: one figure of each subject, or all if `every` is checked."""
         if self._shown is None:
             self.model.show(None, "", is_descending=True)
             self._on_rows()
@@ -175,7 +175,7 @@ class ComparisonPanel(AnswerPanel):
         self._select_first()
 
     def _show_in_order(self, answer: Table) -> None:
-        """Show changes in the selected order, those of the logger last, because they depend on what was captured."""
+        """Show changes in the selected order; those of the logger last, as these depend on the classes captured."""
         name, descending = self._order
         ordered = answer.sorted_by(name, descending) if name else answer
         changes = self._shown.figures if self._shown is not None else ()

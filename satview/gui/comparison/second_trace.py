@@ -26,12 +26,12 @@ class SecondTrace(QObject):
     Attributes:
         comparison: The comparison of both traces.
         path: File of the second trace, which may still be loading; None = none.
-        error: Why the last file could not be shown; None = it could.
+        error: Why the last file could not be shown; None = no error.
 
     Signals:
         opened: The second trace is shown.
-        failed: The second trace cannot be shown: a message.
-        marks_left: The second trace was closed before its `Marks` could be saved.
+        failed: The second trace cannot be shown; sends a message.
+        marks_left: The second trace was closed before its marks could be saved; sends the `Marks`.
     """
 
     opened = Signal()
@@ -58,7 +58,7 @@ class SecondTrace(QObject):
     def open(
         self, path: Path, state: ComparedState | None = None, folder: TemporaryDirectory[str] | None = None
     ) -> None:
-        """Load a file and show it below the lanes, in place of any other second trace.
+        """Load a file and show its lanes below those of the first trace, in place of any other second trace.
 
         Args:
             path: The file.

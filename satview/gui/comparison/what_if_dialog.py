@@ -64,12 +64,12 @@ _VALUES: Final = {"policy": ("fifo", "rr"), "inherit": ("yes", "no"), "handler":
 
 @dataclass(frozen=True, slots=True)
 class ChangeTarget:
-    """A subject of the trace that can be changed.
+    """A subject that a prediction can change: a thread, process, lock, interrupt, partition or the whole target.
 
     Attributes:
-        name: Its name in a change: `planner 1 (plan-50ms)`, `lock 0x80d4390`; empty = the whole target.
-        what: Its kind, for the completion list.
-        keys: The keys that apply to it.
+        name: Name of the subject in a change: `planner 1 (plan-50ms)`, `lock 0x80d4390`; empty = the whole target.
+        what: Kind of the subject, for the completion list.
+        keys: Keys of changes, such as `priority`, that apply to the subject.
     """
 
     name: str
@@ -78,7 +78,7 @@ class ChangeTarget:
 
 
 def targets_of(trace: Trace, is_cancelled: IsCancelled) -> tuple[ChangeTarget, ...]:
-    """Return what can be changed: threads, processes, locks, interrupts and partitions. Runs in a background task."""
+    """Return the threads, processes, locks, interrupts and partitions that can be changed. For a background task."""
     every_wait = waits(trace)
     if is_cancelled():
         return ()
@@ -109,7 +109,7 @@ def change_completions(line: str, position: int, targets: Sequence[ChangeTarget]
     Args:
         line: The change, which may be incomplete.
         position: Cursor, 0 to len(line).
-        targets: What can be changed.
+        targets: Subjects that can be changed.
     """
     left, equals, _ = line[:position].partition("=")
     target, colon, key = left.rpartition(":")
@@ -134,7 +134,7 @@ class ChangeEditor(ProposingEditor):
     """An editor with one change per line.
 
     Attributes:
-        targets: What can be changed; empty until known.
+        targets: Subjects that can be changed; empty until known.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -143,14 +143,14 @@ class ChangeEditor(ProposingEditor):
         self.proposals.taken.connect(self._on_next)
 
     def completions(self) -> tuple[list[Completion], int]:
-        """Return the completions at the cursor, and the document position of its line."""
+        """Return the completions at the cursor, and the document position at which the line of the cursor begins."""
         cursor = self.textCursor()
         block = cursor.block()
         return change_completions(block.text(), cursor.positionInBlock(), self.targets), block.position()
 
     @Slot(object)
     def _on_next(self, _completion: object) -> None:
-        """Propose what can follow a completion."""
+        """Show the completions that can follow the one just accepted."""
         self.propose()
 
 
@@ -165,15 +165,15 @@ _MOST_ACTIVITIES: Final = 8
 
 
 class WhatIfDialog(Dialog):
-    """Predicts in a child process, and opens the predicted trace below the trace.
+    """Dialog that predicts the effect of changes in a child process, and opens the predicted trace below the trace.
 
     Attributes:
         changes: A change per line, as `satview whatif --set` takes them.
         timing: Timing file for the prediction; initially that of the window.
         predict_button, cancel_button, save_button: Buttons.
-        fit: How well the replay without changes fits, or why there is no prediction.
-        outcome: The changes, and the activities that change most.
-        saved: Result of saving the predicted trace.
+        fit: Label: how well a replay without changes reproduces the trace, or why there is no prediction.
+        outcome: Label with the changes, and the activities that change most.
+        saved: Label with the result of saving the predicted trace.
     """
 
     def __init__(self, opened: OpenTrace, change: str, second_trace: SecondTrace, parent: QWidget) -> None:
@@ -400,7 +400,7 @@ def _predict(path: Path, changes: list[str], options: list[str], predicted: Path
 
 
 def _outcome_text(prediction: dict[str, Any]) -> str:
-    """Return the changes, the problems they cause, and the activities, the largest changes first."""
+    """Return lines of text: the changes, the problems that they cause, and the activities, largest change first."""
     lines = [f"Changed: {change}" for change in prediction["changes"]]
     lines += [f"On the simulated kernel: {finding}" for finding in prediction["findings"]]
     comparable = [row for row in prediction["activities"] if row["median_change"] is not None]
@@ -421,5 +421,5 @@ def _outcome_text(prediction: dict[str, Any]) -> str:
 
 
 def _is_open(row: dict[str, Any]) -> bool:
-    """Return whether the change of an activity's median depends on unfinished instances."""
+    """Return whether a predicted change of an activity's median is uncertain, as some instances are unfinished."""
     return "median_change" in row.get("known", ())

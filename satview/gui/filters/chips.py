@@ -36,7 +36,7 @@ from satview.session.open_trace import OpenTrace
 
 @dataclass(frozen=True, slots=True)
 class ChipText:
-    """Content of a chip: text, number of matching events, tool tip, and the style `on`, `mark` or `off`."""
+    """Content of a `Chip`: text, number of matching events, tool tip, and the style `on`, `mark` or `off`."""
 
     text: str
     count: str
@@ -45,7 +45,9 @@ class ChipText:
 
 
 class Chip(QFrame):
-    """A chip for one filter. It is reused for another filter, because creating a widget takes milliseconds.
+    """A small box with one filter, which can be switched off or removed.
+
+    A chip is reused for another filter, because creating a widget takes milliseconds.
 
     Attributes:
         name: Name of the filter.
@@ -54,8 +56,8 @@ class Chip(QFrame):
         cross: Removes the filter.
 
     Signals:
-        clicked, dropped: The label or the cross was clicked: name of the filter.
-        menu_requested: Right click: name of the filter, global position.
+        clicked, dropped: The label or the cross was clicked; sends the name of the filter.
+        menu_requested: The chip was right-clicked; sends the name of the filter and the global position of the mouse.
     """
 
     clicked = Signal(str)
@@ -82,7 +84,7 @@ class Chip(QFrame):
         self._content: ChipText | None = None
 
     def say(self, content: ChipText) -> None:
-        """Show another content."""
+        """Show other text, number and style."""
         if content == self._content:
             return
         if self._content is None or content.state != self._content.state:
@@ -164,7 +166,7 @@ class FlowLayout(QLayout):
         self._lay_out(rect, moves=True)
 
     def sizeHint(self) -> QSize:
-        """Return the least size."""
+        """Return the minimum size."""
         return self.minimumSize()
 
     def minimumSize(self) -> QSize:
@@ -210,8 +212,8 @@ class ChipBar(QFrame):
     """The bar of chips; hidden while there is no filter.
 
     Signals:
-        edit_requested: Edit a filter pass: its name.
-        rules_requested: Make capture rules from the filter.
+        edit_requested: The user wants to edit a filter pass; sends its name.
+        rules_requested: The user wants to make capture rules from the filter.
     """
 
     edit_requested = Signal(str)
@@ -274,7 +276,7 @@ class ChipBar(QFrame):
         self.updateGeometry()
 
     def _arrange(self, names: list[str]) -> None:
-        """Arrange one chip per filter, in this order, followed by the buttons."""
+        """Lay out one chip for each filter name, in this order, followed by the buttons of the bar."""
         while self._flow.takeAt(0) is not None:
             pass
         for name in set(self.chips) - set(names):

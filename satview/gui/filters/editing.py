@@ -71,12 +71,12 @@ class Proposals(QListWidget):
         self.raise_()
 
     def handles(self, event: QKeyEvent) -> bool:
-        """Return whether the list handles a key, so that no command of the window gets it."""
+        """Return whether the list is open and handles a key, which then must not run a command of the window."""
         keys = (*_STEPS, Qt.Key.Key_Escape, Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Tab)
         return self.isVisible() and Qt.Key(event.key()) in keys
 
     def on_key(self, event: QKeyEvent) -> bool:
-        """Handle a key of the editor; return False if the editor must handle it."""
+        """Handle a key that was pressed in the editor; return False if the editor must handle the key itself."""
         if not self.isVisible():
             return False
         key = Qt.Key(event.key())
@@ -126,7 +126,7 @@ _WAVE_PX: Final = 2
 
 
 class ExpressionLine(QLineEdit):
-    """A line that checks its condition on each change.
+    """An input field for a condition (filter expression), which is checked on each change.
 
     Attributes:
         fault: Error in the condition; None if it is correct or empty.
@@ -166,7 +166,7 @@ class ExpressionLine(QLineEdit):
         self.setClearButtonEnabled(True)
 
     def set_trace(self, trace: Trace) -> None:
-        """Propose names of a refreshed trace."""
+        """Take proposed names from a refreshed trace."""
         self._trace = trace
 
     def set_theme(self, theme: Theme) -> None:
@@ -272,7 +272,7 @@ def wave(left: float, right: float, y: float) -> QPolygonF:
 
 
 def fault_text(fault: Diagnostic) -> str:
-    """Return a fault with its column."""
+    """Return the text of a fault with its column."""
     return f"Column {fault.column}: {fault.message}"
 
 
@@ -292,7 +292,7 @@ class ProposingEditor(QPlainTextEdit):
         self.proposals.taken.connect(self._on_taken)
 
     def completions(self) -> tuple[list[Completion], int]:
-        """Return the completions at the cursor, and the document position that their positions are relative to."""
+        """Return the completions at the cursor, and the document position from which they count positions."""
         raise NotImplementedError
 
     def left_px(self) -> int:

@@ -57,7 +57,7 @@ class ResultsPanel(TablePanel[HitModel]):
         model, table: The hits.
 
     Signals:
-        menu_requested: Right click on a row: global position.
+        menu_requested: A row was right-clicked; sends the global position of the mouse.
     """
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:

@@ -74,7 +74,7 @@ class RuleEditor(ProposingEditor):
 
     Attributes:
         faults: Errors, in line order.
-        limits: What a view supports but a capture does not.
+        limits: Parts of the rules that work in a view but not in a capture.
         proposals: The list of completions.
 
     Signals:
@@ -252,10 +252,10 @@ def _words(earlier: list[str], trace: Trace) -> Iterator[tuple[str, str]]:
 
 
 class WouldCaptureDialog(Dialog):
-    """Computes the answer in the background and shows it.
+    """Dialog with the events that a capture with given rules would have recorded, computed in the background.
 
     Attributes:
-        browser: The answer.
+        browser: Shows the answer.
     """
 
     def __init__(self, opened: OpenTrace, rules: BuiltRules, parent: QWidget) -> None:
@@ -289,7 +289,7 @@ class WouldCaptureDialog(Dialog):
 
 
 def answer_html(answer: WouldCapture) -> str:
-    """Return the answer as HTML."""
+    """Return the description of the events that rules would have captured, as HTML."""
     least = "" if answer.is_exact else "at least "
     rows = [
         ("Events", f"{least}{answer.events:,}", f"{answer.total_events:,}", _share(answer.events, answer.total_events)),
@@ -459,13 +459,13 @@ class RulesTab(QWidget):
         self.editor.set_theme(theme)
 
     def edit(self, name: str) -> None:
-        """Load the rules of a filter pass into the editor."""
+        """Load the rules of a filter pass (an entry of the filter) into the editor."""
         self.editor.replace_text(self._opened.filters.pass_named(name).rules)
         self.editing = name
         self.editor.setFocus()
 
     def apply(self) -> None:
-        """Apply the rules as a filter pass, or change the pass they were applied as before."""
+        """Add the rules to the filter as a new pass, or replace the pass that is being edited."""
         filters = self._opened.filters
         built = self.built()  # report rules that the kernel would refuse now, and not later from the background
         filters.evaluator.forget()
@@ -483,7 +483,7 @@ class RulesTab(QWidget):
             self._opened.marks.show_hits(())
 
     def _find_hits(self, rules: BuiltRules) -> None:
-        """Find where triggers hit, in the background, and show the hits as marks."""
+        """Find the events at which triggers in the rules hit, in the background, and show the hits as marks."""
         evaluator, trace = self._opened.filters.evaluator, self._opened.trace
 
         def find() -> tuple[list[Mark], int]:
@@ -585,11 +585,11 @@ class RulesTab(QWidget):
         self._opened.capture_requested.emit(self.editor.toPlainText())
 
     def show_would_capture(self) -> None:
-        """Show what a capture with these rules would have captured."""
+        """Open the dialog with the events that a capture with these rules would have recorded."""
         WouldCaptureDialog(self._opened, self.built(), self.window()).show()
 
     def built(self) -> BuiltRules:
-        """Return the rules ready for use, after the user has allowed their handlers.
+        """Return the rules with their Python handlers loaded, once the user has allowed these.
 
         Raises:
             UsageError: The rules have faults, or call code that is not allowed.
@@ -600,7 +600,7 @@ class RulesTab(QWidget):
         return build(rules, trace.release, handlers, taught=taught(trace))
 
     def _allowed_rules(self) -> tuple[Rule, ...]:
-        """Return the rules, after the user has allowed each new file of handlers."""
+        """Return the parsed rules, once the user has allowed each Python file that they call for the first time."""
         trace, evaluator = self._opened.trace, self._opened.filters.evaluator
         rules, faults = check_rules(self.editor.toPlainText(), trace.release, process_names(trace))
         if faults:

@@ -123,7 +123,7 @@ class DetailsPanel(Panel):
             self.refresh()
 
     def argument_at(self, position: QPoint) -> str:
-        """Return the name at the start of the table line at a position of the browser; empty outside tables."""
+        """Return the argument name in the first cell of the table row at a position of the browser; else ""."""
         cursor = self.browser.cursorForPosition(position)
         table: QTextTable | None = cursor.currentTable()
         if not isinstance(table, QTextTable):
@@ -165,7 +165,7 @@ class DetailsPanel(Panel):
         )
 
     def _table_html(self, table: DetailTable) -> str:
-        """Return a table with names on the left and right-aligned numbers."""
+        """Return a table as HTML, with names on the left and right-aligned numbers."""
         dim = css(self._theme.dim)
         small = f"<span style='color:{dim}; font-size:{self._theme.px(11)}px'>"
         lines = [[f"{small}{html_text(text)}</span>" for text in table.head]]
@@ -203,7 +203,7 @@ class DetailsPanel(Panel):
         return f"<tr><td>{number}{self._linked(line, html_text(line.text))}</td></tr>"
 
     def _linked(self, line: DetailLine, value: str) -> str:
-        """Return text as a link to the event or lane of a line; unchanged if the line has none."""
+        """Return `value` as a link to the event or lane that a line leads to; unchanged if it leads nowhere."""
         target = f"event:{line.event}" if line.event is not None else ""
         target = target or (f"thread:{line.thread}" if line.thread else "")
         target = target or (f"process:{line.process}" if line.process else "")
@@ -235,7 +235,7 @@ class DetailsPanel(Panel):
         )
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Resume computing the sums of the range."""
+        """Resume computing the statistics of the selected range."""
         super().showEvent(event)
         self.range.watch(True)
 

@@ -17,11 +17,11 @@ from satview.gui.widgets import ElidedLabel, flat_button, line_up
 
 
 class DoctorPanel(AnswerPanel):
-    """One row per analysis; computed when the panel is first shown.
+    """A table of all analyses and how exact they are; computed when the panel is first shown.
 
     Attributes:
         statement: Number of analyses that are exact, and notes on the capture.
-        copy_line, capture: Buttons for the selected rows, or for all rows that are not exact.
+        copy_line, capture: Buttons that copy or open the capture for the selected rows, or for all rows not exact.
     """
 
     waits_to_be_seen = True
@@ -37,7 +37,7 @@ class DoctorPanel(AnswerPanel):
         self._fill()
 
     def reload(self) -> None:
-        """Request the answer, initially and after the trace was refreshed."""
+        """Start to compute the analyses, when first shown and after the trace was refreshed."""
         self._opened.doctor.start()
 
     def sort(self, name: str, *, descending: bool) -> None:
@@ -70,7 +70,7 @@ class DoctorPanel(AnswerPanel):
         self._on_selection()
 
     def _line(self) -> CaptureLine | None:
-        """Return the capture for the selected rows, or for all rows that are not exact; None if there is none."""
+        """Return the capture that makes the selected analyses exact, or all if none is selected; None if none does."""
         answer, rows = self.model.answer, self._rows()
         if answer is None:
             return None

@@ -81,7 +81,7 @@ _TOP: Final = (3, 5, 10, 20)
 
 
 class ThreadPresets(QPushButton):
-    """Selects threads by what they did, in the background, and hides all other threads.
+    """Button with a menu of thread selections, such as those that used the CPU; a choice hides all other threads.
 
     Args:
         opened: The trace.
@@ -120,7 +120,7 @@ class ThreadPresets(QPushButton):
         self._job.start(lambda _: choose(trace))
 
     def _start_family(self) -> None:
-        """Select the chosen threads and all threads they send to."""
+        """Show only the selected threads and the threads that they send to, directly or through others."""
         selected = np.zeros(len(self._opened.trace.threads), np.bool_)
         selected[self._selected() or self._selected_in_timeline()] = True
         if not selected.any():
@@ -165,7 +165,7 @@ _TYPING_MS: Final = 150
 
 
 class ConditionBox(QWidget):
-    """A condition with its effect, and the number of matching events. Return adds or changes the filter.
+    """Input for a condition and its effect, with the number of matching events. Return adds or changes the filter.
 
     Attributes:
         line: Input for the condition.
@@ -216,7 +216,7 @@ class ConditionBox(QWidget):
         self.line.set_theme(theme)
 
     def edit(self, name: str) -> None:
-        """Load a filter pass for editing."""
+        """Load a filter pass (a condition with its effect) into the fields for editing."""
         item = self._opened.filters.pass_named(name)
         self.line.setText(item.expression)
         self.editing = name
@@ -307,7 +307,7 @@ _FORM_TEXT: Final = {None: "as logged", True: "wide", False: "fast"}
 
 
 class FilterPanel(Panel):
-    """All kinds of filters, and a line with the number of events shown.
+    """Panel with all kinds of filters, and a line with the number of events shown.
 
     Attributes:
         condition: Input for conditions.
@@ -397,12 +397,12 @@ class FilterPanel(Panel):
             self.condition.edit(name)
 
     def show_rules(self) -> None:
-        """Show rules that capture what the filter shows."""
+        """Show the tab of rules, with rules that capture the events that the filter shows."""
         self.tabs.setCurrentWidget(self.rules_page)
         self.rules.from_filter.click()
 
     def reload(self) -> None:
-        """Show the refreshed trace; keep what is expanded, selected or typed."""
+        """Show the refreshed trace; keep expanded branches, the selection and typed text."""
         trace = self._opened.trace
         self._codes = np.flatnonzero(trace.code_counts)
         self._shown_forms = None

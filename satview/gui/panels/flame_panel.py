@@ -70,12 +70,12 @@ class FlameView(ExtentAnswer):
         opened.described.connect(self._later)
 
     def show_measure(self, measure: FlameWidth) -> None:
-        """Change what the widths of rectangles stand for."""
+        """Set the quantity that the width of a rectangle stands for, such as time or samples."""
         self._measure = measure
         self._request()
 
     def show_by_thread(self, is_by_thread: bool) -> None:
-        """Show functions of each process and thread separately, or added up over all of them."""
+        """Set whether each process and thread has its own functions in the graph, or all are added up."""
         self._is_by_thread = is_by_thread
         self._request()
 
@@ -92,7 +92,7 @@ class FlameView(ExtentAnswer):
 
     @Slot()
     def _later(self) -> None:
-        """Discard the present result, and compute again once the range rests."""
+        """Discard the table of functions, and compute again once the range stays unchanged."""
         self._table = None
         self._job.cancel()
         super()._later()
@@ -126,13 +126,13 @@ class FlameCanvas(QAbstractScrollArea):
 
     Attributes:
         graph: The flame graph; None = none yet.
-        zoomed: Rectangle with the width of the widget; its callers have the same width, and are pale.
+        zoomed: Rectangle that fills the width of the widget, as do its callers, which are pale.
         current: Rectangle that keys act on.
 
     Signals:
         changed: The current or zoomed rectangle changed.
-        entered: Show the longest call of the current rectangle.
-        menu_requested: Request the context menu of the current rectangle: global position.
+        entered: The longest call of the current rectangle is to be shown.
+        menu_requested: The context menu of the current rectangle is requested; sends the global position.
     """
 
     changed = Signal()
@@ -197,7 +197,7 @@ class FlameCanvas(QAbstractScrollArea):
         return int(np.count_nonzero(self.graph.is_function[nodes] & (right - left < _LEAST_PX)))
 
     def _inside(self) -> NDArray[np.int64]:
-        """Return the zoomed rectangle and all rectangles below it that have a width."""
+        """Return the zoomed rectangle and all rectangles of its callees that are wider than 0, int64 (n,)."""
         graph, zoomed = self.graph, self.zoomed
         assert graph is not None
         begin, end = graph.start[zoomed], graph.start[zoomed] + graph.width[zoomed]
@@ -206,7 +206,7 @@ class FlameCanvas(QAbstractScrollArea):
         return np.flatnonzero(is_inside & (graph.width > 0))
 
     def _visible_rectangles(self, first_level: int, last_level: int) -> NDArray[np.int64]:
-        """Return the visible rectangles of a range of levels."""
+        """Return the rectangles of a range of levels that belong to the zoomed one: its callers and callees."""
         graph = self.graph
         assert graph is not None
         nodes = np.concatenate((self._callers(), self._inside()))
@@ -297,7 +297,7 @@ class FlameCanvas(QAbstractScrollArea):
             self._select(node)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Handle a double click as two clicks."""
+        """Handle a double click as two single clicks."""
         self.mousePressEvent(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
@@ -342,12 +342,12 @@ class FlameCanvas(QAbstractScrollArea):
         self._follow()
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        """Show the current rectangle."""
+        """Draw again, as the current rectangle is marked while the graph has the focus."""
         super().focusInEvent(event)
         self.viewport().update()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
-        """Hide the current rectangle."""
+        """Draw again, as the mark of the current rectangle depends on the focus."""
         super().focusOutEvent(event)
         self.viewport().update()
 
@@ -408,10 +408,10 @@ class FlamePanel(Panel):
 
     Attributes:
         view: Computes the flame graph.
-        canvas: Draws it.
-        measures: Selects what widths stand for.
-        by_thread: Separates processes and threads.
-        statement, message: What is drawn, and why nothing is.
+        canvas: Draws the flame graph.
+        measures: Selects the quantity that widths stand for.
+        by_thread: Check box that separates processes and threads.
+        statement, message: Labels that describe the drawn graph, and explain why there is none.
     """
 
     saved_fields = ("by_thread",)
@@ -484,7 +484,7 @@ class FlamePanel(Panel):
 
     @Slot()
     def _report(self) -> None:
-        """Show the extent, the current rectangle, and what is not drawn."""
+        """Describe in `statement` the range of the graph, the current rectangle, and functions that are not drawn."""
         graph, canvas = self.canvas.graph, self.canvas
         if graph is None:
             return
@@ -512,7 +512,7 @@ class FlamePanel(Panel):
 
     @Slot(QPoint)
     def _on_menu(self, position: QPoint) -> None:
-        """Select the longest call of the current function, and request the context menu, which filters by it."""
+        """Select the longest call of the current function; request the context menu, with filters for this function."""
         graph, opened = self.canvas.graph, self._opened
         if graph is None or graph.table.trace is not opened.trace or graph.event[self.canvas.current] < 0:
             return

@@ -59,8 +59,8 @@ class _Tables(AnswerPanel):
     """A table with several answers, one per tab.
 
     Signals:
-        chosen: A row was clicked: its position in the whole answer.
-        event_chosen: A row about slow instances was clicked: the event to show.
+        chosen: A row was clicked; sends the position of the row in the whole answer.
+        event_chosen: A row about slow instances was clicked; sends the row of the event to show.
         focused: The table got the focus.
     """
 
@@ -92,7 +92,7 @@ class _Tables(AnswerPanel):
         self._lay_out(head, self.stack)
 
     def add_drawing(self, title: str, drawing: _Responses) -> None:
-        """Add a last tab with a drawing."""
+        """Add a tab with a drawing behind the tabs of the answers."""
         self._drawing = title, drawing
         self.stack.addWidget(drawing)
 
@@ -102,7 +102,7 @@ class _Tables(AnswerPanel):
             button.setVisible(is_used)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Report that the table got the focus."""
+        """Send `focused` when the table gets the focus."""
         if watched is self.table and event.type() == QEvent.Type.FocusIn:
             self.focused.emit()
         return super().eventFilter(watched, event)
@@ -140,7 +140,7 @@ class _Tables(AnswerPanel):
 
     @property
     def shown(self) -> Table | None:
-        """The answer of the current tab; for the tab of the drawing, the last answer."""
+        """The answer in the current tab; if the tab with the drawing is selected, the last answer."""
         return self._answers[min(self.tabs.currentIndex(), len(self._answers) - 1)] if self._answers else None
 
     @Slot()
@@ -159,7 +159,7 @@ class _Tables(AnswerPanel):
             self.statement.setText(self._drawing[1].count_text)
 
     def _show(self, row: int) -> None:
-        """Report the clicked row; rows that are not activities or instances are shown in the lanes instead."""
+        """Send `chosen` or `event_chosen` for a clicked row; show rows of other tables, such as blame, in the lanes."""
         answer = self.model.answer
         if answer is None or not 0 <= row < len(answer):
             return
@@ -175,7 +175,7 @@ class _Responses(QWidget):
     """A histogram of response times, created when first shown, because importing pyqtgraph takes 0.3 s.
 
     Signals:
-        row_requested: As of `ResponsePlot`.
+        row_requested: A bar was clicked; sends the row of its worst instance.
     """
 
     row_requested = Signal(int)
@@ -222,10 +222,10 @@ class _Responses(QWidget):
 
 
 class LatePanel(Panel):
-    """Three tables: activities, instances of the selected activity, and blame for the time of the selected instance.
+    """Three tables: activities, instances of the selected activity, and where the time of the selected instance went.
 
     Attributes:
-        activities_view, instance_view: Compute the activities, and the blame of an instance.
+        activities_view, instance_view: Compute the activities, and the explanation of an instance.
         activities, instances, blame: The tables.
         responses: Histogram, in a tab of the instances.
         says: Describes the explained instance, or an error.
@@ -339,7 +339,7 @@ class LatePanel(Panel):
             table.close_down()
 
     def copied_text(self) -> str:
-        """Return rows of the table that has the focus."""
+        """Return the selected or first rows of the table that has the focus, as text; "" if none has."""
         return "".join(table.copied_text() for table in self._tables)
 
     def _on_used(self, used: _Tables) -> None:
@@ -414,7 +414,7 @@ class LatePanel(Panel):
 
     @Slot(int)
     def _on_instance(self, row: int) -> None:
-        """Show an instance in the lanes, select its start, and explain it."""
+        """Show an instance of the activity in the lanes, select its first event, and start to explain the instance."""
         shown = self.instance_view.answer
         if shown is None or shown.late.trace is not self._opened.trace:
             return

@@ -80,7 +80,7 @@ class MarksModel(QAbstractTableModel):
         return None
 
     def flags(self, index: Index) -> Qt.ItemFlag:
-        """Make notes editable."""
+        """Return the flags of a cell; cells with notes are editable."""
         return super().flags(index) | (
             Qt.ItemFlag.ItemIsEditable if index.column() == _NOTE else Qt.ItemFlag.NoItemFlags
         )
@@ -109,7 +109,7 @@ class MarksModel(QAbstractTableModel):
         return True
 
     def text(self, mark: Mark, column: int) -> str:
-        """Return the text of a mark in a column."""
+        """Return the text of the cell of a mark in a column."""
         clock = self._opened.trace.clock
         if column == 0:
             return format_moment(mark.start_cycles, clock)

@@ -55,7 +55,7 @@ class PathPanel(AnswerPanel):
         self.sums.viewport().update()
 
     def _rows_as_text(self) -> str:
-        """Return the sums if their table has the focus; otherwise the selected pieces, or all."""
+        """Return the times per thread if their table has the focus; else the selected pieces of the path, or all."""
         if self.sums.hasFocus() and self.totals.answer is not None:
             return self.totals.answer.lines(range(self.totals.rowCount()))
         if len(self.table.selectionModel().selectedRows()) > 1 or self.exported is None:
@@ -63,12 +63,12 @@ class PathPanel(AnswerPanel):
         return self.exported.lines(range(len(self.exported)))
 
     def copied_text(self) -> str:
-        """Return rows of the table that has the focus."""
+        """Return rows of the table that has the focus, as text; "" if none has."""
         return self._rows_as_text() if self.table.hasFocus() or self.sums.hasFocus() else ""
 
     @property
     def exported(self) -> Table | None:
-        """All pieces, including folded ones."""
+        """All pieces of the path, folded ones too, for the button Export."""
         answer = self._opened.path.answer
         return answer.pieces if answer is not None else None
 
@@ -115,7 +115,7 @@ class PathPanel(AnswerPanel):
             self.table.setColumnWidth(0, min(max(self.table.columnWidth(0), _LEAST_NAME_PX), _WIDEST_NAME_PX))
 
     def _show(self, row: int) -> None:
-        """Go to a piece."""
+        """Go to the piece of the path in a row, on the lane of its thread."""
         answer, opened = self.model.answer, self._opened
         if answer is None or not 0 <= row < self.model.rowCount():
             return
@@ -128,7 +128,7 @@ class PathPanel(AnswerPanel):
 
     @Slot(QModelIndex)
     def _on_sum(self, index: QModelIndex) -> None:
-        """Go to the thread of a sum."""
+        """Go to the thread in a row of the times per thread."""
         answer, opened = self.totals.answer, self._opened
         if answer is None or not index.isValid():
             return

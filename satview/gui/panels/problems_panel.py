@@ -18,7 +18,7 @@ _TIME: Final = int(Qt.ItemDataRole.UserRole)
 
 
 class ProblemsPanel(Panel):
-    """Problems by kind, with their positions."""
+    """Panel with a tree of the problems of the file: kinds, and below these the positions in the file."""
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)

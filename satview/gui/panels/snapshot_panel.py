@@ -25,7 +25,7 @@ _SETTLE_MS = 60  # delay after the last change, for keys that are held
 
 
 class SnapshotView(WatchedAnswer):
-    """Follows the selection and cursor A, whichever was set last, while the panel is visible.
+    """Computes the states of all threads at the selected time or at cursor A, whichever was set last, while visible.
 
     Attributes:
         answer: The last result, states with their threads below; None = none yet.
@@ -47,11 +47,11 @@ class SnapshotView(WatchedAnswer):
 
     @property
     def at_cycles(self) -> int | None:
-        """The requested time; None = nothing is selected."""
+        """Time in cycles for which a snapshot is requested; None = nothing is selected."""
         return self._cycles
 
     def hold(self, is_held: bool) -> None:
-        """Ignore the selection while the panel itself changes it, or follow it again."""
+        """Set whether changes of the selection are ignored, as while the panel itself changes the selection."""
         self._is_held = is_held
 
     def _selected(self) -> int | None:
@@ -106,7 +106,7 @@ class SnapshotView(WatchedAnswer):
 
 
 def _find(trace: Trace, moment_cycles: int, basis: Basis, is_cancelled: IsCancelled) -> object:
-    """Return the time and its snapshot; runs in the background task."""
+    """Return a time and the states of all threads at that time; runs in the background task."""
     return moment_cycles, snapshot(trace, moment_cycles, basis, is_cancelled, by_state=True)
 
 
@@ -118,7 +118,7 @@ class SnapshotPanel(AnswerPanel):
 
     Attributes:
         view: Computes the snapshot.
-        moment: Shows its time.
+        moment: Label with the time of the snapshot.
     """
 
     shown_names = ("state", "thread", "count", "cpu", "waits_for", "holder", "length")
@@ -142,7 +142,7 @@ class SnapshotPanel(AnswerPanel):
 
     @property
     def exported(self) -> Table | None:
-        """All threads, including folded ones."""
+        """All threads of the snapshot, folded ones too, for the button Export."""
         table = self.view.answer
         return table and table.at(np.concatenate([table.children(row) for row in range(len(table))]))
 
@@ -169,7 +169,7 @@ class SnapshotPanel(AnswerPanel):
             self._fill()
 
     def _fill(self) -> None:
-        """Show the states; keep which are unfolded."""
+        """Show the states, with the same states unfolded as before."""
         table = self.view.answer
         if table is None:
             return
@@ -188,7 +188,7 @@ class SnapshotPanel(AnswerPanel):
 
     @Slot(QModelIndex)
     def _on_clicked(self, index: QModelIndex) -> None:
-        """Go to the thread of the row, or to the holder that it waits for; the snapshot keeps its time."""
+        """Go to the thread of the clicked row, or to the holder that this thread waits for if that cell was clicked."""
         answer = self.model.answer
         if answer is not None and self.model.columns[index.column()].name == "holder":
             self._show_thread(answer.held(index.row(), "holder"))
@@ -196,7 +196,7 @@ class SnapshotPanel(AnswerPanel):
             super()._on_clicked(index)
 
     def _show(self, row: int) -> None:
-        """Select the event at which a thread's state began; without one, its interval at the time of the snapshot."""
+        """Select the event that began a thread's state; without one, the thread's interval at the snapshot's time."""
         answer = self.model.answer
         if answer is None or not 0 <= row < len(answer):
             return

@@ -99,7 +99,7 @@ class QueryEditor(ProposingEditor):
     """An editor for queries with completion.
 
     Attributes:
-        more_tables: Returns further tables of the trace: pairs of name and description.
+        more_tables: Function that returns further tables of the trace, as pairs of name and description.
 
     Signals:
         run_requested: Ctrl+Return was pressed.
@@ -193,7 +193,7 @@ class SqlPanel(Panel):
             close_processes(self._opened.trace)
 
     def reload(self) -> None:
-        """List the views when first shown; repeat the query after the trace was refreshed."""
+        """List the SQL views when the panel is first shown; repeat the query after the trace was refreshed."""
         if not self.views.count():
             self._fill_views()
             start_early(self._opened.trace)
@@ -211,7 +211,7 @@ class SqlPanel(Panel):
 
     @Slot()
     def run(self) -> None:
-        """Run the query in the editor."""
+        """Run the query that is in the editor."""
         text = self.editor.toPlainText().strip()
         if not text:
             return
@@ -281,7 +281,7 @@ class SqlPanel(Panel):
             self.plot.set_left(left_px)
 
     def _update_drawing(self) -> None:
-        """Determine how the new result can be drawn, and list its columns."""
+        """Find the rows of the new result that can be drawn, and list the columns that can be plotted."""
         result, before = self.model.result, self.value.currentText()
         self._drawing = drawing_of(self._opened.trace, result) if result is not None else ""
         self.value.clear()

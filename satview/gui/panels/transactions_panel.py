@@ -28,7 +28,7 @@ from satview.store.trace import Trace
 
 
 class RowMode(StrEnum):
-    """Kinds of rows; values are tab titles."""
+    """Kinds of rows, such as messages; the values are the titles of tabs."""
 
     MESSAGES = "Messages"
     LATENCIES = "Pulses and interrupts"
@@ -37,11 +37,11 @@ class RowMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoundRows:
-    """The rows found.
+    """The transactions or latencies that were found.
 
     Attributes:
         mode: Kind of rows.
-        window: Their range; None = the whole trace.
+        window: The range in which rows were searched for; None = the whole trace.
         total: Number of rows without filter and range.
         table: The rows, sorted.
     """
@@ -73,7 +73,7 @@ class TransactionView(Answer):
 
     @property
     def order(self) -> tuple[str, bool]:
-        """Sort column (empty = the default of the question), and whether descending."""
+        """Column to sort by (empty = default of the question), and True for descending order."""
         return self._sort_of_mode.get(self.mode, ("", True))
 
     def set_mode(self, mode: RowMode, client: str = "", server: str = "", number: int | None = None) -> None:
@@ -84,7 +84,7 @@ class TransactionView(Answer):
             self.start()
 
     def set_filter(self, client: str, server: str, number: int | None) -> None:
-        """Set the filter."""
+        """Set the filter by names and number, and find the rows."""
         if (client, server, number) != (self.client, self.server, self.number):
             self.client, self.server, self.number = client, server, number
             self.start()
@@ -112,7 +112,7 @@ def _find(
     trace: Trace, mode: RowMode, requested: TransactionFilter | LatencyFilter, order: tuple[str, bool],
     _is_cancelled: IsCancelled,
 ) -> FoundRows:  # fmt: skip
-    """Return the rows; runs in the background task."""
+    """Return the rows of a mode that match a request; runs in the background task."""
     if isinstance(requested, TransactionFilter):
         rows = transaction_table(trace, requested)
     else:
@@ -137,11 +137,11 @@ _NUMBER_TIP: Final = "A number, in decimal or with 0x"
 
 
 class FilterLine(QWidget):
-    """Three input fields and a statement.
+    """A line with three input fields, for the filter of transactions, and a statement about the rows.
 
     Attributes:
         client, server, number: Input fields. `client` is for messages only; for other rows, `server` is the thread.
-        statement: What is shown, in words.
+        statement: Label that describes the rows shown.
         requested: The last valid filter.
 
     Signals:
@@ -309,12 +309,12 @@ class TransactionsPanel(AnswerPanel):
 
     @Slot()
     def _catch_up(self) -> None:
-        """Find the rows of the new range, if the panel is visible; a panel behind another tab is not."""
+        """Find the rows of a changed range, if the panel is visible and not behind another tab."""
         if self._is_stale and self.view.answer is not None and not self.visibleRegion().isEmpty():
             self.reload()
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Follow the visibility of the dock, which knows when the panel comes to the front of other tabs."""
+        """Connect to the dock's signal of visibility, which is also sent when the panel comes to the front of tabs."""
         super().showEvent(event)
         dock = self.parentWidget()
         if isinstance(dock, QDockWidget) and dock is not self._dock:

@@ -16,8 +16,8 @@ class VerdictsPanel(AnswerPanel):
 
     Attributes:
         statement: Number of verdicts by severity.
-        capture: Opens the capture dialog with rules for what this trace cannot show.
-        missing: What this trace cannot show, and what to capture.
+        capture: Button that opens the capture dialog, with rules for data that this trace lacks.
+        missing: Label with the data that this trace lacks for verdicts, and the classes to capture.
     """
 
     waits_to_be_seen = True

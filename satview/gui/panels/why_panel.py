@@ -85,7 +85,7 @@ class WhyPanel(Panel):
         )
 
     def _chip(self, step: WhyStep) -> str:
-        """Return the name of a state on its lane colour."""
+        """Return the name of a state as HTML, on the colour that the state has on lanes."""
         fill = state_colour(step.value, self._theme)
         if fill is None:
             return html_text(step.state)
@@ -93,7 +93,7 @@ class WhyPanel(Panel):
         return f"<span style='{style}'>&nbsp;{html_text(step.state)}&nbsp;</span>"
 
     def _with_links(self, sentence: str, step: WhyStep) -> str:
-        """Return a sentence with its threads and events as links."""
+        """Return a sentence as HTML, in which the names of threads and events are links."""
         trace, theme, html = self._opened.trace, self._theme, html_text(sentence)
         others = (step.holder, step.waker, step.serves, step.before, *step.may_receive)
         others += tuple(row for _, row, *_ in step.on_cpus) + tuple(row for row, *_ in step.ran_instead)

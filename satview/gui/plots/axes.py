@@ -37,7 +37,7 @@ class PlotTimeAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type 
         self._texts: dict[float, str] = {}
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> _Levels:  # noqa: N803
-        """Return the positions of the ruler's ticks."""
+        """Return the positions of ticks, which are those that the ruler would have, labelled ticks first."""
         start, end = self.origin + math.floor(minVal), self.origin + math.ceil(maxVal)
         if end <= start or size < 1:
             return []
@@ -52,7 +52,7 @@ class PlotTimeAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type 
         return [(2, [x for x, text in marks if text]), (1, [x for x, text in marks if not text])]
 
     def tickStrings(self, values: list[float], _scale: float, _spacing: float) -> list[str]:
-        """Return the texts of the ruler's ticks."""
+        """Return the texts of labelled ticks, as on the ruler."""
         return [self._texts.get(value, "") for value in values]
 
 
@@ -82,7 +82,7 @@ class DurationAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type 
 
 
 class CountAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type hints
-    """An axis of counts: a count n is at log10(n + 1), so that 1 is visible beside thousands."""
+    """A logarithmic axis of counts: a count n has position log10(n + 1), so that 1 is visible beside thousands."""
 
     def tickValues(self, minVal: float, maxVal: float, _size: float) -> _Levels:  # noqa: N803
         """Return the positions of 0 and powers of ten."""
@@ -90,7 +90,7 @@ class CountAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type hin
         return [(1, [y for y in map(height, counts) if minVal <= y <= maxVal])]
 
     def tickStrings(self, values: list[float], _scale: float, _spacing: float) -> list[str]:
-        """Return the counts."""
+        """Return the count at each position, as text."""
         return [f"{round(10**value - 1):,}" for value in values]
 
 

@@ -49,7 +49,7 @@ class DurationPlot(QWidget):
         bar: Number of the selected bar; None = all.
 
     Signals:
-        event_requested: A row of the list was clicked: row of its first event.
+        event_requested: A row of the list was clicked; sends the row of the event that begins that duration.
     """
 
     event_requested = Signal(int)
@@ -102,12 +102,12 @@ class DurationPlot(QWidget):
             self.plot.setYRange(0, top * _ROOM_FOR_MARKS, padding=0)
 
     def forget_positions(self) -> None:
-        """Clear the list until the next histogram, because event rows differ after a refresh."""
+        """Clear the list of longest durations until the next histogram, because a refresh may change rows of events."""
         self.worst.clear()
         self._plotted = None
 
     def select_bar(self, bar: int | None) -> None:
-        """List the longest durations of a bar, or of all (None)."""
+        """Select a bar, and list the longest durations in that bar; None = of all bars."""
         self.bar = bar
         self._draw()
         self._fill()
@@ -148,7 +148,7 @@ class DurationPlot(QWidget):
 
     @Slot()
     def _space_marks(self) -> None:
-        """Place the texts of marks below each other."""
+        """Place the texts of percentile marks one below the other, so that none hides another."""
         height_px = max(1.0, float(self.plot.getViewBox().height()))
         for number, line in enumerate(self._marks):
             text_px = float(line.label.boundingRect().height())
@@ -182,7 +182,7 @@ class DurationPlot(QWidget):
             self.head.setText(f"Longest {min(WORST, count)} of {count:,} in {' to '.join(ends)}")
 
     def _on_click(self, click: pg.GraphicsScene.mouseEvents.MouseClickEvent) -> None:
-        """Select the bar under the mouse; beside the bars, select all."""
+        """Select the bar under the mouse; clear the selection for a click beside the bars."""
         bars = self._plotted.histogram if self._plotted is not None else None
         box = self.plot.getViewBox()
         if bars is None or click.button() != Qt.MouseButton.LeftButton:
@@ -205,7 +205,7 @@ class ResponsePlot(QWidget):
         plot: The pyqtgraph widget.
 
     Signals:
-        row_requested: A bar was clicked: the row of its worst instance.
+        row_requested: A bar was clicked; sends the row of the worst instance in the bar.
     """
 
     row_requested = Signal(int)
@@ -227,7 +227,7 @@ class ResponsePlot(QWidget):
         self._draw()
 
     def show_responses(self, shown: ExplainedInstance | None) -> None:
-        """Draw the response times of an activity, or nothing."""
+        """Draw the response times of an activity; None draws nothing."""
         is_other = shown is None or self._explained is None or shown.responses is not self._explained.responses
         self._explained = shown
         self._draw()
@@ -318,7 +318,7 @@ class OverlayPlot(QWidget):
         self._draw()
 
     def show_overlaid(self, overlaid: Overlaid | None) -> None:
-        """Draw two histograms, or nothing."""
+        """Draw the histograms of both traces; None draws nothing."""
         self._overlaid = overlaid
         self._draw()
 

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 
 def reason_for(plotted: Plotted | None) -> str:
-    """Return why no plot shows; empty if one does."""
+    """Return a sentence on why no plot is shown; "" if a plot is shown."""
     if plotted is None:
         return "Counting\N{HORIZONTAL ELLIPSIS}"
     if isinstance(plotted, LoadPlotted):
@@ -78,7 +78,7 @@ def reason_for(plotted: Plotted | None) -> str:
 
 
 def owner_text(plotted: DurationsPlotted) -> str:
-    """Return whose durations are counted, as text; empty for all."""
+    """Return ` of NAME` for the thread or process whose durations are counted; "" for all."""
     return f" of {visible_line(plotted.whose)}" if plotted.whose else ""
 
 
@@ -109,10 +109,10 @@ class PlotsPanel(Panel):
     """Plots of the open trace. They are computed only while the panel is visible.
 
     Attributes:
-        view: Computes what is plotted.
+        view: Computes the data of the plots.
         load, durations, counts: The plots; None until the panel is first shown.
-        statement: What is plotted, in words.
-        message: Why nothing is plotted.
+        statement: Label that describes the plot.
+        message: Label that explains why nothing is plotted.
     """
 
     saved_fields = ("tabs", "by", "measure", "extent", "only_selected", "conditions", "divisions")
@@ -411,7 +411,7 @@ class PlotsPanel(Panel):
         self.view.watch(self.counts is not None)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Create the plots when first painted. Docks being arranged are shown too, but not painted."""
+        """Create the plots at the first paint event: unlike a show event, it is not sent while docks are arranged."""
         super().paintEvent(event)
         if self.load is None:
             QTimer.singleShot(0, self, self._build)

@@ -39,7 +39,7 @@ class TimePlot(QWidget):
         legend: A line per curve or band.
 
     Signals:
-        time_requested: A bin was clicked: the time of its middle, cycles.
+        time_requested: A bin was clicked; sends the time of the middle of the bin, cycles.
     """
 
     time_requested = Signal(object)  # an int; Qt's own int has 32 bits
@@ -82,7 +82,7 @@ class TimePlot(QWidget):
         self.follow()
 
     def set_left(self, left_px: int) -> None:
-        """Align the left edge of the plot with the lanes; the legend gets the width beside the axis."""
+        """Align the left edge of the plot with the lanes; the legend gets the width to the left of the axis."""
         self.legend.setFixedWidth(max(_LEGEND_LEAST_PX, left_px - LEFT_PX))
 
     @property
@@ -131,7 +131,7 @@ class TimePlot(QWidget):
         return (edges - self._axis.origin).astype(np.float64)
 
     def bin_clicked(self, number: int, height: float) -> None:
-        """Go to a bin; `height` is the clicked value of the left axis."""
+        """Go to the bin with this number; `height` is the clicked value of the left axis."""
         del height
         edges = self.edges
         assert edges is not None
@@ -144,7 +144,7 @@ class TimePlot(QWidget):
         self.legend.insertItem(position, line)
 
     def _end_with_lanes(self) -> None:
-        """Leave out the width of the lanes' scroll bar, unless the plot is not below the lanes."""
+        """Align the right edge with the lanes: leave out the width of their scroll bar if the plot is below them."""
         lanes_px = round(self._opened.viewport.width_px / self.devicePixelRatioF())
         left_over = self.width() - self.legend.width() - LEFT_PX - lanes_px
         right_px = left_over if 0 < left_over <= _BAR_MOST_PX else 0
@@ -185,7 +185,7 @@ class CountPlot(TimePlot):
     """The number of events per division, as a line for each kind of event.
 
     Signals:
-        event_requested: A division was clicked: row of its first event, for the line nearest to the click.
+        event_requested: A division was clicked; sends the row of its first event, for the line nearest to the click.
     """
 
     event_requested = Signal(int)
@@ -195,7 +195,7 @@ class CountPlot(TimePlot):
         super().__init__(opened, left_px, theme, "Events over time", "Events", parent)
 
     def show_counts(self, plotted: CountsPlotted) -> None:
-        """Draw counts."""
+        """Set the counts to draw, and draw them."""
         self._plotted = plotted
         self.draw()
 
@@ -220,7 +220,7 @@ class CountPlot(TimePlot):
         self.plot.setYRange(0, max(1, int(counts.max(initial=0))) * 1.06, padding=0)
 
     def bin_clicked(self, number: int, height: float) -> None:
-        """Go to the first event of the nearest line."""
+        """Send `event_requested` with the first event of the clicked division, for the line nearest to the click."""
         assert self._plotted is not None
         divisions = self._plotted.divisions
         has = np.flatnonzero(divisions.counts[:, number])
@@ -250,7 +250,7 @@ class LoadPlot(TimePlot):
         super().__init__(opened, left_px, theme, "Load over time", "CPUs", parent)
 
     def show_load(self, plotted: LoadPlotted) -> None:
-        """Draw a load."""
+        """Set the load to draw, and draw it."""
         self._plotted = plotted
         self.draw()
 
@@ -290,7 +290,7 @@ class LoadPlot(TimePlot):
         self.plot.getAxis("left").setTicks([[(cpu, str(cpu)) for cpu in _levels(load.cpus)]])
 
     def _brushes(self, plotted: LoadPlotted) -> list[QBrush]:
-        """Return the colour of each band: processes as on CPU lanes, priorities by rank."""
+        """Return the brush of each band: processes in their colours on CPU lanes, priorities in colours by rank."""
         load, theme = plotted.load, self._theme
         rows = load.subjects.tolist()
         if load.by is LoadBy.PROCESS:
@@ -316,7 +316,7 @@ class LoadPlot(TimePlot):
 
 
 def _levels(cpus: int) -> range:
-    """Return the ticks of the left axis, about eight at most."""
+    """Return the ticks of the left axis in CPUs, at most about eight."""
     return range(0, cpus + 1, max(1, math.ceil(cpus / 8)))
 
 
@@ -334,7 +334,7 @@ class ResultPlot(TimePlot):
     """A plot of a query result.
 
     Signals:
-        row_requested: A point or interval was clicked: row of the result.
+        row_requested: A point or interval was clicked; sends its row of the result.
     """
 
     row_requested = Signal(int)
@@ -382,7 +382,7 @@ class ResultPlot(TimePlot):
                 self.plot.addItem(self._item(drawing, of_group, group))
 
     def _item(self, drawing: Drawing, rows: np.ndarray[Any, Any], group: int) -> Any:
-        """Return a plot item for a group, with at most one bar per pixel, or downsampled points."""
+        """Return the pyqtgraph item of a group of result rows: bars, at most one per pixel, or downsampled points."""
         origin = self._axis.origin
         start = (drawing.start_cycles[rows] - origin).astype(np.float64)
         brush = self._brush(group)
@@ -403,7 +403,7 @@ class ResultPlot(TimePlot):
         return pg.BarGraphItem(x0=left, x1=right, y0=middle - _BAR, y1=middle + _BAR, pen=None, brush=brush)
 
     def _on_click(self, click: pg.GraphicsScene.mouseEvents.MouseClickEvent) -> None:
-        """Request the row of the nearest interval or point."""
+        """Send `row_requested` with the row of the nearest interval or point."""
         drawing, box = self._drawing, self.plot.getViewBox()
         is_inside = box.sceneBoundingRect().contains(click.scenePos())
         if drawing is None or click.button() != Qt.MouseButton.LeftButton or not is_inside:
@@ -431,7 +431,7 @@ def _axis_limits(values: np.ndarray[Any, Any]) -> tuple[float, float]:
 
 
 def _combined(start: np.ndarray[Any, Any], end: np.ndarray[Any, Any], gap: float) -> tuple[Any, Any]:
-    """Return intervals, merged if closer than a gap, so that each pixel has at most one bar."""
+    """Return the starts and ends of intervals, merged where they are closer than `gap`, in ascending order."""
     order = np.argsort(start, kind="stable")
     start, latest = start[order], np.maximum.accumulate(end[order])
     begins = np.flatnonzero(np.append(True, start[1:] > latest[:-1] + gap))

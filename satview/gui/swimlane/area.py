@@ -61,7 +61,7 @@ class NoStates(QWidget):
     """Covers the lanes while the trace has no thread states, unless the user dismisses it.
 
     Signals:
-        lanes_requested: The user dismissed it to see the lanes.
+        lanes_requested: The user dismissed this widget to see the lanes.
     """
 
     lanes_requested = Signal()
@@ -77,7 +77,7 @@ class NoStates(QWidget):
         self._fill()
 
     def _make(self) -> None:
-        """Create the child widgets, on first use: few traces lack states, and creating them delays the window."""
+        """Create the child widgets when first needed: few traces lack states, and creation would delay the window."""
         self._is_created = True
         self.command = QLineEdit(self, readOnly=True)
         self.command.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
@@ -146,7 +146,7 @@ class NoStates(QWidget):
 
 
 def _classes(trace: Trace) -> str:
-    """Return in words which event classes a trace has, of those with a name."""
+    """Return the names of the event classes that a trace has, of those in `_NAMES`: `A, B and C`."""
     names = [name for number, name in _NAMES.items() if has_class(trace, number)]
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
@@ -188,7 +188,7 @@ class Motion(QObject):
         self._begin(0, direction)
 
     def anchor(self) -> int:
-        """Return the time that stays in place: at the mouse, else of the selected event if visible, else the middle."""
+        """Return the time that zooming keeps in place: at the mouse, else the visible selected event, else middle."""
         selection, window = self._opened.selection, self._opened.viewport.window
         if selection.mouse_cycles is not None and window.contains(selection.mouse_cycles):
             return selection.mouse_cycles
@@ -251,8 +251,8 @@ class SwimlaneArea(QWidget):
         no_states: Covers the lanes if the trace has no thread states.
 
     Signals:
-        menu_requested: Right click on a lane: global position.
-        fit_requested: Double click on a lane.
+        menu_requested: A lane was right-clicked; sends the global position of the mouse.
+        fit_requested: A lane was double-clicked.
     """
 
     menu_requested = Signal(QPoint)
@@ -302,7 +302,7 @@ class SwimlaneArea(QWidget):
         self.legend.setVisible(shows and self._settings.flag("swimlane/show_legend"))
 
     def set_active(self, is_active: bool) -> None:
-        """Show by the colour of the headings that keys act on this set of lanes."""
+        """Set whether keys act on this set of lanes, which the colour of the headings shows."""
         for label in self._heads:
             label.setProperty("active", "true" if is_active else "false")
             label.style().unpolish(label)
@@ -400,7 +400,7 @@ class SwimlaneArea(QWidget):
 
     @Slot()
     def _show_scale(self) -> None:
-        """Show how many CPUs the height of process lanes stands for."""
+        """Show in the heading how many CPUs the full height of process lanes stands for."""
         cpus, head = self.view.cpus_high, self._heads[1]
         noun = self._opened.trace.cpu_noun
         text = f"{_TIME}, processes up to {counted(cpus, noun)}" if cpus else _TIME
@@ -460,7 +460,7 @@ class SwimlaneArea(QWidget):
 
     @Slot()
     def _on_reloaded(self) -> None:
-        """Paint the lanes first: overview one frame later, labels too unless the rows changed."""
+        """Paint the refreshed lanes first; the overview a frame later, and the labels too if the rows are the same."""
         paint_next_frame(self.overview)
         if self._opened.lanes.rows == self._rows:
             paint_next_frame(self.labels)

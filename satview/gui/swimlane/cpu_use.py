@@ -1,4 +1,4 @@
-"""CPU use by process, smoothed over the pixels of a picture: values, and how to draw them as a stack."""
+"""CPU use by process at each pixel of a picture, smoothed over neighbouring pixels, and drawn as a stack."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CpuUse:
         reach_px: Number of neighbouring pixels on each side that are averaged.
         values: Lane values, from bottom to top: the busiest process first.
         used: float64 (values, pixels), CPUs used by each value.
-        least, most: float64 (pixels,), CPUs in use in the least and the most busy of the averaged pixels.
+        least, most: float64 (pixels,), CPUs in use in the least busy and the busiest of the averaged pixels.
         cpus: Number of CPUs.
     """
 
@@ -56,7 +56,7 @@ class CpuUse:
 
 
 def knows_use(timeline: Timeline) -> bool:
-    """Return whether all CPU lanes are built and at least one shows who ran."""
+    """Return whether all CPU lanes are built and at least one shows the running threads."""
     return any(IS_BUSY[lane.shares.values].any() for lane in timeline.lanes_of_cpus)
 
 
@@ -92,7 +92,7 @@ def cpu_use(timeline: Timeline, window: TimeWindow, width_px: int, reach_px: int
 
 
 def draw_use(pixels: NDArray[np.uint32], use: CpuUse, rows: tuple[int, int], theme: Theme) -> None:
-    """Draw a stack of the CPU use, and the extremes of single pixels in a pale colour.
+    """Draw the CPU use as a stack of processes, with the largest and least use around each pixel in a pale colour.
 
     Args:
         pixels: uint32 (height, width of `use`), modified.

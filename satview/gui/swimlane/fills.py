@@ -25,19 +25,19 @@ _HATCHES: Final = np.array(HATCHES, np.uint8)
 
 
 def lane_colour(value: int, rgb: int, theme: Theme) -> int:
-    """Return the colour of a lane value, 0xAARRGGBB; the alpha byte encodes its hatch for `hatch`.
+    """Return the colour of a lane value, 0xAARRGGBB; the alpha byte encodes the hatching that `hatch` draws.
 
     Args:
         value: Lane value of `events.states`.
-        rgb: Its colour.
-        theme: Says whether states are hatched; unknown spans always are.
+        rgb: Colour of the value.
+        theme: Determines whether states are hatched; unknown spans always are.
     """
     is_hatched = theme.is_hatched or value == states.UNKNOWN
     return rgb | (OPAQUE - (hatch_of(value) << 24) if is_hatched else OPAQUE)
 
 
 def hatch(pixels: NDArray[np.uint32], top: int, ratio: float) -> None:
-    """Hatch pixels in place.
+    """Draw hatching over pixels, in place, where their alpha bytes ask for it.
 
     Args:
         pixels: uint32 (height, width), colours as returned by `lane_colour`.
@@ -48,12 +48,12 @@ def hatch(pixels: NDArray[np.uint32], top: int, ratio: float) -> None:
 
 
 def half_way(pixels: NDArray[np.uint32], rgb: int) -> NDArray[np.uint32]:
-    """Return pixels blended half and half with a colour, opaque, of the same shape."""
+    """Return opaque pixels, each the mean of the given pixel and a colour; same shape."""
     return ((pixels >> np.uint32(1)) & np.uint32(0x7F7F7F)) + np.uint32((rgb >> 1 & 0x7F7F7F) | OPAQUE)
 
 
 def swatch(value: int, theme: Theme, width_px: int, height_px: int, ratio: float) -> QImage:
-    """Return a sample of a bar, with its colour and hatching, for the legend."""
+    """Return a picture of a bar with the colour and hatching of a lane value, for the legend."""
     size = max(1, round(height_px * ratio)), max(1, round(width_px * ratio))
     rgb = state_colour(value, theme)
     pixels = np.full(size, OPAQUE | theme.base if rgb is None else lane_colour(value, rgb, theme), np.uint32)
@@ -75,15 +75,15 @@ def draw_tops(
     background: int,
     rows: tuple[int, int],
 ) -> None:
-    """Draw the visible part of a stack of shares.
+    """Draw the visible part of a stack: in each bin (a range of columns) the shares of k kinds, from the bottom up.
 
     Args:
         pixels: uint32 (height, width), modified.
-        tops: float64 (k, bins), upper end of each kind, 0 = bottom, 1 = top.
+        tops: float64 (k, bins), upper end of each kind; 0 = bottom of the bar, 1 = top.
         is_busy: bool (k,), kinds that must be visible even if less than a pixel high.
         columns: int64 (bins + 1,), ascending, edges of the bins.
-        colours: uint32 (k,).
-        background: Opaque colour where no kind is.
+        colours: uint32 (k,), colour of each kind.
+        background: Opaque colour above the stack.
         rows: First row of the bar and the row after its last; may be outside the picture.
     """
     if max(0, rows[0]) >= min(len(pixels), rows[1]):
@@ -98,7 +98,7 @@ LOST_LEAST_PX: Final = 4.0
 
 
 def lost_spans(lost: NDArray[np.int64], scale: TimeScale) -> list[tuple[float, float]]:
-    """Return the visible lost spans as merged (left, right) pixels, each at least `LOST_LEAST_PX` wide."""
+    """Return left and right x of the visible spans with lost events, merged, each at least `LOST_LEAST_PX` wide."""
     window = scale.window
     seen = lost[(lost[:, 1] >= window.start) & (lost[:, 0] < window.end)] if len(lost) else lost
     merged: list[tuple[float, float]] = []

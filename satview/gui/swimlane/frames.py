@@ -1,4 +1,4 @@
-"""Frames of the lanes: pictures of bands of lanes, as many as fit into a frame's time, and the text in them."""
+"""Frames of the lanes: pictures of bands (adjacent lanes), as many as the time of a frame allows, with texts."""
 
 from __future__ import annotations
 
@@ -64,13 +64,16 @@ _LEAST: Final = 0.25  # lower bound of the cost per piece, as a share of the mea
 
 
 class Cost:
-    """Least-squares estimate of a fixed cost and a cost per piece, in seconds; recent measurements count most."""
+    """Estimates the time that painting n pieces takes, as a fixed time plus a time per piece, by least squares.
+
+    Recent measurements count most.
+    """
 
     def __init__(self) -> None:
         self._weight = self._pieces = self._squares = self._time_s = self._products = 0.0
 
     def add(self, pieces: int, time_s: float) -> None:
-        """Add a measurement."""
+        """Add a measurement: painting this number of pieces took `time_s`."""
         added = (1.0, pieces, pieces * pieces, time_s, pieces * time_s)
         sums = (self._weight, self._pieces, self._squares, self._time_s, self._products)
         self._weight, self._pieces, self._squares, self._time_s, self._products = (
@@ -78,7 +81,7 @@ class Cost:
         )
 
     def pieces_within(self, time_s: float) -> float:
-        """Return how many pieces probably fit into a time; infinite before the first measurement."""
+        """Return how many pieces can probably be painted in a time; infinite before the first measurement."""
         if self._time_s <= 0:
             return float("inf")
         mean_s = self._time_s / self._pieces
@@ -101,7 +104,7 @@ _STEP_PX: Final = 4  # logical pixels; a whole number of device pixels at all us
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What a frame shows of the lanes.
+    """One picture of the lanes on the screen: which lanes, time range, size and kind of drawing.
 
     Attributes:
         request: All visible lanes, the time window and the width in device pixels.
@@ -111,7 +114,7 @@ class Frame:
         ratio: Device pixels per logical pixel.
         shows_shares: Show shares of time in lanes whose intervals are too dense for bars.
         is_dense: Intervals are too dense for bars at this scale.
-        cpus: Number of CPUs that the height of process lanes stands for.
+        cpus: Number of CPUs that the full height of process lanes stands for.
     """
 
     request: LaneRequest
@@ -129,7 +132,7 @@ class Frame:
         return self.request.width_px
 
     def ahead(self, before: TimeWindow | None, frames: float, limits: TimeWindow) -> Frame:
-        """Return a frame at the same zoom, widened on the side that the view is moving to.
+        """Return the frame widened, at the same zoom, on the side that the view is moving to.
 
         Args:
             before: Window of the previous frame; None = there was none.
@@ -155,7 +158,7 @@ class Frame:
 
 
 def _margin(moved_px: float, room_px: float, frames: float, width_px: int) -> int:
-    """Return the extra width to paint on a side where `moved_px` new pixels came into view."""
+    """Return the extra width to paint ahead, in pixels, on a side where `moved_px` pixels came into view."""
     if not 0 < moved_px <= _JUMP * width_px or room_px <= 0:
         return 0
     return (int(min(frames * moved_px, room_px, _MOST * width_px)) // _STEP_PX + 1) * _STEP_PX
@@ -171,7 +174,7 @@ _WIDEST: Final = 16  # limit of stretching a pixel of an older picture, in devic
 
 
 class Band:
-    """Adjacent lanes that are painted together; the same lanes yield the same object.
+    """Adjacent lanes that are painted together as one picture; equal lanes always have the same `Band` object.
 
     Attributes:
         rows: The lanes.
@@ -185,7 +188,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BandPicture:
-    """A band as it was last painted.
+    """The picture of a band as it was last painted.
 
     Attributes:
         window: The part of the trace.
@@ -193,7 +196,7 @@ class BandPicture:
         image: The same memory as an image.
         stacks: Lanes that show shares or steps, by index.
         texts: Texts inside intervals.
-        is_final: Complete: all its lanes had been built.
+        is_final: True if all lanes of the band had been built when they were painted.
     """
 
     window: TimeWindow
@@ -208,7 +211,7 @@ class BandPicture:
         return self.window == frame.scale.window and self.pixels.shape[1] == frame.width_px
 
     def covered(self, frame: Frame) -> CoveredColumns | None:
-        """Return the part of the picture that is visible in a frame."""
+        """Return the columns of the picture that are visible in a frame; None if none, or if they are too coarse."""
         return covered(self.window, self.pixels.shape[1], frame.scale.window, frame.width_px)
 
 
@@ -217,7 +220,7 @@ class CoveredColumns(NamedTuple):
 
     Attributes:
         first, last: Columns of the picture; `last` is exclusive.
-        left, right: Positions of their edges in the frame, device pixels.
+        left, right: Positions in the frame of the left edge of `first` and the right edge of the part, device pixels.
     """
 
     first: int
@@ -230,7 +233,7 @@ Paint = Callable[[Frame, Sequence[Band], Sequence[BandPicture | None]], list[Ban
 
 
 class BandPictures:
-    """The pictures of the visible bands.
+    """The last pictures of the visible bands, and the choice of the bands to paint in the time of a frame.
 
     Attributes:
         spent_s: Time of the last call of `paint`.
@@ -246,7 +249,7 @@ class BandPictures:
         self._cost = Cost()
 
     def show(self, bands: Sequence[Band], dependencies: object) -> bool:
-        """Set the visible bands and what their pictures depend on; return whether existing pictures remain valid."""
+        """Set the visible bands; return True, or drop all pictures and return False if `dependencies` have changed."""
         is_same = dependencies == self._dependencies
         if not is_same:
             self._last, self._dependencies = {}, dependencies
@@ -261,7 +264,7 @@ class BandPictures:
         self._outdated_bands = set(self._last)
 
     def of(self, band: Band) -> BandPicture | None:
-        """Return the last picture of a band, or None."""
+        """Return the last picture of a band; None if it has none."""
         return self._last.get(band)
 
     def paint(self, bands: Sequence[Band], frame: Frame, ahead: Frame, paint: Paint, limit_s: float = inf) -> bool:
@@ -269,13 +272,13 @@ class BandPictures:
 
         Args:
             bands: All visible bands.
-            frame: What they must show.
+            frame: The frame that the bands must show.
             ahead: Wider frame, used if not all bands fit into the time limit.
             paint: Paints some bands for a frame, into the memory of their last pictures.
             limit_s: Approximate time limit; negative = paint none.
 
         Returns:
-            Whether all bands are exact now.
+            Whether all bands are exact now: painted for `frame` from complete data.
         """
         first_s, waiting, painted = clock(), self._inexact_bands(bands, frame, with_parts=limit_s == inf), 0
         end_s, painted_frame = first_s + limit_s, frame
@@ -297,9 +300,9 @@ class BandPictures:
         return painted == len(waiting) and painted_frame is frame
 
     def _inexact_bands(self, bands: Sequence[Band], frame: Frame, *, with_parts: bool) -> list[Band]:
-        """Return the bands that are not exact: those without a usable picture first, then by age.
+        """Return the bands to paint: those without a usable picture first, then those painted longest ago.
 
-        With a time limit (`with_parts` false), incomplete pictures are repainted only after `outdate`.
+        Pictures made from incomplete data are included if `with_parts` is true, or after `outdate`.
         """
         age = {band: age_of for age_of, band in enumerate(self._last)}  # the order of painting
         waiting = []
@@ -320,7 +323,7 @@ class BandPictures:
 
 
 def bands_of(rows: Sequence[LaneRow], ratio: float) -> list[Band]:
-    """Return lanes grouped into bands. Scrolling changes only the first and the last band."""
+    """Return lanes grouped into bands, so that scrolling changes only the first and the last band."""
     return [_band(tuple(band)) for _, band in groupby(rows, lambda row: int(row.y_px * ratio) // _BAND_PX)]
 
 
@@ -407,14 +410,14 @@ class TickSource:
 
     @property
     def above_shares(self) -> ShownMarks:
-        """Which marks to show above shares: those of events selected by conditions, rules or check boxes."""
+        """Event marks to draw above shares: ALL if the filter hides events, TICKS if it marks or dims, else NONE."""
         filters = self.opened.filters
         if filters.view.by_passes is not None or (self._marks & ~filters.codes).any():
             return ShownMarks.ALL
         return ShownMarks.NONE if filters.view.marked is None and filters.view.dimmed is None else ShownMarks.TICKS
 
     def ticks(self, request: LaneRequest) -> list[Ticks]:
-        """Return the marks of a frame; if events are too dense, only those that stay bright under a dimming filter."""
+        """Return the event marks of a frame; if events are too dense, only of events that a filter does not dim."""
         trace, view = self.opened.trace, self.opened.filters.view
         part = trace.rows_between(request.window)
         if view.rows is not None:
@@ -445,7 +448,7 @@ class TickSource:
         ]
 
     def deadlines(self, request: LaneRequest) -> list[Ticks]:
-        """Return the deadlines of activities: missed ones always, others only where they are sparse."""
+        """Return marks at the deadlines of activities: always at missed ones, at others only where they are sparse."""
         theme, edges, marks = self._theme, pixel_edges(request.window, request.width_px), []
         line = (mixed(theme.text, theme.base, FADE) if self.fades else theme.text) | OPAQUE
         for position, lane in enumerate(request.lanes):
@@ -484,7 +487,7 @@ class TickSource:
     def _sampled(
         self, request: LaneRequest, rows: NDArray[np.intp]
     ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.unsignedinteger]]]:
-        """Yield lane position, pixel column and row of events; of a very large number only a sample."""
+        """Yield lane position, pixel column and row of events; if there are very many, only of a sample."""
         rows = rows[:: len(rows) // _MARKED_PER_FRAME + 1]
         infos = [self.opened.timeline.infos[lane] for lane in request.lanes]
         edges = pixel_edges(request.window, request.width_px)
@@ -493,7 +496,7 @@ class TickSource:
     def _groups(
         self, view: FilterView, rows: NDArray[np.uint32]
     ) -> tuple[tuple[NDArray[np.uint32], NDArray[np.uint32]], ...]:
-        """Return pairs of colours by code and event rows; dimmed events first, so that they are drawn below."""
+        """Return groups of events to draw, dimmed ones first: for each the colours by event code and the event rows."""
         if self.fades:
             return ((self._faded, rows),)
         if view.dimmed is None:
@@ -546,17 +549,17 @@ class BandPainter:
 
     @property
     def marks(self) -> ShownMarks:
-        """Which event marks to show above shares."""
+        """The event marks that are drawn above shares; see `TickSource.above_shares`."""
         return self._ticks.above_shares
 
     def apply_legend(self) -> None:
-        """Fade everything that the legend does not highlight, and hide the texts there."""
+        """Fade all lane values that the legend does not highlight; such intervals get no texts."""
         keys = self._opened.legend.keys
         self._ticks.fades = bool(keys) and EVENTS not in keys
         self._make_palette()
 
     def apply_filter(self) -> None:
-        """Hide states whose events are hidden by the filter."""
+        """Hide the states whose event codes are all hidden by the filter."""
         values = self._opened.trace.catalogue.state_value_of_code
         of_states = np.flatnonzero(values != NOT_A_STATE)
         shown = values[of_states[self._opened.filters.codes[of_states]]]
@@ -567,7 +570,7 @@ class BandPainter:
         self.version += 1
 
     def note_lanes(self) -> None:
-        """Note that lanes or their names changed."""
+        """Change `version`, so that all lanes are painted again: lanes or their names have changed."""
         self.version += 1
 
     def _make_palette(self) -> None:
@@ -580,7 +583,7 @@ class BandPainter:
         Args:
             frame: The frame to paint for.
             bands: The bands to paint.
-            last: Their last pictures, whose memory is reused.
+            last: Last picture of each band, whose memory is reused; None = none.
         """
         timeline, scale = self._opened.timeline, frame.scale
         rows = tuple(row for band in bands for row in band.rows)
@@ -611,12 +614,12 @@ class BandPainter:
         return pictures
 
     def _edges(self, rows: Sequence[LaneRow], scale: TimeScale, width_px: int) -> dict[int, NDArray[np.int64]]:
-        """Return the pixel columns where intervals begin, by lane position."""
+        """Return the pixel columns in which intervals begin, by position in `rows`; without too dense lanes."""
         starts = (interval_starts(self._opened.timeline, row.index, scale, width_px) for row in rows)
         return {position: columns for position, columns in enumerate(starts) if columns is not None}
 
     def _overlay(self, part: LaneRequest) -> tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]:
-        """Return which pixels fade and which are marked by the filter; None = none."""
+        """Return the pixels that the filter fades, and those that it marks, bool (lanes, width) each; None = none."""
         overlay = self._source.overlay
         if overlay.does_nothing:
             return None, None
@@ -627,7 +630,7 @@ class BandPainter:
         self, bands: Sequence[Band], rows: tuple[LaneRow, ...], values: Values, scale: TimeScale,
         stacks: dict[int, Stack],
     ) -> list[PlacedTexts]:  # fmt: skip
-        """Return the enabled labels of each band that fit into their intervals."""
+        """Return for each band the labels of intervals that are switched on and fit into their intervals."""
         view, keys = self._opened.filters.view, self._opened.legend.keys
         nameless = self._hidden | (_ALL_VALUES - keys) if keys else self._hidden
         texts = interval_texts(self._opened.timeline, rows, values, scale, self._theme, nameless, view.by_passes,
@@ -651,7 +654,7 @@ class BandPainter:
 
 
 def show_short_interrupts(timeline: Timeline, rows: tuple[LaneRow, ...], values: Values) -> None:
-    """Mark pixels of interrupt lanes that contain an interrupt too short to dominate them; in place."""
+    """Change pixels of interrupt lanes, in place, where a short interrupt would be invisible: show the interrupt."""
     for position, row in enumerate(rows):
         if timeline.infos[row.index].kind is LaneKind.INTERRUPTS:
             values[position, values[position] == SEEN_EVENT] = SEEN_INTERRUPT
@@ -702,7 +705,7 @@ class LaneLayer(QObject):
 
     @Slot()
     def _on_more(self) -> None:
-        """Draw again, because better or more detailed data is available."""
+        """Request a new drawing, because better or more detailed data is available."""
         self.pictures.outdate()
         self.changed.emit()
 
@@ -739,7 +742,7 @@ class LaneLayer(QObject):
         return is_exact
 
     def _dependencies(self, frame: Frame) -> object:
-        """Return what the pictures of bands depend on, except the time window and how complete the data is."""
+        """Return all values on which pictures of bands depend, except the time window and how complete the data is."""
         lanes = self._opened.lanes
         # At a fractional ratio, scrolling changes how lane edges are rounded to device pixels.
         scroll_px = 0 if frame.ratio == int(frame.ratio) else frame.scroll_px
@@ -759,7 +762,7 @@ class LaneLayer(QObject):
             painter.fillRect(QRectF(0, bottom, width, frame.height_px - bottom), colour(theme.base))
 
     def _draw_vectors(self, painter: QPainter, painted: _Painted, frame: Frame) -> None:
-        """Draw the lanes as rectangles, or as an image if there are too many rectangles."""
+        """Draw the lanes into a vector file: as rectangles, or as an image if there are too many rectangles."""
         height = max(1, round(frame.height_px * frame.ratio))
         whole: Pixels = np.full((height, frame.width_px), self._theme.base | OPAQUE, np.uint32)
         end = 0
@@ -785,7 +788,7 @@ class LaneLayer(QObject):
         draw_placed(painter, self._sheet, placed, other, frame.scale, frame.scroll_px, line_px)
 
     def _draw_previews(self, painter: QPainter, rows: tuple[LaneRow, ...], frame: Frame) -> None:
-        """Draw CPU lanes that are not built yet from the preview of the file."""
+        """Draw the CPU lanes that are not built yet, from the preview (samples of the file)."""
         preview, timeline, scale = self._opened.preview, self._opened.timeline, frame.scale
         if preview is None:
             return

@@ -43,7 +43,7 @@ _BEGINS_PX: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """A drop position: above a sibling, or below the last (None); `y_px` is its position in the list of lanes."""
+    """A position between lanes to drop a lane at: above the lane `before`, or below the last one (None), at `y_px`."""
 
     before: int | None
     y_px: int
@@ -70,11 +70,11 @@ class LaneDrag:
 
     @property
     def line_px(self) -> int | None:
-        """Position in the list of the line that shows the drop position; None = the lane stays."""
+        """Position of the line that marks the drop position, from the top of the list; None = the lane stays."""
         return self._gap.y_px if self._gap is not None else None
 
     def move(self, y_px: int) -> None:
-        """Follow the mouse to a position of the list."""
+        """Update the drop position after the mouse was moved to a y position of the list of lanes."""
         self.is_on = self.is_on or abs(y_px - self._start_px) >= _BEGINS_PX
         if self.is_on:
             gaps = self._gaps()
@@ -120,8 +120,8 @@ class LaneLabels(QWidget):
     """The labels beside the lanes.
 
     Signals:
-        menu_requested: Right click on a lane: global position.
-        width_requested: The right edge is being dragged: requested width in pixels.
+        menu_requested: A lane was right-clicked; sends the global position of the mouse.
+        width_requested: The right edge is being dragged; sends the requested width in pixels.
         width_selected: The right edge was released.
     """
 
@@ -153,7 +153,7 @@ class LaneLabels(QWidget):
 
     @Slot()
     def _follow_window(self) -> None:
-        """Update the figures for the visible window, at intervals while it moves."""
+        """Start the timer after which the figures are updated for the visible window, unless it is running."""
         if not self._figures_timer.isActive():
             self._figures_timer.start()
 
@@ -279,7 +279,7 @@ class LaneLabels(QWidget):
         self._sheet.end()
 
     def _static_picture(self, rows: tuple[LaneRow, ...], rooms_px: tuple[float, ...], ratio: float) -> QPixmap:
-        """Return a cached picture of everything except figures, which stays the same while the view pans and zooms."""
+        """Return a picture of the labels without figures, cached: panning and zooming do not change it."""
         line_px = self._drag.line_px if self._drag is not None else None
         infos, value_of = self._opened.timeline.infos, self._opened.timeline.process_value
         values = tuple(value_of(infos[row.index].process) for row in rows)
@@ -295,7 +295,7 @@ class LaneLabels(QWidget):
         return picture
 
     def _draw_static(self, painter: QPainter, rows: tuple[LaneRow, ...], rooms_px: tuple[float, ...]) -> None:
-        """Draw everything except figures."""
+        """Draw all parts of the labels except figures."""
         painter.fillRect(self.rect(), colour(self._theme.panel))
         for row, room_px in zip(rows, rooms_px, strict=True):
             self._draw_row(painter, row, room_px)
@@ -345,7 +345,7 @@ class LaneLabels(QWidget):
             self._draw_text(painter, words, 20, area, theme.text)
 
     def _figure(self, row: LaneRow) -> tuple[float, LaidText | None]:
-        """Return the width and layout of the figure of a lane: its load; 0 and None without a figure."""
+        """Return width and layout of the figure (such as the load) at the right of a label; 0 and None without one."""
         info = self._opened.timeline.infos[row.index]
         if info.kind is not LaneKind.CPU and not _has_chip(row, info) and not info.is_counter:
             return 0.0, None

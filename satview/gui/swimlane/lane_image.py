@@ -6,7 +6,7 @@ Each lane is a stack of pixel rows of six kinds; rows of the same kind are equal
     OUTER   bars of states that are drawn thick (running, ready, ...)
     INNER   bars of all states
     FOOT    lower part of INNER; shows that a thread ran where another state dominates the pixel
-    LOWER   the part of OUTER below FOOT, with the same sign
+    LOWER   the part of OUTER below FOOT, which shows the same
     BLANK   between lanes
 """
 
@@ -47,7 +47,7 @@ SEEN_INTERRUPT: Final = states.ABSENT | states.SEEN_RUNNING | states.SEEN_EVENT
 
 
 class PixelRowKind(IntEnum):
-    """Kinds of pixel rows."""
+    """Kinds of pixel rows of a lane, described above."""
 
     TICKS = 0
     OUTER = 1
@@ -58,7 +58,7 @@ class PixelRowKind(IntEnum):
 
 
 class ShownMarks(Enum):
-    """Which event marks show above shares; usually they are too dense there to be useful."""
+    """The event marks that are drawn above stacks of shares, where marks are usually too dense to be useful."""
 
     NONE = 0
     TICKS = 1  # only coloured marks
@@ -67,7 +67,7 @@ class ShownMarks(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Bands:
-    """Edges of the parts of a lane, in pixels from its top."""
+    """Edges of the strips of pixel rows that a lane consists of, in pixels from the top of the lane."""
 
     ticks_top: int
     ticks_end: int
@@ -79,7 +79,7 @@ class Bands:
 
 
 def bands(height: int, unit: float = 1.0) -> Bands:
-    """Return the edges of the parts of a lane; `height` in device pixels, `unit` in device pixels per logical pixel."""
+    """Return the edges of a lane's strips; `height` in device pixels, `unit` in device pixels per logical pixel."""
     px = max(1, round(unit))
     ticks_end = px + max(px, round(height * 0.17))
     bar_top = ticks_end + (px if height >= 14 * px else 0)
@@ -107,12 +107,12 @@ class Ticks:
 
 
 class LanePalette:
-    """Colour tables: uint32, shape (6, 256), by kind of pixel row and by lane value with flags.
+    """Colour tables `table` and `faded`: uint32, shape (6, 256), by kind of pixel row and lane value with flags.
 
     Args:
         theme: Colours.
         hidden_values: Lane values drawn as background, because their events are filtered out.
-        highlighted: Lane values, or keys of `fills`, that do not fade; empty = nothing fades.
+        highlighted: Lane values, or keys of `fills`, that stay bright while all else fades; empty = nothing fades.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class LanePalette:
 
 @lru_cache(maxsize=64)
 def _heat_colours(base: int, rgb: int) -> NDArray[np.uint32]:
-    """Return a colour in steps of strength, starting at the background, uint32 (steps,). Cached: do not modify."""
+    """Return the steps from colour `base` (the background) to `rgb`, uint32 (steps,). Cached: do not modify."""
     return np.array([mixed(base, rgb, step / _HEATS) | OPAQUE for step in range(_HEATS + 1)], np.uint32)
 
 
@@ -197,11 +197,11 @@ class LanePicture:
         ratio: Device pixels per logical pixel.
         edges: Columns where an interval begins, drawn with a thin edge, by position in `rows`.
         ticks: Coloured event marks.
-        faded: bool, shape as `values`: pixels whose bars fade; stacks too, unless they fade by themselves.
+        faded: bool, shape as `values`: pixels whose bars fade, and whose stacks fade if not `shows_faded`.
         lit: bool, shape as `values`: pixels whose bars are underlined because a filter marks them.
-        stacks: What shows instead of bars, by position in `rows`.
-        marks: Which event marks show above stacks.
-        is_dense: Hide marks above process lanes, because they would only show that there are many.
+        stacks: Stacks of shares that are drawn instead of bars, by position in `rows`.
+        marks: Event marks that are drawn above stacks.
+        is_dense: Hide event marks above process lanes, because events are so many that marks would show nothing else.
     """
 
     values: Values
@@ -248,13 +248,13 @@ class LanePicture:
             yield out
 
     def _has_unknown(self, begin: int, stop: int) -> bool:
-        """Return whether some lanes have unknown spans, which are hatched in every palette."""
+        """Return whether any lane from `begin` to `stop` has unknown spans, which are hatched in every palette."""
         stacks = (self.stacks[position] for position in self.stacks.keys() & range(begin, stop))
         bars = self.values[begin:stop] & states.VALUE_MASK == states.UNKNOWN
         return bool(bars.any()) or any(states.UNKNOWN in stack.values for stack in stacks)
 
     def _finish(self, out: Pixels, begin: int, stop: int, top: int) -> None:
-        """Draw the stacks of a band, and hatch it."""
+        """Draw the stacks of the lanes from `begin` to `stop` over their bars, and then the hatching."""
         for position, stack in self.stacks.items():
             if begin <= position < stop:
                 bar = stack_of_lane(self.rows[position], self.scroll_px, self.ratio, self.marks, stack)
@@ -277,15 +277,15 @@ class LanePicture:
 
 
 def _draw_heat(out: Pixels, stack: Stack, height_px: int, bottom: int, ratio: float, palette: LanePalette) -> None:
-    """Draw the CPU use of a process by colour strength on a logarithmic scale, in the place of event marks.
+    """Draw the CPU use of a process by colour strength on a logarithmic scale, in the rows of event marks.
 
-    Shows when a process runs that uses too little CPU for a visible height.
+    Only drawn for a process that uses too little CPU for a visible height: it shows when the process runs.
 
     Args:
         out: Pixels, modified.
         stack: Shares of the lane.
         height_px: Height of the lane, logical pixels.
-        bottom: Pixel row after the last row of its bar.
+        bottom: Pixel row after the last row of the lane's bar.
         ratio: Device pixels per logical pixel.
         palette: Colours.
     """
@@ -300,7 +300,7 @@ def _draw_heat(out: Pixels, stack: Stack, height_px: int, bottom: int, ratio: fl
 def _draw_shares(out: Pixels, stack: Stack, top: int, bottom: int, background: int) -> None:
     """Draw shares of time by colour strength, on the scale of `_draw_heat`, between the rows `top` and `bottom`.
 
-    Where a value other than the first (such as unknown) covers most of a bin, its colour shows instead.
+    Bins mostly covered by a value other than the first (such as unknown) get the colour of that value.
     """
     heat = _heat_colours(background & 0xFFFFFF, int(stack.colours[0]) & 0xFFFFFF)
     rows, colours = slice(max(0, top), max(0, bottom)), heat_of(stack.tops[0], heat)
@@ -332,7 +332,7 @@ def _draw_cpus(out: Pixels, top: int, bottom: int, cpus: int, line: np.uint32) -
 
 
 def image_of(pixels: Pixels, ratio: float) -> QImage:
-    """Return pixels as an image that shares their memory; the array must outlive it."""
+    """Return pixels as an image that shares the memory of the array, which must live longer than the image."""
     height, width = pixels.shape
     image = QImage(pixels.data, width, height, width * 4, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(ratio)
@@ -340,7 +340,7 @@ def image_of(pixels: Pixels, ratio: float) -> QImage:
 
 
 def _pixel_rows(picture: LanePicture) -> Pixels:
-    """Return the distinct pixel rows of a picture: blank, gap and line, then each kind of row for each lane."""
+    """Return all different rows of pixels in a picture: blank, gap and line, then for each kind one per lane."""
     values, palette = picture.values, picture.palette
     count, width = values.shape
     strips = np.empty((_FIXED + len(PixelRowKind) * count, width), np.uint32)
@@ -383,8 +383,8 @@ def stack_of_lane(row: LaneRow, scroll_px: int, ratio: float, marks: ShownMarks,
         row: The lane.
         scroll_px: Height of the lanes scrolled out above the picture, logical pixels.
         ratio: Device pixels per logical pixel.
-        marks: Which event marks show above; without marks, the stack uses their height too.
-        stack: The stack. That of a process has the same height with and without marks, to be comparable at every zoom.
+        marks: Which event marks are drawn above; without marks, the stack takes the rows of the marks too.
+        stack: The stack; a process's never takes the rows of marks, so that its height means the same at every zoom.
     """
     top, bottom = (round((y_px - scroll_px) * ratio) for y_px in (row.y_px, row.y_px + row.height_px))
     parts = bands(bottom - top, ratio)
@@ -408,7 +408,7 @@ def _draw_edges(strips: Pixels, columns: NDArray[np.int64], background: int) -> 
 
 
 class _StripLayout(NamedTuple):
-    """The strip to show in each device pixel row of some lanes, integers (height,).
+    """The row of `_pixel_rows` (strip) that each device pixel row of some lanes shows, integers (height,).
 
     The strip index in a picture of `count` lanes is `kind * count + base`, plus the position of the first lane where
     `of_lane` is 1.

@@ -48,13 +48,13 @@ class LaneRequest:
 
 
 class LaneSource(QObject):
-    """Provides the values of lanes without delaying a frame.
+    """Provides the pixel values of lanes without delaying a frame: approximate at first, exact after `refined`.
 
     Attributes:
-        overlay: Which pixels the filter hides, fades or marks.
+        overlay: Finds the pixels that the filter hides, fades or marks.
 
     Signals:
-        refined: Better values are available for the visible lanes or some of them; draw again.
+        refined: Better values are available for some or all visible lanes, which must be drawn again.
     """
 
     refined = Signal()
@@ -155,7 +155,7 @@ class LaneSource(QObject):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MarkFilter:
-    """Which events are shown as marks under a filter.
+    """The events that are drawn as marks while a filter is active.
 
     Attributes:
         codes: bool, shape (32768,), by event code.
@@ -169,11 +169,11 @@ class MarkFilter:
 def with_filter(
     timeline: Timeline, values: Values, request: LaneRequest, shown: MarkFilter | None, limit: int = 1 << 62
 ) -> Values:
-    """Return the values with marks of only those events that pass the filter.
+    """Return pixel values in which only events that pass the filter are marked.
 
     Args:
         timeline: The lanes.
-        values: Values as drawn by the timeline.
+        values: Pixel values as `Timeline.raster` returns them, with marks of all events.
         request: The lanes and window of the values.
         shown: The filter; None = return the values unchanged.
         limit: If the window has more events, return the values without marks, to save time.
@@ -196,7 +196,7 @@ def with_filter(
 
 
 def with_overlay(values: Values, request: LaneRequest, overlay: LaneOverlay, *, waits: bool) -> Values:
-    """Return the values without hidden intervals; if `waits`, also compute what fades or is marked."""
+    """Return pixel values without hidden intervals; if `waits`, also compute which pixels fade or are marked."""
     if overlay.does_nothing:
         return values
     edges = pixel_edges(request.window, request.width_px)
@@ -223,7 +223,7 @@ def exact_values(
         requested: Returns the current request, which may change meanwhile, such as when the view moves by a few pixels;
             lanes that are being built remain useful.
         shown: The filter; None = all events show.
-        overlay: What the filter does to intervals; None = nothing.
+        overlay: Effect of the filter on intervals; None = no effect.
         is_cancelled: Polled regularly.
         report: Called when lanes are ready.
     """
@@ -244,7 +244,7 @@ def _build(
     is_cancelled: IsCancelled,
     report: Report,
 ) -> None:
-    """Build the lanes of a request, unless all of them are scrolled out meanwhile (`are_gone`)."""
+    """Build all CPU lanes, and the lanes of a request until `are_gone` returns True: all these are scrolled out."""
     # All CPU lanes are built, because the overview shows the load of the whole trace.
     cpu_lanes = timeline.cpu_lanes
     others = frozenset(request.lanes).difference(cpu_lanes)
@@ -266,7 +266,7 @@ def _build(
 
 
 def _make(timeline: Timeline, lanes: Sequence[int], is_cancelled: IsCancelled) -> None:
-    """Build lanes and the bins of their shares."""
+    """Build lanes and the cumulative sums behind their shares."""
     timeline.build(lanes, is_cancelled)
     timeline.make_bins(lanes)
 

@@ -65,7 +65,7 @@ class Entry:
     """An entry of the legend.
 
     Attributes:
-        keys: What a click highlights, as `LegendHighlight.keys`; empty if it shows or hides other entries.
+        keys: Keys that a click highlights, as in `LegendHighlight`; empty if a click shows or hides other entries.
         name: Short name.
         says: Explanation for the tool tip.
     """
@@ -110,14 +110,14 @@ class Legend(QWidget):
         self._refresh()
 
     def explain_arrows(self, kinds: tuple[ArrowKind, ...]) -> None:
-        """Set the kinds of arrows to explain."""
+        """Set the kinds of arrows for which the legend has entries."""
         if kinds != self._arrows:
             self._arrows = kinds
             self._refresh()
 
     @Slot()
     def follow_lanes(self) -> None:
-        """Replace the general entry for processes by their colours, once the CPU lanes are built."""
+        """Replace the general entry for processes by one entry for each colour, once the CPU lanes are built."""
         if any(entry.keys == _PROCESSES for entry in self.entries):
             self._refresh()
 
@@ -156,7 +156,7 @@ class Legend(QWidget):
         self.update()
 
     def entry_at(self, position: QPointF) -> Entry | None:
-        """Return the entry at a position, or None."""
+        """Return the entry at a position of the widget; None = none."""
         return next((entry for entry, area in self._placed_entries(self.width()) if area.contains(position)), None)
 
     def area_of(self, name: str) -> QRectF:
@@ -199,12 +199,12 @@ class Legend(QWidget):
             super().keyPressEvent(event)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        """Show the current entry."""
+        """Draw again, as the current entry is marked while the legend has the focus."""
         super().focusInEvent(event)
         self.update()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
-        """Hide the current entry."""
+        """Draw again without the mark of the current entry."""
         super().focusOutEvent(event)
         self.update()
 
@@ -250,7 +250,7 @@ class Legend(QWidget):
             )
 
     def _draw_swatch(self, painter: QPainter, entry: Entry, area: QRectF, ratio: float) -> None:
-        """Draw a sample of what an entry explains."""
+        """Draw the sample of an entry: a bar, arrow, mark or hatching."""
         theme, running = self._theme, state_colour(states.RUNNING, self._theme) or 0
         if not entry.keys:
             up = -3.0 if self._is_unfolded else 3.0
@@ -318,7 +318,7 @@ class Legend(QWidget):
             painter.fillRect(area, colour(self._theme.base if rgb is None else rgb))
 
     def _placed_entries(self, width: int) -> list[tuple[Entry, QRectF]]:
-        """Return the entries that fit, with their areas."""
+        """Return the entries that fit into the width, with the area of each."""
         metrics = QFontMetricsF(self._font)
         row_px = max(_ROW_PX, round(metrics.height()) + 5)
         entries: tuple[Entry, ...] = self.entries
@@ -412,7 +412,7 @@ def _activity_entry(value: int, name: str) -> Entry:
 
 
 def _processes(opened: OpenTrace) -> Iterator[Entry]:
-    """Yield the colours of processes on CPU lanes, the busiest first; a general entry until the lanes are built."""
+    """Yield an entry for each process colour on CPU lanes, busiest first; a general one until the lanes are built."""
     timeline = opened.timeline
     if not timeline.lanes_of_cpus:
         yield Entry(_PROCESSES, "process on a CPU", "on lanes of CPUs, in the colour beside the name of the process")
@@ -431,7 +431,7 @@ def _processes(opened: OpenTrace) -> Iterator[Entry]:
 
 
 def _rank(entry: Entry) -> int:
-    """Return the sort key of an entry among those of two traces: states in their order, then the others."""
+    """Return the sort key of an entry when the legend explains two traces: states in the usual order, then others."""
     return next((rank for rank, state in enumerate(states.STATES) if entry.keys == {state.value}), len(states.STATES))
 
 

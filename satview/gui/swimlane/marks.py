@@ -46,7 +46,7 @@ _ARROW_PX: Final = 14.0  # distance from the start of a wait to its arrow, and b
 def draw_arrows(
     painter: QPainter, opened: OpenTrace, rows: Sequence[LaneRow], scroll_px: int, scale: TimeScale, theme: Theme
 ) -> None:
-    """Draw the highlighted links and legs, or the links of the selected event; links that are not exact are dashed.
+    """Draw arrows and parts (legs) of the highlight, or else arrows of the selected event; dashed if not exact.
 
     Args:
         painter: Painter of the lanes.
@@ -125,9 +125,9 @@ def _draw_legs(
     painter: QPainter, opened: OpenTrace, shown: Highlighted, rows: Sequence[LaneRow], scroll_px: int,
     scale: TimeScale, theme: Theme,
 ) -> list[tuple[str, QLineF]]:  # fmt: skip
-    """Draw highlighted legs as brackets at the top of their lanes; return each text (title, length) with its line.
+    """Draw the parts (legs) of a highlight as brackets at the top of lanes; return the text and line of each bracket.
 
-    The text of the first leg begins with the title of the highlight.
+    A text is title and length; the first one begins with the title of the highlight.
     """
     tops = {row.index: float(row.y_px - scroll_px) for row in rows}
     times, clock = opened.trace.events.time_cycles, opened.trace.clock
@@ -154,7 +154,7 @@ def _draw_legs(
 
 
 def _draw_names(painter: QPainter, names: Sequence[tuple[str, QLineF]], theme: Theme) -> None:
-    """Write texts in the middle of brackets that are long enough."""
+    """Write the text of each bracket in its middle, if the bracket is long enough."""
     painter.save()
     font = QFont(painter.font())
     font.setPixelSize(theme.px(LABEL_PX))
@@ -171,12 +171,12 @@ def _draw_names(painter: QPainter, names: Sequence[tuple[str, QLineF]], theme: T
 
 
 def across_line(left: float, width: float, y: float, metrics: QFontMetricsF) -> QRectF:
-    """Return the rectangle of a text across a line at the top of a lane, where it hides no state."""
+    """Return the rectangle of a text written across a line at the top of a lane, where the text hides no state."""
     return QRectF(left, y - metrics.ascent() / 2 - 2.5, width, metrics.ascent() + 2)  # also in the lowest lanes
 
 
 def lane_in(opened: OpenTrace, lane: int | None, middles: Mapping[int, object]) -> int | None:
-    """Return a lane, or the parent it is folded into, whichever is in `middles`; None if neither is."""
+    """Return `lane` if it is in `middles` (the visible lanes), else its parent if that is; else None."""
     if lane is not None and lane not in middles:
         lane = opened.timeline.infos[lane].parent
     return lane if lane in middles else None
@@ -230,11 +230,11 @@ class ArrowLayer(QObject):
     """Draws the arrows of all messages, replies, pulses and wake-ups over the lanes.
 
     Attributes:
-        mode: Which arrows to show.
+        mode: The arrows to draw: all, those of the selection, or none.
         source: Source of the arrows.
-        hovered: Position of the group under the mouse among those drawn; -1 = none.
+        hovered: Number of the drawn group of arrows under the mouse; -1 = none.
         has_zoomed: The last click on a group zoomed to its time.
-        spent_s: Seconds spent on finding the groups of the last picture; 0 if they were reused.
+        spent_s: Seconds spent on finding the groups of arrows of the last picture; 0 if groups were reused.
 
     Signals:
         changed: The arrows must be drawn again.
@@ -268,11 +268,11 @@ class ArrowLayer(QObject):
         return self.source.kinds if self.mode is ArrowMode.ALL else ()
 
     def are_due(self, scale: TimeScale) -> bool:
-        """Return whether the arrows must be searched again for the next picture."""
+        """Return whether the drawn arrows are too old to be reused, so that the next picture must search for arrows."""
         return self.mode is ArrowMode.ALL and self._age >= _OLDEST - 1 and self._made_for[:1] != (scale,)
 
     def set_mode(self, mode: ArrowMode) -> None:
-        """Set which arrows to show."""
+        """Set whether all arrows, those of the selection or none are drawn."""
         if mode is not self.mode:
             self.mode, self.groups, self.hovered, self._end_px = mode, None, -1, np.empty((0, 4))
             self._all, self._made_for = None, ()
@@ -333,7 +333,7 @@ class ArrowLayer(QObject):
         return not are_old
 
     def at(self, position: QPointF) -> int:
-        """Return the position of the group nearest to a point of the widget, -1 if none is near."""
+        """Return the number of the group of arrows nearest to a point of the widget; -1 if none is near."""
         if self.mode is not ArrowMode.ALL or not len(self._end_px):
             return -1
         if self.groups is not None and self.groups.is_counted:
@@ -352,7 +352,7 @@ class ArrowLayer(QObject):
         return nearest if distance[nearest] <= _PICK_PX else -1
 
     def choose(self, group: int) -> None:
-        """Select the link of a group, or zoom to a group of several links, so that they can be told apart."""
+        """Select the link of a group with a single arrow; zoom to the time of a group with several."""
         groups = self.groups
         assert groups is not None
         if int(groups.count[group]) == 1 and not groups.is_sample:
@@ -367,7 +367,7 @@ class ArrowLayer(QObject):
             self._opened.viewport.jump(TimeWindow(begin - around, end + around))
 
     def text(self, group: int) -> str:
-        """Return the hover text of a group as rich text: both ends, and the delay."""
+        """Return the hover text of a group of arrows as rich text: both ends, and the delay."""
         groups, trace = self.groups, self._opened.trace
         assert groups is not None
         kind, count = ArrowKind(int(groups.arrows.kind[group])), int(groups.count[group])
@@ -397,7 +397,7 @@ class ArrowLayer(QObject):
         return f"{trace.cpu_title(info.cpu)} {info.title}" if info.parent >= 0 and info.cpu >= 0 else info.title
 
     def _end_points(self, groups: ArrowGroups, scale: TimeScale, scroll_px: int) -> NDArray[np.float64]:
-        """Return both ends of each group in pixels, (n, 4)."""
+        """Return x and y of both ends of each group of arrows in pixels, float64 (n, 4)."""
         rows = self._opened.lanes.rows
         middles = np.array([row.y_px - scroll_px + row.height_px * MIDDLE for row in rows])
         ends = np.empty((len(groups), 4))
@@ -410,7 +410,7 @@ class ArrowLayer(QObject):
         return ends
 
     def _draw_counts(self, painter: QPainter, groups: ArrowGroups, theme: Theme) -> None:
-        """Write the number of arrows at the largest groups."""
+        """Write the number of arrows in the middle of the largest groups of arrows."""
         many = np.flatnonzero(groups.count >= _COUNT_FROM)
         if groups.is_sample or not len(many):
             return
@@ -432,9 +432,9 @@ class ArrowLayer(QObject):
     def _draw_counted(
         self, painter: QPainter, groups: ArrowGroups, scale: TimeScale, scroll_px: int, theme: Theme
     ) -> None:
-        """Write the number of arrows where they end, with a triangle that points along them; largest groups first.
+        """Write the number of arrows of each group at its end, with a triangle as arrow head; largest groups first.
 
-        Used where lines would hide the lanes; only the group under the mouse has a line.
+        Used where lines would hide the lanes; a line is drawn only for the group under the mouse.
         """
         rows, texts = self._opened.lanes.rows, self._small_texts(painter.font(), theme)
         counts, sign = groups.count, ""
@@ -487,7 +487,7 @@ class ArrowLayer(QObject):
             painter.drawRect(QRectF(*boxes[self.hovered].tolist()))
 
     def _small_texts(self, font: QFont, theme: Theme) -> FittedTexts:
-        """Return the layouts of the small texts."""
+        """Return the cached layouts of texts in a small font, in which numbers of arrows are written."""
         font = _small_font(font, theme)
         if self._texts is None or self._texts.font != font:
             self._texts = FittedTexts(font, Qt.TextElideMode.ElideRight)
@@ -524,7 +524,7 @@ def _triangle(ratio: float, *, is_open: bool) -> tuple[NDArray[np.float64], floa
         is_open: Draw only the outline, as for replies.
 
     Returns:
-        float64 (n, 3): left, top from the middle, and width of each rectangle; their height.
+        Left, top from the middle, and width of each rectangle, float64 (n, 3); height of all rectangles.
     """
     step_px = 1 / max(1, round(ratio))
     top = np.arange(0, _TIP_PX, step_px)
@@ -554,7 +554,7 @@ def _without_overlap_in_rows(
 
 
 def _clip_lines(ends: NDArray[np.float64], height_px: int) -> NDArray[np.float64]:
-    """Return lines cut slightly above and below the picture, because Qt is slow outside it."""
+    """Return lines (n, 4) cut slightly above and below the picture, because Qt is slow far outside a picture."""
     x1, y1, x2, y2 = ends.T
     down = np.where(y2 == y1, 1.0, y2 - y1)
     upper, lower = ((np.clip(y, -_OUTSIDE_PX, height_px + _OUTSIDE_PX) - y1) / down for y in (y1, y2))
@@ -562,10 +562,10 @@ def _clip_lines(ends: NDArray[np.float64], height_px: int) -> NDArray[np.float64
 
 
 class _Shapes(NamedTuple):
-    """The lines of arrows.
+    """The lines that arrows are drawn with, four for each.
 
     Attributes:
-        lines: float64 (n, 4, 4), ends of the shaft, of both sides of the head, and of its back.
+        lines: float64 (n, 4, 4), x and y of both ends of the shaft, the two sides of the head, and its back.
         are_drawn: bool (n, 4), which lines to draw; replies have an open head, to be distinguishable without colour.
         is_upright: bool (n,), draw the shaft as a rectangle.
     """
@@ -576,7 +576,7 @@ class _Shapes(NamedTuple):
 
 
 def _shapes(groups: ArrowGroups, ends: NDArray[np.float64], *, is_smooth: bool) -> _Shapes:
-    """Return the lines of arrows from their ends, (n, 4)."""
+    """Return the lines of arrows; `ends` are x and y of start and end, float64 (n, 4)."""
     x1, y1, x2, y2 = ends.T
     length = np.maximum(np.hypot(x2 - x1, y2 - y1), 1e-6)
     along, down = (x2 - x1) / length, (y2 - y1) / length
@@ -596,7 +596,7 @@ def _shapes(groups: ArrowGroups, ends: NDArray[np.float64], *, is_smooth: bool) 
 
 
 def _draw_groups(painter: QPainter, groups: ArrowGroups, shapes: _Shapes, theme: Theme) -> None:
-    """Draw all groups; those of one colour and width together."""
+    """Draw the arrows of all groups, those with the same colour and width in one step."""
     are_groups = groups.count >= _COUNT_FROM
     strength = _STRENGTH if len(groups) <= _FEW else _STRENGTH_DENSE
     for kind, rgb in _arrow_colours(theme).items():
@@ -747,7 +747,7 @@ def draw_path(
 
 
 def visible_pieces(path: CriticalPath, scale: TimeScale) -> list[int]:
-    """Return the visible pieces in time order; of pieces that begin in the same pixel, only the longest."""
+    """Return the numbers of the visible pieces in time order; of those that begin in one pixel only the longest."""
     begin = int(np.searchsorted(path.end_cycles, scale.window.start, side="right"))
     stop = int(np.searchsorted(path.start_cycles, scale.window.end))
     if stop - begin <= 1:

@@ -37,7 +37,7 @@ class HoverCard(QLabel):
     """A small panel over the window that ignores the mouse.
 
     Attributes:
-        home: The widget it floats over.
+        home: The widget over which the panel floats.
     """
 
     def __init__(self, parent: QWidget) -> None:
@@ -67,7 +67,7 @@ class HoverCard(QLabel):
 
 
 def hover_text(opened: OpenTrace, lane: int, span: Span | None, event: int | None, cycles: int) -> str:
-    """Return the text of the hover card, as rich text."""
+    """Return the text of the hover card, which appears at the mouse over an interval, as rich text."""
     trace, info = opened.trace, opened.timeline.infos[lane]
     lines = []
     if span is not None and (span.value or span.text):
@@ -101,7 +101,7 @@ def hover_text(opened: OpenTrace, lane: int, span: Span | None, event: int | Non
 
 
 def _reason_lines(opened: OpenTrace, span: Span, cycles: int) -> list[str]:
-    """Return which threads run while a thread is READY, or what it waits for, as far as known without a search."""
+    """Return which threads run while a thread is READY, or what the thread waits for, if known without a search."""
     trace, timeline = opened.trace, opened.timeline
     if span.value == READY:
         runs = []
@@ -149,9 +149,9 @@ class SwimlaneMouse(QObject):
     """Handles mouse and wheel events of the lanes.
 
     Signals:
-        menu_requested: Right click without a drag: global position.
-        fit_requested: Double click on something selected.
-        lane_height_requested: Change the lane height: 1 = taller, -1 = lower.
+        menu_requested: The right button was clicked without a drag; sends the global position of the mouse.
+        fit_requested: Something selected was double-clicked.
+        lane_height_requested: Another lane height is requested; sends 1 = taller or -1 = lower.
     """
 
     menu_requested = Signal(QPoint)
@@ -313,7 +313,7 @@ class SwimlaneMouse(QObject):
         return event_near(opened.timeline, row.index, scale.cycles(x), near, filters.codes, filters.view.passing)
 
     def _snapped(self, position: QPointF, modifiers: Qt.KeyboardModifier) -> int:
-        """Return the time at a position: a near edge or event of the lane there, unless Alt is held."""
+        """Return the time at a position of the widget, snapped to an edge or event of its lane unless Alt is held."""
         scale = self._view.scale
         cycles = scale.cycles(position.x())
         row = self._view.row_at(position.y())
@@ -322,7 +322,7 @@ class SwimlaneMouse(QObject):
         return snapped(self._opened, cycles, scale.length(SNAP_PX), row.index, Moved.RANGE)
 
     def _far_end(self, cycles: int) -> int:
-        """Return the end of the range that stays when the range is extended to a time."""
+        """Return the other end of the range when one end is moved to a time: the farther one, or else the selection."""
         time_range, selection = self._opened.selection.time_range, self._opened.selection
         if time_range is not None:
             return (
@@ -393,7 +393,7 @@ class SwimlaneMouse(QObject):
 
     @Slot()
     def _on_window(self) -> None:
-        """Report the time under the mouse after the view has moved; keys zoom and set cursors there."""
+        """Update the time under the mouse, which keys for zoom and cursors use, after the view has moved."""
         if self._last is not None:
             row = self._view.row_at(self._last.y())
             self._opened.selection.set_mouse(

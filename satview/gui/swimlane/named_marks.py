@@ -1,4 +1,4 @@
-"""Clickable labels over the lanes: occurrences of verdicts, steps of Why?, pieces of the critical path."""
+"""Clickable labels over the lanes: cases of verdicts, steps of the panel Why?, pieces of the critical path."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class NamedMark:
         name: Label, without the length.
         says: A sentence for the hover text; may be empty.
         rgb: Colour, 0xRRGGBB.
-        choose: Called on a click.
-        has_line: Draw a line along the span; false for the critical path, which is drawn by `draw_path`.
+        choose: Function that is called on a click.
+        has_line: Draw a line along the span; False for the critical path, whose line `draw_path` draws.
     """
 
     thread: int
@@ -57,7 +57,7 @@ class NamedMark:
 
 @dataclass(frozen=True, slots=True)
 class _PlacedMark:
-    """A mark with the rectangles of its line and its label; the label is empty if there is no room."""
+    """A mark with the rectangles of its line and label on the screen; the text is empty if there is no room."""
 
     mark: NamedMark
     line: QRectF
@@ -136,7 +136,7 @@ class NamedMarks(QObject):
         painter.restore()
 
     def at(self, position: QPointF) -> NamedMark | None:
-        """Return the mark at a point of the widget, or None."""
+        """Return the drawn mark at a point of the widget; None = none."""
         for placed in self._placed:
             if placed.label.contains(position) or (placed.mark.has_line and placed.line.contains(position)):
                 return placed.mark
@@ -154,7 +154,7 @@ class NamedMarks(QObject):
         yield from self._verdicts(lanes, scale, theme)
 
     def _steps(self, scale: TimeScale, theme: Theme) -> Iterator[NamedMark]:
-        """Yield the visible steps of Why?, from the effect to its causes."""
+        """Yield a mark for each visible step of the panel Why?, from the effect to its causes."""
         for number, step in enumerate(self._opened.why.steps, 1):
             if step.until_cycles > scale.window.start and step.since_cycles < scale.window.end:
                 yield NamedMark(
@@ -163,12 +163,12 @@ class NamedMarks(QObject):
                 )  # fmt: skip
 
     def _visible_threads(self, threads: Iterable[int], lanes: Mapping[int, object]) -> list[int]:
-        """Return the threads whose lane, or the lane it is folded into, is visible."""
+        """Return the threads that are visible: on their own lane, or on the lane into which that is folded."""
         opened = self._opened
         return [thread for thread in threads if lane_in(opened, opened.lane_of_thread(thread), lanes) is not None]
 
     def _pieces(self, lanes: Mapping[int, object], scale: TimeScale, theme: Theme) -> Iterator[NamedMark]:
-        """Yield the visible pieces of the critical path, the longest first."""
+        """Yield a mark for each visible piece of the critical path, the longest first."""
         if self._opened.path.answer is None:
             return
         path = self._opened.path.answer.path
@@ -185,7 +185,7 @@ class NamedMarks(QObject):
                             partial(self._select, thread, start), has_line=False)  # fmt: skip
 
     def _verdicts(self, lanes: Mapping[int, object], scale: TimeScale, theme: Theme) -> Iterator[NamedMark]:
-        """Yield the visible occurrences of verdicts, the longest first, except the highlighted one."""
+        """Yield a mark for each visible occurrence of a verdict, the longest first, without the highlighted one."""
         opened = self._opened
         answer, shown = opened.verdicts.answer, opened.highlight.shown
         if answer is not self._cached_cases[0]:

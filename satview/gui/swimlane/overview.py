@@ -140,7 +140,7 @@ class OverviewStrip(QWidget):
             self.setCursor(shapes[self._part_at(x)])
 
     def event(self, event: QEvent) -> bool:
-        """Show what happens at the mouse position as a tool tip."""
+        """Show the text of `text_at` for the mouse position as a tool tip."""
         if isinstance(event, QHelpEvent):
             QToolTip.showText(event.globalPos(), tool_tip(self.text_at(event.pos().x())), self)
             return True
@@ -227,13 +227,13 @@ class OverviewStrip(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
 
     def _verdict_columns(self, width_px: int) -> Iterator[tuple[int, NDArray[np.bool_]]]:
-        """Yield the pixel columns that verdicts mark, each occurrence at least as wide as a wedge.
+        """Yield the pixel columns to mark for verdicts of each severity, at least as many as a wedge is wide.
 
         Args:
             width_px: Width of the picture, device pixels.
 
         Yields:
-            A colour and bool (width_px,), the most severe last, to be drawn on top.
+            Colour and marked columns, bool (width_px,); the most severe last, so that it is drawn on top.
         """
         answer, theme, limits = self._opened.verdicts.answer, self._theme, self._opened.viewport.limits
         times: dict[int, list[int]] = {}
@@ -252,7 +252,7 @@ class OverviewStrip(QWidget):
             yield rgb, np.cumsum(steps[:-1]) > 0
 
     def text_at(self, x: float) -> str:
-        """Return what happens around a pixel: CPU use, the busiest processes, verdicts, losses and damage."""
+        """Return lines about the time around a pixel: CPU use, the busiest processes, verdicts, losses and damage."""
         clock, scale = self._opened.trace.clock, self._scale
         lines = [f"About {format_time(clock.ns(scale.cycles(x)), clock.duration_ns(scale.length(1)))}"]
         if self.shown_use is not None:
@@ -308,7 +308,7 @@ class OverviewStrip(QWidget):
             self._forget()
 
     def _draw_picture(self) -> QPixmap:
-        """Return a picture of everything that does not depend on the visible window."""
+        """Return a picture of all parts of the strip that do not depend on the visible window."""
         ratio, theme = self.devicePixelRatioF(), self._theme
         width = max(1, round(self.width() * ratio))
         picture = QPixmap(width, max(1, round(self.height() * ratio)))
@@ -351,7 +351,7 @@ class OverviewStrip(QWidget):
         draw_tops(pixels, heights[None], np.ones(1, np.bool_), np.arange(width + 1), tone, ground, rows)
 
     def _draw_scale(self, painter: QPainter, cpus: int) -> None:
-        """Draw lines at numbers of CPUs."""
+        """Draw horizontal lines at whole numbers of CPUs."""
         theme, height = self._theme, self.height() - _TOP_PX - _FOOT_PX
         step = next((step for step in range(1, cpus) if cpus % step == 0 and height * step >= _LINE_PX * cpus), cpus)
         painter.setPen(QPen(colour(theme.dim, _SCALE_TONE), 1))
@@ -360,7 +360,7 @@ class OverviewStrip(QWidget):
             painter.drawLine(QLineF(0, y, self.width(), y))
 
     def _name_height(self, painter: QPainter, use: CpuUse) -> None:
-        """Write the number of CPUs (LWPs in traces of a threads library) that the height stands for."""
+        """Write the number of CPUs (LWPs in traces of a threads library) that the height of the strip stands for."""
         theme, font = self._theme, QFont(self.font())
         font.setPixelSize(theme.px(9))
         text = counted(use.cpus, self._opened.trace.cpu_noun)
@@ -377,7 +377,7 @@ class OverviewStrip(QWidget):
 
 
 def _first_lines(lines: list[str], more: str) -> list[str]:
-    """Return the first lines, and the number of further ones."""
+    """Return the first lines and, if there are more, a line with the number of the others."""
     rest = len(lines) - _LISTED_AT_MOST
     return lines if rest <= 0 else [*lines[:_LISTED_AT_MOST], f"and {rest:,} more {more}"]
 

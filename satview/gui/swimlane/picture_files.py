@@ -136,7 +136,7 @@ class ExplainedPicture:
 
     Args:
         area: The swimlane area.
-        lanes: The part of it to draw: without scroll bar and legend.
+        lanes: The part of `area` to draw: without scroll bar and legend.
         opened: The trace.
         theme: Colours.
     """
@@ -199,6 +199,6 @@ class ExplainedPicture:
 
 
 def _render(widget: QWidget, painter: QPainter, position: QPoint, part: QRect) -> None:
-    """Draw a part of a widget at a position of the picture."""
+    """Draw a part of a widget with the painter of a picture, at a position of the picture."""
     flags = QWidget.RenderFlag.DrawWindowBackground | QWidget.RenderFlag.DrawChildren
     widget.render(painter, position, QRegion(part), flags)

@@ -1,4 +1,4 @@
-"""Draws the lane of a CPU from a preview: stacked shares of what ran, striped to mark them as provisional."""
+"""Draws the lane of a CPU from a preview: stacked shares of the processes, with stripes that mark it as provisional."""
 
 from __future__ import annotations
 

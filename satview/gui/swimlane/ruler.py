@@ -36,7 +36,7 @@ _LEAST_PX: Final = 34.0  # least width of a cut text
 
 
 class TextRow:
-    """Finds free room for texts in a line of the ruler.
+    """Writes texts into a line of the ruler, where there is free room.
 
     Args:
         painter: Painter of the ruler, with the font of the texts.
@@ -53,7 +53,7 @@ class TextRow:
         self._taken.append((left, right))
 
     def centred(self, texts: Sequence[str], left: float, right: float) -> bool:
-        """Write the first text that fits between two positions, centred in the widest gap, or else to their right.
+        """Write the first text that fits, centred in the widest gap between two positions, or else to their right.
 
         Returns:
             Whether a text fits.
@@ -214,7 +214,7 @@ class Ruler(QWidget):
         painter.drawLine(QLineF(0, self.height() - 0.5, self.width(), self.height() - 0.5))
 
     def _draw_flags(self, painter: QPainter, scale: TimeScale, row: TextRow) -> None:
-        """Draw the range, marks, mouse position and cursors, and keep texts away from them."""
+        """Draw the range, marks, mouse position and cursors; mark the space of flags in `row` as occupied."""
         selection, theme = self._opened.selection, self._theme
         if selection.time_range is not None:
             left, right = scale.x(selection.time_range.start), scale.x(selection.time_range.end)
@@ -284,7 +284,10 @@ class Ruler(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
 
     def _snapped(self, event: QMouseEvent) -> int:
-        """Return the time at the mouse, snapped: a range to ticks; with Ctrl, or a cursor, to edges and events."""
+        """Return the time at the mouse, snapped: a range to ticks; with Ctrl, or for a cursor, to events and edges.
+
+        Nothing is snapped while Alt is held.
+        """
         scale = self._scale
         cycles = scale.cycles(event.position().x())
         if event.modifiers() & Qt.KeyboardModifier.AltModifier:

@@ -15,7 +15,7 @@ from satview.gui.theme import Theme, colour
 
 @dataclass(frozen=True, slots=True)
 class TimeScale:
-    """Maps a time window to a width in (logical) pixels."""
+    """Converts between times and x positions, for a time window that is drawn with a width in (logical) pixels."""
 
     window: TimeWindow
     width_px: int
@@ -30,7 +30,7 @@ class TimeScale:
         return self.window.start + int(x * self.window.length // max(1, self.width_px))
 
     def length(self, px: float) -> int:
-        """Return the number of cycles of a number of pixels, at least 1."""
+        """Return the time that a number of pixels stands for, in cycles, at least 1."""
         return max(1, round(px * self.window.length / max(1, self.width_px)))
 
     @property
@@ -47,7 +47,7 @@ _MAJOR_LEAST_PX: Final = 120
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A tick of a time axis: its position, and its text, empty for a minor tick."""
+    """A tick of a time axis: x position in pixels, and text, empty for a minor tick."""
 
     x: float
     text: str
@@ -84,7 +84,7 @@ def ticks(scale: TimeScale, clock: Clock) -> list[Tick]:
 
 
 def small_step_ns(step: int) -> int:
-    """Return the distance of minor ticks."""
+    """Return the distance of minor ticks in ns: a fifth or half of `step`, the distance of labelled ticks."""
     return step // 5 if step % 5 == 0 else step // 2 if step % 2 == 0 else step
 
 
@@ -104,7 +104,7 @@ def tick_text(ns: int, step: int, unit: tuple[str, int] | None = None) -> str:
 
 
 def _unit(largest_ns: int, step: int) -> tuple[str, int]:
-    """Return the unit of the largest time in a window, which all its labels use."""
+    """Return name and ns of the unit for all labels in a window: that of the largest time."""
     return next(((name, size) for name, size in UNITS if max(largest_ns, step) >= size), UNITS[-1])
 
 

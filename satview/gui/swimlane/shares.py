@@ -1,4 +1,4 @@
-"""Stacks of shares, shown where intervals are too dense for bars: values, pixels and hover texts."""
+"""Stacks: shares of time by lane value, drawn where intervals are too dense for bars; values, pixels, hover texts."""
 
 from __future__ import annotations
 
@@ -47,16 +47,17 @@ _Shares = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stack:
-    """Shares of a lane.
+    """Shares of time of a lane in bins (equal parts of the time axis), stacked by lane value.
 
     Attributes:
         edges: int64 (bins + 1,), start and end times of bins, cycles.
-        columns: (bins + 1,), their pixel columns.
+        columns: (bins + 1,), pixel columns of the edges.
         values: (k,), lane values from bottom to top.
         tops: float64 (k, bins), upper end of each value, 0 = bottom, 1 = top of the lane.
         colours: uint32 (k,), as returned by `fills.lane_colour`.
-        spans: The intervals that are added up.
-        cpus: Process lanes: number of CPUs that the height stands for; 0 for other lanes, whose height is their time.
+        spans: The intervals whose times are added up.
+        cpus: Process lanes: number of CPUs that the height stands for; 0 for other lanes, whose height stands for the
+            length of a bin.
         mean_cpus: Process lanes: mean CPU use over the whole trace.
         is_heat: Colour strength instead of height shows the share of the first value: for interrupts, which take too
             little time for a visible height.
@@ -77,7 +78,7 @@ class Stack:
     keeps_all: bool = False
 
     def bin_at(self, cycles: int) -> int:
-        """Return the bin at a time, or -1."""
+        """Return the number of the bin at a time; -1 = none."""
         position = int(np.searchsorted(self.edges, cycles, side="right")) - 1
         return position if position < len(self.edges) - 1 else -1
 
@@ -86,7 +87,7 @@ class Stack:
         return TimeWindow(int(self.edges[position]), int(self.edges[position + 1]))
 
     def value_at(self, position: int, height: float) -> int | None:
-        """Return the lane value at a height of a bin, 0 = bottom, 1 = top; None if there is none."""
+        """Return the lane value drawn at a height of bin `position`, 0 = bottom, 1 = top; None above all values."""
         if self.is_heat:
             shown = np.flatnonzero(np.diff(self.tops[:, position], prepend=0) > 0)
             return self.values[int(shown[0])] if len(shown) else None
@@ -136,7 +137,7 @@ def stack_of(
     is_dense: bool = True,
     cpus: int = 1,
 ) -> Stack | None:
-    """Return the shares of a lane; None where its intervals are drawn as bars.
+    """Return the stack of a lane; None if the lane is drawn as bars.
 
     Args:
         timeline: The lanes.
@@ -145,10 +146,10 @@ def stack_of(
         width_px: Device pixels.
         theme: Colours.
         hidden: Lane values to hide.
-        highlighted: What is highlighted, as for `LanePalette`.
+        highlighted: Highlighted lane values, as for `LanePalette`.
         kinds: CPU lanes show kinds of work (user code, kernel calls, interrupts, idle time), once these are known.
         orders: Cache of stacking orders by lane; None = no cache.
-        overlay: What a filter does to intervals: hidden ones do not count, faded ones are stacked paler above the
+        overlay: Effect of a filter on intervals: hidden ones do not count, faded ones are stacked paler above the
             others. Under a filter, process lanes show their states, and CPU lanes their processes.
         is_dense: Result of `are_dense`.
         cpus: Result of `cpus_high`.
@@ -192,7 +193,7 @@ def _filtered(
     row: LaneRow, info: LaneInfo, bins: _Bins, whole: TimeWindow, theme: Theme,
     hidden: frozenset[int], highlighted: frozenset[int], overlay: LaneOverlay, orders: Orders | None,
 ) -> Stack | None:  # fmt: skip
-    """Return the shares of a lane while a filter hides or fades intervals; None until these are known."""
+    """Return the stack of a lane while a filter hides or fades intervals; None until the shares are known."""
     shown, plain = overlay.shown(row.index, waits=False), overlay.plain(row.index, waits=False)
     if shown is None or plain is None:
         return None
@@ -217,11 +218,11 @@ def _filtered(
 
 
 def tops_of(cycles: NDArray[np.int64], columns: NDArray[np.int64], length: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the upper end of each value in each bin, float64 (k, bins), 0 = bottom, 1 = top.
+    """Return the upper end of each stacked value in each bin, float64 (k, bins), 0 = bottom, 1 = top of the lane.
 
     Args:
         cycles: int64 (bins, values), time of each value in each bin.
-        columns: int64 (k,), which values to stack, from bottom to top.
+        columns: int64 (k,), columns of `cycles` with the values to stack, from bottom to top.
         length: int64 (bins,), length of each bin in cycles.
     """
     return pictures.stack_tops(np.ascontiguousarray(cycles), columns, length)
@@ -230,7 +231,7 @@ def tops_of(cycles: NDArray[np.int64], columns: NDArray[np.int64], length: NDArr
 def _steps(
     counter: Counter, spans: LaneSpans, window: TimeWindow, width_px: int, value: int, colour: int, theme: Theme
 ) -> Stack:
-    """Return a counter as steps: solid up to the least value in a pixel, paler up to the largest."""
+    """Return the stack of a counter lane: per pixel, solid up to its lowest value there, paler up to the highest."""
     edges = pixel_edges(window, width_px)
     span = max(counter.highest - counter.lowest, 1e-300)
     least, most = (np.nan_to_num(levels, nan=counter.lowest) - counter.lowest for levels in counter.extremes(edges))
@@ -242,7 +243,7 @@ def _steps(
 def _use(
     running: _Shares, ready: _Shares, unknown: _Shares, absent: _Shares
 ) -> tuple[tuple[int, ...], NDArray[np.float64]]:
-    """Return the stack of a process lane: CPUs in use, above them READY threads, above them time in which it exists.
+    """Return the stack of a process lane: CPUs in use, above these READY threads, on top the time of existence.
 
     Args:
         running: Running threads, in lane heights, float64 (bins,).
@@ -351,8 +352,8 @@ class _Bins:
 
     Attributes:
         shift: Bins are 2^shift cycles long.
-        first, last: Their numbers from the start of the trace; `last` is exclusive.
-        length: int64 (bins,), length of each within the trace, cycles.
+        first, last: Numbers of the first and last bin, from the start of the trace; `last` is exclusive.
+        length: int64 (bins,), length of the part of each bin within the trace, cycles.
     """
 
     shift: int
@@ -390,7 +391,7 @@ class LaneOrder(NamedTuple):
     """Stacking order of a lane.
 
     Attributes:
-        shares: The shares that the order is for.
+        shares: The shares of the lane for which the order was made.
         values: Visible values, from bottom to top.
         columns: int64 (values,), position of each value in the shares.
     """
@@ -498,7 +499,7 @@ def share_text(opened: OpenTrace, lane: int, window: TimeWindow, spans: LaneSpan
 
 
 def longest_of(spans: LaneSpans, window: TimeWindow, value: int | None) -> int | None:
-    """Return a time inside the longest interval of a value (None = any value) in a window; None if there is none."""
+    """Return a time inside the longest interval with a lane value (None = any) in a window; None if there is none."""
     start, end, part = clipped_intervals(spans, window)
     fits = np.ones(len(start), np.bool_) if value is None else spans.value[part] == value
     if not fits.any():
@@ -507,10 +508,10 @@ def longest_of(spans: LaneSpans, window: TimeWindow, value: int | None) -> int |
 
 
 def clipped_intervals(spans: LaneSpans, window: TimeWindow) -> tuple[NDArray[np.int64], NDArray[np.int64], slice]:
-    """Return the start and end times of intervals, cut to a window, and the slice of these intervals.
+    """Return start and end times of the intervals in a window, cut to the window, and the positions of the intervals.
 
     Returns:
-        Twice int64 (n,), cycles; the slice.
+        Starts and ends, int64 (n,) each, cycles; slice of the positions in `spans`.
     """
     part = spans.visible(window)
     start = spans.start_cycles[part]
@@ -549,11 +550,11 @@ Stacks = dict[int, Stack]
 
 
 class StackSource:
-    """Provides the stacks of a frame.
+    """Provides the stacks of the lanes in a frame, with cached stacking orders.
 
     Args:
         opened: The trace.
-        source: Has the overlay of the filter.
+        source: Object with the overlay, the effect of the filter on intervals.
     """
 
     def __init__(self, opened: OpenTrace, source: LaneSource) -> None:
@@ -576,7 +577,7 @@ class StackSource:
 
         Args:
             rows: The lanes.
-            request: What the frame shows of them.
+            request: Time window and width of the frame.
             scale: Time to logical pixels.
             theme: Colours.
             hidden: Lane values to hide.

@@ -92,7 +92,8 @@ class LaidText:
         static_text: The text.
         font: Its font.
         width_px, height_px: Its size.
-        spots: For each colour: the sheet it was drawn on (`TextSheet._content`), and its number on that sheet.
+        spots: By colour, 0xRRGGBB: the sheet with the drawn text (`TextSheet._content`), and the number of the text
+            on that sheet.
     """
 
     __slots__ = ("font", "height_px", "spots", "static_text", "width_px")
@@ -111,8 +112,8 @@ class ColouredTexts:
 
     Attributes:
         texts: The texts.
-        inks: Their colours, 0xRRGGBB.
-        filled, numbers: The sheet that has all texts (`TextSheet._content`), and their numbers on it.
+        inks: Colours of the texts, 0xRRGGBB.
+        filled, numbers: The sheet with all texts (`TextSheet._content`), and the numbers of the texts on that sheet.
     """
 
     __slots__ = ("filled", "inks", "numbers", "texts")
@@ -124,9 +125,9 @@ class ColouredTexts:
 
 
 class TextSheet:
-    """An image of drawn texts, from which frames copy theirs. A text is drawn on one sheet only.
+    """An image with texts, each drawn once, from which the texts of each frame are copied.
 
-    For vector files, texts are drawn as text.
+    In vector files, texts are drawn directly, as text.
     """
 
     def __init__(self) -> None:
@@ -141,7 +142,7 @@ class TextSheet:
         self._placed: list[NDArray[np.intp]] = []  # each (n, 3): x and y in device pixels, number of the text
 
     def begin(self, painter: QPainter) -> None:
-        """Begin a frame."""
+        """Begin a frame, whose texts are drawn with this painter."""
         transform = painter.deviceTransform()
         self._painter, ratio = painter, transform.m11()
         is_turned = transform.m12() != 0 or transform.m21() != 0
@@ -162,7 +163,7 @@ class TextSheet:
         self._single += (round(x * self._ratio), round(y * self._ratio), number)
 
     def has_all(self, blocks: Sequence[ColouredTexts]) -> bool:
-        """Draw missing texts on the sheet, and store the numbers of all; False if one sheet has no room for all."""
+        """Draw missing texts on the sheet, and store the numbers of all; return False if the sheet is too small."""
         if self._direct:
             return False
         for _ in range(2):  # clearing a full sheet invalidates numbers found before
@@ -180,7 +181,7 @@ class TextSheet:
         self._placed.append(np.stack(columns, axis=1).astype(np.intp))
 
     def _note(self, block: ColouredTexts) -> bool:
-        """Store the numbers of texts; return False if a text is too large for a sheet."""
+        """Draw the missing texts of a block, and store the numbers of all; False if a text is too large for a sheet."""
         numbers = list[int]()
         for text, rgb in zip(block.texts, block.inks, strict=True):
             spot = text.spots.get(rgb)
@@ -256,7 +257,7 @@ class FittedTexts:
         mode: Where texts are elided.
         step_px: Available widths are rounded down to multiples of this, so that zooming rarely needs new layouts.
         least: A text that would be cut to fewer letters is left out.
-        short_forms: Short forms of texts that are never cut: without enough width, the short form shows, or nothing.
+        short_forms: Short forms of texts that are never cut: without enough width, the short form is drawn or nothing.
     """
 
     def __init__(
@@ -321,7 +322,7 @@ class FittedTexts:
         return laid
 
     def has_room_after(self, text: str, room_px: float) -> bool:
-        """Return whether there may be room for another text after a text."""
+        """Return whether there may be room for another text after `text`, in `room_px` pixels for both."""
         return len(text) <= _LONGEST and self.width(text) + self.width(_GAP) < room_px - self._step_px
 
     def _whole_text(self, text: str) -> tuple[LaidText | None, float]:
@@ -420,7 +421,7 @@ def stack_texts(
     timeline: Timeline, rows: tuple[LaneRow, ...], stacks: Mapping[int, Stack], scale: TimeScale, width_px: int,
     theme: Theme, hidden_values: frozenset[int] = frozenset(),
 ) -> list[IntervalText]:  # fmt: skip
-    """Return the names of processes in the stacks of CPU lanes, where one process takes most of the height.
+    """Return names to draw into stacks of CPU lanes, wherever one process takes most of the height.
 
     Args:
         timeline: The lanes.
@@ -455,7 +456,7 @@ def stack_texts(
 def _named(
     timeline: Timeline, lanes: list[_WideIntervals], scale: TimeScale, theme: Theme, name_filter: _NameFilter
 ) -> list[IntervalText]:
-    """Return the names of the intervals that are wide enough and have a name."""
+    """Return the names of those of the intervals that are wide enough, have a name and pass the filter."""
     window, px_per_cycle = scale.window, scale.width_px / scale.window.length
     starts = np.concatenate([lane.spans.start_cycles[lane.positions] for lane in lanes])
     ends = np.concatenate([_end_times(lane.spans, lane.positions) for lane in lanes])
@@ -490,7 +491,7 @@ def _named(
 
 
 class _WideIntervals(NamedTuple):
-    """Positions of the intervals of a lane that may be wide enough for a name."""
+    """A lane, and the positions of its intervals that may be wide enough for a name."""
 
     row: LaneRow
     spans: LaneSpans
@@ -499,14 +500,14 @@ class _WideIntervals(NamedTuple):
 
 
 class _NameFilter(NamedTuple):
-    """Which intervals have no name: by lane value, and by event row if a filter hides or dims them."""
+    """Masks for intervals without names: lane values, and events that a filter hides (not in `shown`) or dims."""
 
     values: frozenset[int]
     shown: NDArray[np.bool_] | None
     dimmed: NDArray[np.bool_] | None
 
     def shows(self, value: NDArray[np.uint8], event: NDArray[np.uint32]) -> NDArray[np.bool_]:
-        """Return which intervals may have a name, by their values and first events."""
+        """Return which intervals may have a name, given their lane values and first events, bool (n,)."""
         is_shown = ~np.isin(value, list(self.values)) if self.values else np.ones(len(value), np.bool_)
         if self.shown is not None:
             is_shown &= (event >= len(self.shown)) | self.shown.take(event, mode="clip")
@@ -518,7 +519,7 @@ class _NameFilter(NamedTuple):
 def interval_labels(
     opened: OpenTrace, texts: Sequence[IntervalText], font: FittedTexts | None = None
 ) -> list[tuple[str, ...]]:
-    """Return the enabled labels of each interval, the most important first.
+    """Return for each interval the labels that are switched on, the most important first.
 
     CPU lanes always name the running thread; lanes of processes and events have one name. With a font, further labels
     are looked up only where there may be room for them.
@@ -552,7 +553,7 @@ def interval_starts(timeline: Timeline, lane: int, scale: TimeScale, width_px: i
 
 
 def _wide_positions(spans: LaneSpans, values: NDArray[np.uint8], scale: TimeScale) -> NDArray[np.int64]:
-    """Return the positions of intervals that may be wide enough for a name, judged by the pixels of their lane."""
+    """Return the positions of intervals that may be wide enough for a name: those behind wide runs of equal pixels."""
     window = scale.window
     seen = spans.visible(window)
     if seen.stop - seen.start <= scale.width_px // NARROWEST_PX * 2:
@@ -571,7 +572,7 @@ def _end_times(spans: LaneSpans, positions: NDArray[np.integer]) -> NDArray[np.i
 
 
 def _wide_runs(values: NDArray[np.uint8], width_px: int) -> list[float]:
-    """Return the middles, as shares of the width, of runs of equal pixels that are wide enough for a name."""
+    """Return the middles of runs of equal pixels that are wide enough for a name, as shares of the width, 0 to 1."""
     values, width = values & np.uint8(states.VALUE_MASK), len(values)
     edges = np.concatenate(([0], np.flatnonzero(values[1:] != values[:-1]) + 1, [width]))
     wide = np.flatnonzero(np.diff(edges) * width_px >= NARROWEST_PX * width)
@@ -603,10 +604,10 @@ _NOTHING: Final = -1
 
 
 class PlacedTexts(NamedTuple):
-    """Names of intervals; columns of shape (n,).
+    """Texts to draw in intervals, as columns of shape (n,), one row per text.
 
     Attributes:
-        start, end: int64, cycles: the painted part of the interval.
+        start, end: int64, cycles: the painted part of the interval of the text.
         beside: float64, distance of a text from the first text of its interval, logical pixels.
         room: float64, total width of the texts of the interval, logical pixels.
         top: float64, top of the text in the list of lanes, logical pixels.
@@ -627,7 +628,7 @@ def place_texts(
     texts: Sequence[IntervalText], parts: Iterable[tuple[str, ...]], fonts: FittedTexts, inks: dict[int | None, int],
     window: TimeWindow,
 ) -> PlacedTexts:  # fmt: skip
-    """Return the texts, cut to fit into their intervals.
+    """Return the labels of intervals, cut to fit into their intervals, with positions.
 
     Args:
         texts: The intervals.
@@ -696,7 +697,7 @@ def _fill_behind(
     painter: QPainter, left: NDArray[np.float64], top: NDArray[np.float64], room: NDArray[np.float64],
     behind: NDArray[np.int64], line_px: float,
 ) -> None:  # fmt: skip
-    """Fill the area behind texts that hatching would make illegible."""
+    """Fill the area behind texts in hatched intervals, where hatching would make texts illegible."""
     for rgb in np.unique(behind).tolist():
         if rgb != _NOTHING:
             of_colour = behind == rgb

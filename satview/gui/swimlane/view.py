@@ -110,7 +110,7 @@ class SwimlaneView(QWidget):
 
     @property
     def source(self) -> LaneSource:
-        """Pixel values of the visible lanes."""
+        """Source of the pixel values of the visible lanes."""
         return self.lanes.source
 
     @property
@@ -171,7 +171,7 @@ class SwimlaneView(QWidget):
         return self._opened.lanes.row_at(int(y) + self.scroll_px)
 
     def share_at(self, row: LaneRow, x: float, y: float) -> tuple[TimeWindow, int | None] | None:
-        """Return what is at a position of a lane that shows shares; None in other lanes.
+        """Return the bin and lane value at a position (x, y) of the widget in a lane with shares; None in other lanes.
 
         Returns:
             The time window of the bin, and the lane value there; None above all values.
@@ -263,7 +263,7 @@ class SwimlaneView(QWidget):
             self._next.start()
 
     def _left_s(self, scale: TimeScale) -> float:
-        """Return how much time of the frame is left for lanes; negative = paint none."""
+        """Return how many seconds of the frame are left for painting lanes; negative = paint none."""
         if self.arrows.are_due(scale):
             return -1.0  # this frame computes arrows; lanes wait for the next one
         is_moving, self._last = self._last != scale, scale
@@ -323,7 +323,7 @@ class SwimlaneView(QWidget):
             painter.setOpacity(1)
 
     def _draw_arrows(self, painter: QPainter, rows: tuple[LaneRow, ...], scale: TimeScale, *, may_wait: bool) -> bool:
-        """Draw arrows; return whether they belong to this part of the trace."""
+        """Draw all arrows and those of the selection; return whether the former belong to this time window."""
         lanes, top = self._opened.lanes, self.scroll_px
         top_row, bottom_row = (lanes.position_at(height) for height in (top, top + self.height() - 1))
         are_new = self.arrows.draw(painter, scale, (top_row, bottom_row), top, self._theme, may_wait=may_wait)

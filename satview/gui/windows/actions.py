@@ -14,7 +14,7 @@ from satview.session.commands import Binding, Command, CommandRegistry, KeyBindi
 
 
 class CommandActions(QObject):
-    """One QAction per command; `refresh` updates which are checked and enabled.
+    """One QAction per command; `refresh` updates their check marks and whether they are enabled.
 
     Attributes:
         by_id: Action by command id.
@@ -68,7 +68,7 @@ class CommandActions(QObject):
         return self._submenus[command.submenu]
 
     def fill_toolbar(self, bar: QToolBar) -> None:
-        """Add the commands with an icon to a toolbar, separated by menu."""
+        """Add the commands with an icon to a toolbar, with a separator between those of different menus."""
         last: Menu | None = None
         for binding in self._registry:
             if binding.command.icon:
@@ -78,7 +78,7 @@ class CommandActions(QObject):
                 bar.addAction(self.by_id[binding.command.id])
 
     def attach_lane_keys(self, widget: QWidget) -> None:
-        """Make the keys of the swimlanes work in a widget."""
+        """Let the keys of commands for the swimlanes work while a widget has the keyboard focus too."""
         for action in self._lane_scope:
             widget.addAction(action)
 
@@ -89,7 +89,7 @@ class CommandActions(QObject):
                 self.by_id[binding.command.id].setIcon(icon(binding.command.icon, theme))
 
     def run_key(self, key: QKeyCombination) -> None:
-        """Run the command of a key that was pressed before the commands existed."""
+        """Run the command of a key; for a key that was pressed before the commands were made."""
         sequence = QKeySequence(key)
         for action in self.by_id.values():
             if sequence in action.shortcuts() and action.isEnabled():
@@ -98,7 +98,7 @@ class CommandActions(QObject):
 
     @Slot()
     def refresh(self) -> None:
-        """Update which actions are checked and enabled."""
+        """Update the check marks of actions, and whether they are enabled."""
         self._refresh_later.stop()
         is_met = {needs: self._is_available(needs) for needs in Needs}
         for binding in self._registry:
@@ -139,8 +139,8 @@ class CommandActions(QObject):
 
 
 def _sequences(key: str) -> list[QKeySequence]:
-    """Return the key sequences to bind for a key of the table.
+    """Return the Qt key sequences to bind for one key in the table of commands.
 
-    `?` and `+` need Shift on most keyboards, and not every platform removes Shift before it compares.
+    `?` and `+` need Shift on most keyboards, and not every platform ignores that Shift when it compares keys.
     """
     return [QKeySequence(key), QKeySequence(f"Shift+{key}")] if key in ("?", "+") else [QKeySequence(key)]

@@ -135,7 +135,7 @@ class Application(QObject):
             pending.watch(window, link)
 
     def open_link(self, link: TraceLink, window: MainWindow) -> None:
-        """Go to the range and event of a link in the window that shows its file, which is opened if none does.
+        """Go to the range and event of a link in the window that shows the file; without such a window, open the file.
 
         Raises:
             UsageError: The open file has no such range or event.
@@ -153,7 +153,7 @@ class Application(QObject):
         self.open_links([link], window)
 
     def open_for_others(self, links: list[TraceLink], is_followed: bool) -> None:
-        """Open the files of another `satview` invocation, each in a new window in front."""
+        """Open the files that another `satview` process has passed on, each in a new window in front."""
         for link in links:
             window = self.new_window()
             self.open_links([link], window, is_followed)
@@ -176,7 +176,7 @@ class Application(QObject):
             window.close()
 
     def close_unasked(self) -> None:
-        """Close all windows without asking; report on standard error what cannot be saved."""
+        """Close all windows without asking; print a message for notes that cannot be saved on standard error."""
         windows = list(self.windows)
         for failure in [failure for window in windows for failure in window.save_notes()]:
             say(failure)
@@ -206,7 +206,7 @@ class Application(QObject):
 
     @Slot()
     def _on_another(self) -> None:
-        """Show the trace of the sending window in a second window, and link their views."""
+        """Show the trace of the window that sent the signal in a second window, and link the views of both."""
         window = self.sender()
         if not isinstance(window, MainWindow) or window.workspace is None:
             return
@@ -235,7 +235,7 @@ class Application(QObject):
 
     @Slot(object)
     def _on_live(self, begin: Callable[[CaptureCommands], None]) -> None:
-        """Begin a live view in a new window, because the sending one shows a trace."""
+        """Begin a live view in a new window, because the window that sent the signal shows a trace already."""
         begin(self.new_window().captures)
 
     @Slot(str)
@@ -246,7 +246,7 @@ class Application(QObject):
             self._scale_with_text(before)
 
     def _scale_with_text(self, before_percent: int) -> None:
-        """Scale lanes, their labels and table rows with the text size."""
+        """Scale the heights of lanes and table rows, and the width of labels, by the change of the text size."""
         percent = self.theme.text_percent
         for key in _TEXT_SIZE_SETTINGS if percent != before_percent else ():
             self.settings.set(key, round(self.settings.number(key) * percent / before_percent))
@@ -376,7 +376,7 @@ def _is_alive(window: QObject) -> bool:
 
 
 class _Reporting:
-    """Whether the dialog about an internal error is open."""
+    """Holds `is_on`: True while the dialog about an internal error is open."""
 
     is_on = False
 

@@ -35,15 +35,16 @@ _START_S: Final = 1.5  # processor time that start-up takes, including opening a
 
 @cache
 def freeze_loaded_objects() -> None:
-    """Exclude all current objects from garbage collection, once: modules and classes live as long as the process.
+    """Exclude all current objects from garbage collection; only the first call has an effect.
 
-    Otherwise the first collection visits half a million objects of 500 modules and blocks the window for 90 ms.
+    Modules and classes live as long as the process. Without this, the first collection would visit half a million
+    objects of 500 modules and block the window for 90 ms.
     """
     gc.freeze()
 
 
 class GuiThreadCollector(QObject):
-    """Disables automatic garbage collection for the rest of the process, and collects from the event loop instead.
+    """Disables automatic garbage collection for the rest of the process, and collects in the event loop instead.
 
     Python's thresholds apply; a first threshold of 0 means no collection. Automatic collection stays off after this
     object is destroyed: a collection while Qt destroys objects would wait for a lock that its own thread holds.
@@ -60,7 +61,10 @@ class GuiThreadCollector(QObject):
 
     @Slot()
     def collect(self) -> None:
-        """Collect the oldest generation whose count exceeds its threshold."""
+        """Collect the oldest generation of objects whose count exceeds its threshold; during start-up, freeze instead.
+
+        Called by a timer.
+        """
         counts, thresholds = gc.get_count(), gc.get_threshold()
         if not thresholds[0]:
             return
@@ -100,7 +104,7 @@ class Shared:
 
     @cached_property
     def view_links(self) -> ViewLinks:
-        """Groups of views that follow each other."""
+        """The linked views of all windows, which follow each other."""
         return ViewLinks()
 
 
@@ -117,16 +121,16 @@ class CommandWindow(QMainWindow):
         capture_job: The running capture, if any.
         shared: Objects shared by all windows, including `settings` and `recent`.
         workspace: The views of the open trace, or None.
-        keeper: Saves and restores the state of those views, or None.
+        keeper: Saves and restores the state of the views in `workspace`, or None.
         preview_page: Shows samples of a large file while it is read; None before the first preview.
-        is_complete: The commands exist; before, there may be only a session.
+        is_complete: True once the commands exist; before that, there may be only a session.
 
     Signals:
         files_requested: Paths were selected or dropped.
         link_requested: A `TraceLink` was selected.
         another_requested: Open another window on the same trace.
         window_requested: Open another empty window.
-        live_requested: Begin a live view in a new window: a function that takes that window's `CaptureCommands`.
+        live_requested: A live view in a new window is requested; sends a function to call with its `CaptureCommands`.
         quit_requested: Close all windows.
     """
 
@@ -151,5 +155,5 @@ class CommandWindow(QMainWindow):
     is_complete: bool
 
     def complete(self) -> None:
-        """Make everything above that does not exist yet, except what needs an open trace."""
+        """Make all attributes of this class that do not exist yet, except those that need an open trace."""
         raise NotImplementedError

@@ -62,7 +62,7 @@ def panel_layout(window: QMainWindow, docks: Docks) -> PanelLayout:
 
 
 def restore_layout(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
-    """Move the panels to the positions of a layout; hide panels that it does not name, at their present side.
+    """Move the panels to the positions of a layout; hide panels that the layout does not name, where they are.
 
     Args:
         window: Window that contains the docks.
@@ -80,7 +80,7 @@ def shows(dock: QDockWidget) -> bool:
 
 
 class PanelSizes:
-    """Remembers the sizes of docked panels, and restores them after the window was small."""
+    """Remembers the sizes of docked panels, and restores the sizes when a window that was made small grows again."""
 
     def __init__(self, window: QMainWindow, docks: Docks) -> None:
         self._window, self._docks = window, docks
@@ -104,7 +104,7 @@ class PanelSizes:
                 self._window.resizeDocks([dock], [fitting_px], _DIRECTIONS[area])
 
     def _front_docks(self) -> dict[Qt.DockWidgetArea, tuple[str, QDockWidget]]:
-        """Return the name and dock of one visible panel per side."""
+        """Return name and dock of one visible docked panel on each side of the window."""
         seen = [row for row in self._docks.items() if not row[1].isFloating() and shows(row[1])]
         return {self._window.dockWidgetArea(dock): (name, dock) for name, dock in seen}
 
@@ -114,7 +114,7 @@ class PanelSizes:
 
 
 def scroll_tabs(window: QMainWindow, docks: Docks) -> None:
-    """Scroll each tab bar only as far as its current tab needs; Qt scrolls too far while a bar is still narrow.
+    """Scroll each tab bar only as far as its current tab needs, as Qt scrolls too far while a bar is narrow.
 
     Args:
         window: The window, after its layout.
@@ -128,7 +128,7 @@ def scroll_tabs(window: QMainWindow, docks: Docks) -> None:
 
 
 def _shape(layout: PanelLayout) -> tuple[object, ...]:
-    """Return a layout without its sizes."""
+    """Return the parts of a layout to compare, without sizes: groups with their tabs, floating and hidden panels."""
     groups = tuple((group.area, group.tabs) for group in layout.groups)
     return groups, layout.floating, frozenset(layout.hidden)
 
@@ -185,7 +185,7 @@ def _size(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
 
 
 def _first_per_position(groups: list[PanelGroup], axis: str) -> list[PanelGroup]:
-    """Return the first group at each position along an axis: groups at one position have the same size there."""
+    """Return the first group at each position along an axis, since groups at one position are equally large there."""
     return list({getattr(group, axis): group for group in reversed(groups)}.values())[::-1]
 
 
@@ -200,7 +200,7 @@ def _group(window: QMainWindow, docks: Docks, tabs: tuple[str, ...], bars: Mappi
 
 
 def _bars(window: QMainWindow, docks: Docks) -> dict[str, QTabBar]:
-    """Return the visible tab bars by the name of their current panel."""
+    """Return the visible tab bars, by the name of the panel of their current tab."""
     titles = {dock.windowTitle(): name for name, dock in docks.items()}
     bars = [bar for bar in window.findChildren(QTabBar) if bar.parent() is window and bar.isVisible()]
     by_title = {titles.get(bar.tabText(bar.currentIndex())): bar for bar in bars}
@@ -222,10 +222,10 @@ _ANSWERS: Final = {row.name: row.answers for row in PANELS}
 
 
 def one_topic_in_each_row(layout: PanelLayout) -> PanelLayout:
-    """Return a layout whose tab rows at the bottom have one topic each; layouts of older versions mixed topics.
+    """Return a layout of an older version, changed so that each row of tabs at the bottom shows panels of one topic.
 
     Args:
-        layout: The saved layout; each row keeps the topic of its front panel.
+        layout: The saved layout; each row keeps the topic of its front panel, and other panels are hidden.
     """
     hidden = list(layout.hidden)
     for row in layout.groups:
@@ -235,10 +235,10 @@ def one_topic_in_each_row(layout: PanelLayout) -> PanelLayout:
 
 
 class Drawer(QWidget):
-    """The line above the drawer: a button per topic, the question the front panel answers, and float and close buttons.
+    """The line above the drawer (the panels docked at the bottom): topic buttons, a question, float and close buttons.
 
-    A panel is in the drawer while it is docked at the bottom. Qt keeps the position of a hidden dock among the tabs, so
-    a row of tabs shows one topic by hiding the docks of the others.
+    A row of tabs shows one topic at a time, by hiding the docks of the others: Qt keeps the position of a hidden dock
+    among the tabs.
 
     Attributes:
         buttons: Button of each topic.

@@ -56,15 +56,15 @@ _CONTEXT = (
 
 
 def _import_preview() -> None:
-    """Import the modules of the preview."""
+    """Import the modules that the preview of a large trace needs."""
     with _importing:
         import satview.gui.windows.preview_page  # noqa: F401  -- for its effect on sys.modules
 
 
 def _import_views() -> None:
-    """Import the modules of an open trace.
+    """Import the modules that the views of an open trace need.
 
-    Of the panels, only those that windows show first: the others are imported after the first frame.
+    Of the panels, only those shown first are imported; `_on_refined` imports the others later.
     """
     with _importing:
         import satview.formats.kev.details  # decodes arguments for the event list; imports construct
@@ -99,8 +99,8 @@ class DocumentViews(QObject):
     """Follows the session of a window, and fills the window accordingly.
 
     Attributes:
-        loading: The page of a file that is being read.
-        failed: The page of a file that could not be read.
+        loading: The page shown while a file is read.
+        failed: The page shown if a file could not be read.
 
     Signals:
         open_requested: The user asks for another file.
@@ -243,7 +243,7 @@ class DocumentViews(QObject):
 
     @Slot()
     def _on_refined(self) -> None:
-        """Import the remaining panels and cache the decoded trace, once the view is exact and nobody waits for it."""
+        """Start to import the remaining panels and to cache the decoded trace, once the lanes are drawn exactly."""
         views = self._window.workspace
         if views is None or not views.area.is_exact:
             return
@@ -340,5 +340,5 @@ class DocumentViews(QObject):
 
 
 def _is_lasting(path: Path) -> bool:
-    """Return whether a file is permanent; standard input and the temporary file of a live demo are not."""
+    """Return whether a file is permanent, which standard input and the temporary file of a live demo are not."""
     return str(path) != "-" and not path.parent.name.startswith("satview-")

@@ -49,7 +49,7 @@ class EndSignals(QObject):
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Handle the signals in a `with` block; an ignored signal (nohup) stays ignored. Main thread only."""
+        """Handle the signals during a `with` block; ignored signals, as under nohup, stay ignored. Main thread only."""
         before = {}
         wakeup = signal.set_wakeup_fd(self._write_end.fileno(), warn_on_full_buffer=False)
         for name in _NAMES:
@@ -79,7 +79,7 @@ class EndSignals(QObject):
 
 
 def _do_nothing(_number: int, _frame: FrameType | None) -> None:
-    """Replace the default handler, which would end the process: only signals with a Python handler reach the socket."""
+    """Do nothing: a signal needs a Python handler to reach the socket, and the default one would end the process."""
 
 
 _END_WITHIN_S: Final = 0.7
@@ -118,7 +118,7 @@ class Ending(QObject):
 
 
 class FilesOutcome(QObject):
-    """Derives the exit code from how the files of the command line loaded; prints failures."""
+    """Derives the exit code from how files of the command line loaded: 2 = failed, 1 = lost data. Prints failures."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -126,7 +126,7 @@ class FilesOutcome(QObject):
 
     @Slot(QObject)
     def watch(self, window: QObject) -> None:
-        """Follow the session of a window."""
+        """Take the results of loading files in a window into account."""
         assert isinstance(window, MainWindow)
         window.session.stage_changed.connect(self._on_stage)
 

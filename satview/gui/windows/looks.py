@@ -1,4 +1,4 @@
-"""Applies a saved session or a link to a window: session commands, and what is shown first of a new trace."""
+"""Applies a saved session or a link to a window: session commands, and the first view of a newly opened trace."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def use_session(window: CommandWindow, name: str) -> None:
 
 
 def look_at(views: Workspace, link: TraceLink) -> None:
-    """Go to the range and event of a link.
+    """Go to the visible range, event and selected range that a link names.
 
     Raises:
         UsageError: A range is malformed, or there is no such event.
@@ -136,7 +136,7 @@ class PendingLinks(QObject):
         self._pending: dict[Session, tuple[CommandWindow, TraceLink]] = {}
 
     def watch(self, window: CommandWindow, link: TraceLink) -> None:
-        """Apply a link as soon as the window has its trace."""
+        """Apply a link as soon as the window shows the trace of the link."""
         if link.has_position:
             if window.session not in self._pending:
                 window.session.stage_changed.connect(self._on_stage)

@@ -106,14 +106,14 @@ _TOOLS_PX, _STATUS_PX = 41, 32  # least heights of the bars, so that nothing mov
 
 
 class MainWindow(CommandWindow):
-    """A window with at most one trace; `CommandWindow` has its other attributes and signals.
+    """A window with at most one trace; further attributes and signals are those of `CommandWindow`.
 
     The window shows before its commands are made (`complete`). Any user action completes it first. A window that has
     only a session can already open a file; its commands are made while the file is decoded.
 
     Attributes:
-        has_document: The session and the pages for files exist.
-        is_complete: The commands exist too.
+        has_document: True once the session and the pages for files exist.
+        is_complete: True once the commands exist too.
         welcome: The page shown while no file is open.
         captures: The commands that start and stop captures.
         views: Fills the window with the views of the session.

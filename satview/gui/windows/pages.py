@@ -31,7 +31,7 @@ def _button(text: str, parent: QWidget) -> QPushButton:
 
 
 class _Card(QWidget):
-    """A page with a card in its middle."""
+    """Base class of pages: a framed card of fixed width in the middle, whose content is `box`."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -48,7 +48,7 @@ class _Card(QWidget):
 
 
 class WelcomePage(_Card):
-    """The page of an empty window: what can be opened, and the recent files.
+    """The page of an empty window: buttons to open or capture a trace, and the recent files.
 
     Signals:
         open_requested: The button "Open trace" was clicked.
@@ -91,7 +91,7 @@ class WelcomePage(_Card):
         self._fill()
 
     def complete(self) -> None:
-        """Show the parts that need Qt enumerations, which are loaded after the window shows."""
+        """Complete the buttons of recent files: they need Qt enumerations, which are loaded after the window shows."""
         self._is_complete = True
         for button in self.findChildren(_RecentButton):
             button.complete()
@@ -168,7 +168,7 @@ class LoadingPage(_Card):
         self.bar.setRange(0, 0)
 
     def wait(self, why: str) -> None:
-        """Show why a followed file cannot be shown yet."""
+        """Show the reason why a followed file cannot be shown yet, such as that it does not exist."""
         self.title.setText("Waiting for a capture")
         self.text.setText(f"{why}.")
         self.bar.setRange(0, 0)

@@ -70,7 +70,7 @@ class PreviewLanes(QWidget):
         self._wheel_zooms = wheel_zooms
 
     def show_view(self, view: PreviewView | None) -> None:
-        """Draw another preview, or none."""
+        """Draw another preview; None draws none."""
         if self._view is not None:
             self._view.viewport.window_changed.disconnect(self.update)
         self._view, self._dragged, self._scroll_px, self._load = view, None, 0, None

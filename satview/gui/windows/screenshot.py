@@ -122,7 +122,7 @@ def take(request: ScreenshotRequest) -> int:
 
 
 def _opened(application: Application, request: ScreenshotRequest) -> MainWindow:
-    """Return a window that reads the trace; its commands are created meanwhile, as on a screen."""
+    """Return a new window that has begun to read the trace, and whose commands are created meanwhile."""
     window = application.first_window()
     window.resize(request.width_px, request.height_px)
     window.make_document()
@@ -140,13 +140,13 @@ def _save(window: MainWindow, path: Path, reading: Sequence[Path]) -> None:
 
 
 def _settings(request: ScreenshotRequest) -> dict[str, str | int]:
-    """Return the settings that differ from their defaults."""
+    """Return the settings of a screenshot: the light theme, those requested, and the size of the cache."""
     settings: dict[str, str | int] = {"window/theme": "light", **request.looks}
     return settings if request.is_cached else settings | {"files/cache_mb": 0}
 
 
 def is_settled(window: object) -> bool:
-    """Return whether a window shows its final state, with no task pending."""
+    """Return whether a window is drawn completely, and no task that would change the picture is pending."""
     assert isinstance(window, MainWindow)
     views = window.workspace
     if views is None or views.opened.event_links.is_busy:

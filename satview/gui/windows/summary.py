@@ -28,10 +28,10 @@ class SummaryPart:
     """One part of the summary, and the panel that it opens.
 
     Attributes:
-        text: The words.
+        text: Text of the button.
         panel: Name of the panel.
         tone: `error`, `warning`, or empty if nothing is wrong.
-        hint: Tool tip: what a click shows.
+        hint: Tool tip that describes the result of a click.
     """
 
     text: str
@@ -41,7 +41,7 @@ class SummaryPart:
 
 
 def size_part(trace: Trace, busy: float | None) -> SummaryPart:
-    """Return the length of the trace and the busy share of its CPUs, 0 to 1, or None if that is not known yet."""
+    """Return the part with the length of the trace and, if `busy` (0 to 1) is known, the busy share of its CPUs."""
     length = format_duration(trace.clock.duration_ns(trace.window.length))
     if trace.pairs is not None:  # recorded by a threads library, which has no CPU information
         threads = counted(len(trace.threads) - 1, "thread")
@@ -51,7 +51,7 @@ def size_part(trace: Trace, busy: float | None) -> SummaryPart:
 
 
 def verdict_part(trace: Trace, verdicts: Verdicts) -> SummaryPart:
-    """Return the most severe verdict with its longest occurrence, and the number of further verdicts."""
+    """Return the part with the most severe verdict, its longest occurrence, and the number of further verdicts."""
     wrong = [verdict for verdict in verdicts.verdicts if verdict.severity is not Severity.INFO]
     if not wrong:
         if verdicts.verdicts:  # only verdicts of severity INFO; the status bar counts them too
@@ -69,7 +69,7 @@ def verdict_part(trace: Trace, verdicts: Verdicts) -> SummaryPart:
 
 
 def loss_part(trace: Trace) -> SummaryPart:
-    """Return which events or data of the file were lost."""
+    """Return the part that describes lost events or data of the file."""
     counts = trace.problems.counts()
     costly = [f"{KINDS[slug].title.lower()}: {count:,}" for slug, count in counts.items() if KINDS[slug].costs_data]
     if not costly:
@@ -79,7 +79,7 @@ def loss_part(trace: Trace) -> SummaryPart:
 
 
 def lack_part(trace: Trace, knows_priorities: bool | None) -> SummaryPart | None:
-    """Return what a trace lacks that cannot answer most questions, and what to capture; None if nothing is missing.
+    """Return the part that names data missing for most questions, and what to capture; None if nothing is missing.
 
     Args:
         trace: The trace.
@@ -102,7 +102,7 @@ _LEAST_PX = 60
 class TraceSummary(QWidget):
     """Buttons at the right end of the toolbar; buttons that do not fit are hidden.
 
-    A part that takes time to compute appears once it is known.
+    The button of a part that takes time to compute appears once the part is known.
 
     Attributes:
         buttons: Button of each part, the most important one last, at the right end.
@@ -168,7 +168,7 @@ class TraceSummary(QWidget):
         restyle(button, "state", part.tone)
 
     def _fit(self) -> None:
-        """Show the buttons that fit; the most important ones stay longest."""
+        """Show as many buttons as fit, in the order of importance: verdict, missing data, losses, size."""
         room_px = self.width() - self.layout().contentsMargins().left()  # type: ignore[union-attr]  # it has one
         for name in ("verdict", "lack", "loss", "size"):
             width_px = self.buttons[name].sizeHint().width()

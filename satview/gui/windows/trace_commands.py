@@ -51,7 +51,7 @@ class LaneCommands:
 
     Args:
         run: Calls a function with the views of the open trace, and reports a `UsageError`.
-        workspace: Returns those views.
+        workspace: Returns the views of the open trace.
         settings: Store the defaults of the next trace.
     """
 
@@ -120,7 +120,7 @@ class LaneCommands:
         return self._opened.lanes.shows_kinds
 
     def _toggle_class(self, lane_class: LaneClass, views: Workspace) -> None:
-        """Show or hide the lanes of an event class, also in traces opened later."""
+        """Show or hide the lanes of an event class, here and in traces that are opened later."""
         opened, name = views.active.opened, lane_class.name
         if name not in self._arrangement.classes and lane_class not in opened.timeline.lane_classes():
             raise UsageError(f"the trace has no events for lanes of {lane_class.title}")
@@ -167,7 +167,7 @@ class LaneCommands:
         self._settings.set("swimlane/lane_classes", ",".join(sorted(lanes.arrangement.classes)))
 
     def _report_place(self, lane_class: LaneClass, views: Workspace) -> None:
-        """Report where the new lanes are, because they may be outside the visible part."""
+        """Show a message that tells where the new lanes are, because they may be outside the visible part."""
         where = {
             Owner.TRACE: "below the CPUs",
             Owner.PROCESS: "below the CPUs",
@@ -177,7 +177,7 @@ class LaneCommands:
         views.report(f"The {lane_class.title} lanes are {where}")
 
     def _toggle_label(self, label: Label, views: Workspace) -> None:
-        """Switch a label of these lanes on or off, also in traces opened later."""
+        """Switch a label of the active set of lanes on or off, here and in traces that are opened later."""
         lanes = views.active.opened.lanes
         lanes.set_labels(lanes.arrangement.labels ^ {label})
         self._settings.set("swimlane/labels", ",".join(on.value for on in Label if on in lanes.arrangement.labels))
@@ -223,7 +223,7 @@ class MarkCommands:
     Args:
         window: Parent of the prompts.
         run: Calls a function with the views of the open trace, and reports a `UsageError`.
-        workspace: Returns those views.
+        workspace: Returns the views of the open trace.
     """
 
     def __init__(self, window: CommandWindow, run: Callable[[Run], None], workspace: Callable[[], Workspace]) -> None:
@@ -254,7 +254,7 @@ class MarkCommands:
         return self._workspace().active.opened.selection
 
     def _key_time(self) -> int:
-        """Return the time a key refers to: the edge or event at the mouse, else the selection, else the middle."""
+        """Return the time that a key acts on: the edge or event at the mouse, else the selected event, else middle."""
         active = self._workspace().active
         opened, cycles = active.opened, active.motion.anchor()
         if cycles != opened.selection.mouse_cycles:
@@ -276,7 +276,7 @@ class MarkCommands:
         ).line.selectAll()  # typing replaces the text
 
     def _range_of_mark(self) -> tuple[int, int]:
-        """Return the start and end of a new mark: those of the selected range, else the time at the mouse twice."""
+        """Return start and end of a new mark: those of the selected range, or else twice the result of `_key_time`."""
         time_range = self._selection().time_range
         return (time_range.start, time_range.end) if time_range is not None else (self._key_time(),) * 2
 
@@ -313,7 +313,7 @@ class ComparisonCommands:
     Args:
         window: The window.
         run: Calls a function with the views of the open trace, and reports a `UsageError`.
-        workspace: Returns those views.
+        workspace: Returns the views of the open trace.
     """
 
     def __init__(self, window: CommandWindow, run: Callable[[Run], None], workspace: Callable[[], Workspace]) -> None:
@@ -390,7 +390,7 @@ class TraceCommands:
         registry.bind("panels.reset", partial(self.run, lambda views: views.arrange()))
 
     def is_met(self, needs: Needs) -> bool:
-        """Return whether the prerequisite of a command is met."""
+        """Return whether the thing exists that a command needs, such as a selected event."""
         views = self._window.workspace
         if needs is Needs.NOTHING:
             return True
@@ -498,7 +498,7 @@ class TraceCommands:
         return max(1, len(self.workspace.active.area.view.visible_rows()) - 1)
 
     def _thread(self) -> int:
-        """Return the row of the selected thread: of the selected interval, else of the lane, else of the event.
+        """Return the row of the thread of the selected interval, else of the selected lane, else of the selected event.
 
         Raises:
             UsageError: No thread is known for the selection.

@@ -179,7 +179,7 @@ class CaptureCommands(QObject):
 
     @Slot()
     def toggle_stick(self) -> None:
-        """Start or stop following the end of the trace."""
+        """Make the view stay at the end of the growing trace, or stop that."""
         session = self._window.session
         if session.follow is None or session.opened is None:
             return
@@ -202,7 +202,7 @@ class CaptureCommands(QObject):
 
     @Slot(object)
     def start_live(self, request: object) -> None:
-        """Start a capture and follow its file; use a new window if this one shows a trace."""
+        """Start a capture and follow its file, in a new window if this window shows a trace."""
         assert isinstance(request, CaptureRequest)
         if self._shows_a_trace:
             self._window.live_requested.emit(partial(CaptureCommands.start_live, request=request))
@@ -249,7 +249,7 @@ class CaptureCommands(QObject):
             self.follow(path, job)
 
     def follow(self, path: Path, job: CaptureJob) -> None:
-        """Follow the file of a capture job of this or another window until the capture ends."""
+        """Open and follow the file that a capture job, of this or another window, writes, until the capture ends."""
         self._followed = path
         if job is not self._window.capture_job:
             job.ended.connect(self._on_followed_ended)

@@ -65,7 +65,7 @@ _PanelType = TypeVar("_PanelType", bound=Panel)
 
 
 class PanelSet(Mapping[str, Panel]):
-    """Panels by name, created on first access.
+    """A mapping of names to panels, each of which is created when it is first accessed.
 
     Attributes:
         created: Panels created so far.
@@ -97,7 +97,7 @@ class PanelSet(Mapping[str, Panel]):
         return len(PANELS)
 
     def of_kind(self, kind: type[_PanelType]) -> _PanelType:
-        """Return the panel that is an instance of a class."""
+        """Return the panel of this class."""
         home = f"{kind.__module__}:{kind.__qualname__}"
         panel = self[next(row.name for row in PANELS if row.home == home)]
         assert isinstance(panel, kind)
@@ -111,14 +111,14 @@ _RETRY = "satview retries every few seconds; click to retry now."
 
 
 class StoreField(QToolButton):
-    """Shows why a file of the user is not saved, or its notice; hidden while there is neither."""
+    """Status bar field that shows why a user's file is not saved, or a notice about it; hidden if all is well."""
 
     def __init__(self, file: Stored, content: str, bar: QStatusBar) -> None:
         """Create the field; it joins the status bar when it has something to show.
 
         Args:
             file: The file.
-            content: Its content, in the plural, such as `Notes`.
+            content: What the file contains, in the plural, such as `Notes`.
             bar: The status bar.
         """
         super().__init__(bar)
@@ -213,7 +213,7 @@ class StatusFields(QWidget):
 
     @Slot()
     def _show_mouse(self) -> None:
-        """Show the time at the mouse while it is over a lane."""
+        """Show the time at the mouse while the mouse is over a lane; else a dash."""
         cycles, lane = self._opened.selection.mouse_cycles, self._opened.selection.mouse_lane
         self.mouse.setText(self._time(cycles) if cycles is not None and lane is not None else "\N{EM DASH}")
 
@@ -329,7 +329,7 @@ class Workspace(QWidget):
         docks: Docks by panel name.
 
     Signals:
-        menu_requested: Right click in a panel: global position, and the name of the argument under it or an empty text.
+        menu_requested: A panel was right-clicked; sends the global position and the name of the argument there, or "".
     """
 
     menu_requested = Signal(QPoint, str)
@@ -434,22 +434,22 @@ class Workspace(QWidget):
 
     @Slot()
     def _on_reloaded(self) -> None:
-        """Reload the panels that do not follow signals, once they are visible."""
+        """Mark all panels to be reloaded once they are visible, and check for verdicts again later."""
         self._stale_panels = set(self.panels.created)
         self._update_panels()
         self._check.start(_CHECK_AGAIN_AFTER_MS)
 
     @property
     def is_checking(self) -> bool:
-        """True while verdicts are being searched, or will be once the lanes are exact."""
+        """True while verdicts are searched for, or are to be searched for once the lanes are exact."""
         return self._check.isActive() or self.opened.verdicts.is_busy or self.opened.has_priorities.is_busy
 
     @Slot()
     def _look_for_verdicts(self) -> None:
         """Search for verdicts automatically once the lanes are exact, unless the trace is too large.
 
-        Not on a low-priority thread: it would wait for a processor while holding the interpreter lock, and block the
-        window.
+        The search does not run on a low-priority thread: such a thread would block the window while it waits for a
+        processor and holds the interpreter lock.
         """
         count, most = len(self.opened.trace.events), self._settings.number("verdicts/check_up_to_events")
         if self.area.is_exact:
@@ -468,7 +468,7 @@ class Workspace(QWidget):
 
     @Slot()
     def _title_verdicts(self) -> None:
-        """Show the number of verdicts in the tab."""
+        """Show the number of verdicts in the title of the panel Verdicts."""
         answer = self.opened.verdicts.answer
         count = f" ({len(answer.verdicts)})" if answer is not None and answer.verdicts else ""
         self.docks["verdicts"].setWindowTitle(f"Verdicts{count}")
@@ -477,7 +477,7 @@ class Workspace(QWidget):
     def _update_panels(self) -> None:
         """Create and reload the visible panels, and hide the others so that they do no work.
 
-        Qt regards a dock behind a tab as visible, and its content too.
+        Hiding is necessary because Qt regards a dock behind a tab, and its content, as visible.
         """
         if self._is_arranging:
             return
@@ -604,7 +604,7 @@ class Workspace(QWidget):
             field.deleteLater()
 
     def watch_file(self, file: StoredJson, content: str) -> None:
-        """Show in the status bar while a file of the user cannot be saved."""
+        """Show a field in the status bar whenever a user's file cannot be saved."""
         self._file_fields.append(StoreField(file, content, self._window.statusBar()))
 
     def report(self, text: str) -> None:
@@ -613,13 +613,13 @@ class Workspace(QWidget):
 
     @Slot()
     def report_plugins(self) -> None:
-        """Show which plug-ins failed since the last call."""
+        """Show in the status bar which plug-ins were switched off since the last call."""
         if texts := newly_switched_off():
             self.report("; ".join(texts))
 
     @Slot(str)
     def report_failure(self, text: str) -> None:
-        """Show why something failed; `text` begins in lower case, as error messages do."""
+        """Show an error message in the status bar; `text` begins in lower case, as error messages do."""
         self.report(text[:1].upper() + text[1:])
 
     def _dock(self, name: str, title: str) -> QDockWidget:
@@ -700,7 +700,7 @@ class Workspace(QWidget):
 
     @Slot()
     def _on_second_notes(self) -> None:
-        """Report problems with the notes of the second trace, by a field made late: it is painted over messages."""
+        """Create the field about the second trace's notes only when they have a problem, as it covers messages."""
         second = self.comparison.second
         if (
             second is not None
@@ -733,7 +733,7 @@ class Workspace(QWidget):
 
     @Slot(str)
     def _show_summary_panel(self, name: str) -> None:
-        """Show the panel of a part of the toolbar summary; the panel Verdicts with the worst verdict."""
+        """Show the panel of a clicked part of the toolbar summary; in the panel Verdicts, go to the worst verdict."""
         self.show_panel(name)
         if name == "verdicts":
             self.panel(VerdictsPanel).show_worst()

@@ -74,7 +74,7 @@ class WorkspaceKeeper(QObject):
         self._timer.timeout.connect(self.save)
 
     def begin(self, is_followed: bool) -> None:
-        """Restore the last state; of a trace that another one has replaced, only lanes and panels.
+        """Restore the last state; if the file is now another trace, no view, selection, filter and second lanes.
 
         Args:
             is_followed: The file grows: show its end instead of the last visible part.
@@ -97,7 +97,7 @@ class WorkspaceKeeper(QObject):
             signal.connect(self._on_change)
 
     def _begin_at_mark(self) -> None:
-        """Show the surroundings of the mark for which a flight recorder wrote the file, if there is one."""
+        """Show the part of the trace around the mark for which a flight recorder wrote the file, if there is one."""
         opened = self._views.opened
         mark = opened.marks.first_recorded
         if mark is None:
@@ -140,7 +140,7 @@ class WorkspaceKeeper(QObject):
             self._begin_second(state.second)
 
     def _describe(self, file: str) -> None:
-        """Apply the last file of event descriptions, unless the command line names one."""
+        """Apply the file of event descriptions that was used last, unless the command line names one."""
         opened = self._views.opened
         try:
             if file and not self._views.has_user_events:
@@ -149,7 +149,7 @@ class WorkspaceKeeper(QObject):
             self._views.report_failure(str(error))
 
     def _name(self, state: WorkspaceState) -> None:
-        """Name addresses and processes by the last files, unless the command line names others."""
+        """Read the symbols and the pidin output that were used last, unless the command line names others."""
         opened = self._views.opened
         if state.symbols and not opened.is_named:
             opened.name_addresses(state.symbols)
@@ -175,7 +175,7 @@ class WorkspaceKeeper(QObject):
 
     @Slot()
     def _on_built(self) -> None:
-        """Select the saved interval, unless the user has selected something else meanwhile."""
+        """Select the saved interval once its lane is built, unless the user has selected something else meanwhile."""
         selection, state = self._views.opened.selection, self._pending_selection
         if state is not None and selection.span is None and selection.event == state.event:
             view = self._views.area.view
@@ -191,7 +191,7 @@ class WorkspaceKeeper(QObject):
 
     @Slot()
     def save(self) -> None:
-        """Save the current state."""
+        """Save the current state of the workspace."""
         if self.file.path is None:
             return
         self._timer.stop()
@@ -201,7 +201,7 @@ class WorkspaceKeeper(QObject):
             self.file.store(lambda _before: content)
 
     def _second(self) -> SecondState | None:
-        """Return the state of the second set of lanes, or None."""
+        """Return the state of the second set of lanes of this trace; None without one."""
         pane = self._views.panes.second if self._views.is_split else None
         if pane is None:
             return None
@@ -209,7 +209,7 @@ class WorkspaceKeeper(QObject):
         return SecondState(view_state(pane.opened, pane.area.view.scroll_px), lanes_state(pane.opened.lanes), is_linked)
 
     def close(self) -> None:
-        """Save the state; a failure is dropped, since this state is not user data worth a question."""
+        """Save the state, without asking the user if that fails: the state of views is not worth a question."""
         self._build_task.close()
         self.save()
         self.file.give_up()
@@ -246,7 +246,7 @@ def restore_session(views: Workspace, state: WorkspaceState) -> None:
 
 
 def workspace_state(views: Workspace) -> WorkspaceState:
-    """Return the state of a workspace, without the identity of its trace."""
+    """Return the state of a workspace, without the signature of its trace."""
     opened = views.opened
     return WorkspaceState(
         None,
@@ -283,7 +283,7 @@ def restore_panels(views: Workspace, state: PanelsState) -> None:
 
 
 def scroll_to(pane: Pane, state: ViewState) -> None:
-    """Scroll to the lane that was at the top."""
+    """Scroll a set of lanes to the lane that was at the top when `state` was saved."""
     keys = lane_keys(pane.opened.timeline)
     top = next((row for row in pane.opened.lanes.rows if keys[row.index] == state.top), None)
     pane.area.view.scroll_to(0 if top is None else top.y_px + state.top_px)

@@ -1,4 +1,4 @@
-"""Links of the selected event, found in the background if that takes longer than a frame; search hits as text."""
+"""Links of the selected event, found in the background if the search takes longer than a frame; search hits as text."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def hits_text(trace: Trace, rows: NDArray[np.uint32], is_cancelled: IsCancelled,
 def _lines(
     trace: Trace, rows: NDArray[np.uint32], is_cancelled: IsCancelled, report: Report
 ) -> Iterator[tuple[str, ...]]:
-    """Yield the cells of each event."""
+    """Yield the texts of each event, one per column."""
     previous: int | None = None
     for start in range(0, len(rows), _BLOCK):
         if is_cancelled():
@@ -62,10 +62,10 @@ class FoundLinks:
     """The known links of an event.
 
     Attributes:
-        link: The call, interrupt, handler or state that it begins or ends; None = none, or not yet known.
-        connected: Its causes and effects; None = not yet known.
-        way: Hops from its first cause to its last effect, for arrows.
-        names: Meaning of its arguments, by argument name.
+        link: The call, interrupt, handler or state that the event begins or ends; None = none, or not yet known.
+        connected: Causes and effects of the event; None = not yet known.
+        way: Steps from event to event, from the first cause to the last effect, drawn as arrows.
+        names: Meaning of the event's arguments, by argument name.
     """
 
     link: Link | None = None
@@ -98,7 +98,7 @@ class EventLinks(QObject):
         return self._job.is_busy
 
     def take(self, trace: Trace) -> None:
-        """Use another trace object, for example after a reload."""
+        """Switch to another trace object, for example after a reload, and search again for the selection's links."""
         self._trace, self._event = trace, None
         self._on_selection()
 

@@ -41,7 +41,7 @@ _UNKNOWN = "not in the trace"
 
 
 def arguments_as(trace: Trace, event: int, *, is_wide: bool, most: int | None = None) -> tuple[Argument, ...]:
-    """Return the arguments of an event as fast or wide mode would log them; those missing from the trace say so."""
+    """Return the arguments of an event as fast or wide mode would log them; missing ones have a text that says so."""
     payload, form = trace.payloads.decode(event, most), logged_form(trace, event, wide=is_wide)
     if form.form in ("same", "failed", "raw", payload.form):
         return payload.arguments
@@ -66,13 +66,13 @@ _NEVER: Final = 0xFFFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What an argument refers to, and where a click on it leads.
+    """The thing that an argument of an event refers to, such as a thread, and the target of a click on the argument.
 
     Attributes:
         text: Description; may contain names from the trace unescaped.
-        thread: Row of the thread whose lane it leads to; 0 = none.
-        process: Row of the process whose lane it leads to; 0 = none.
-        event: Row of the event that it leads to; -1 = none.
+        thread: Row of the thread to whose lane a click leads; 0 = none.
+        process: Row of the process to whose lane a click leads; 0 = none.
+        event: Row of the event to which a click leads; -1 = none.
         certainty: How certain the meaning is.
     """
 
@@ -85,7 +85,7 @@ class Meaning:
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """An event whose arguments are being named."""
+    """The event whose arguments are being named, passed to the functions that name them."""
 
     trace: Trace
     event: int
@@ -93,17 +93,17 @@ class _Context:
 
     @property
     def thread(self) -> int:
-        """Row of the thread that logged it; 0 = not known."""
+        """Row of the thread that logged the event; 0 = not known."""
         return int(self.trace.events.thread[self.event])
 
     @property
     def process(self) -> int:
-        """Row of the process that logged it; 0 = not known."""
+        """Row of the process that logged the event; 0 = not known."""
         return int(self.trace.threads.process[self.thread])
 
 
 def argument_names(trace: Trace, event: int) -> Mapping[str, Meaning]:
-    """Return what the arguments of an event refer to, by argument name, as far as the trace shows it.
+    """Return the meaning of an event's arguments (a thread, a process, ...), by name, as far as the trace shows it.
 
     The first call for a trace builds all its links.
 
@@ -129,7 +129,7 @@ def _numbers(arguments: tuple[Argument, ...]) -> Mapping[str, int]:
 
 
 def _address(context: _Context, _name: str, address: int) -> Meaning | None:
-    """Name the function at an address in the process that the event names, or else in the one that logged it."""
+    """Name the function at an address in the process of the argument `pid`, or else in the one that logged."""
     symbols, pid = symbols_of(context.trace), context.values.get("pid", 0)
     process = context.trace.processes.row(pid) if pid > 0 else context.process
     text = symbols.text(process or context.process, address) if symbols is not None else ""
@@ -147,7 +147,7 @@ def _pid(context: _Context, name: str, pid: int) -> Meaning | None:
 
 
 def _tid(context: _Context, name: str, tid: int) -> Meaning | None:
-    """Name a thread of the process that the event names beside it, or else of the one that logged it."""
+    """Name the thread with this tid in the process of the argument `pid`, or else in the one that logged the event."""
     pid = context.values.get(name.replace("tid", "pid"), int(context.trace.threads.pid[context.thread]))
     row = context.trace.threads.row(pid, tid) if pid > 0 and tid > 0 else None
     return _thread(context.trace, row) if row else None
@@ -166,7 +166,7 @@ def _coid(context: _Context, _name: str, coid: int) -> Meaning | None:
 
 
 def _chid(context: _Context, _name: str, chid: int) -> Meaning | None:
-    """Name the owner of a channel: the process that the event names (ConnectAttach), or else the one that logged it."""
+    """Name the owner of a channel: the process of the argument `pid` (ConnectAttach), or else the one that logged."""
     pid = context.values.get("pid", 0)
     row = context.trace.processes.row(pid) if pid > 0 else context.process
     if not row:
@@ -176,7 +176,7 @@ def _chid(context: _Context, _name: str, chid: int) -> Meaning | None:
 
 
 def _rcvid(context: _Context, _name: str, rcvid: int) -> Meaning | None:
-    """Name the client of a message by its rcvid in the server that the event names, or that logged the event."""
+    """Name the client that has this rcvid in a server: the process named in the event, or else the one that logged."""
     trace, is_comm = context.trace, wire.class_of(int(context.trace.events.code[context.event])) == wire.WireClass.COMM
     if rcvid & 0xFFFFFFFF in (0, _NEVER) or int(trace.events.code[context.event]) == SEND:  # its sender logged it
         return None
@@ -188,7 +188,7 @@ def _rcvid(context: _Context, _name: str, rcvid: int) -> Meaning | None:
 
 
 def _owner(context: _Context, _name: str, word: int) -> Meaning | None:
-    """Name the thread that a mutex word shows as its holder."""
+    """Name the thread that holds a mutex, from the owner word of the mutex."""
     owner = owner_of(context.trace, word, int(context.trace.threads.pid[context.thread])) if context.process else None
     if owner is None:
         return None
@@ -198,7 +198,7 @@ def _owner(context: _Context, _name: str, word: int) -> Meaning | None:
 
 
 def _mutex(context: _Context, _name: str, _address: int) -> Meaning | None:
-    """Name the holder of the mutex of a call: the thread that is waited for, or the last that got it in the kernel."""
+    """Name the thread that holds the mutex of a call: the one waited for, or the last that got it in the kernel."""
     trace, known, blocked_by = context.trace, mutexes(context.trace), blockers(context.trace)
     waiting = np.flatnonzero(
         (blocked_by.waits.call_row == context.event) & (known.of_wait >= 0) & (blocked_by.thread >= 0)
@@ -233,7 +233,7 @@ def _thread(trace: Trace, row: int) -> Meaning:
 
 
 def are_named(trace: Trace) -> bool:
-    """Return whether `argument_names` answers at once, because the links that it needs are built."""
+    """Return whether the links that `argument_names` needs are built, so that the function returns at once."""
     needed = ("links.mutexes", "links.blockers", "links.hold")
     return are_ready(trace) and all(trace.is_cached(name) for name in needed)
 
@@ -284,7 +284,7 @@ class Section:
     """A titled group of lines.
 
     Attributes:
-        title: Their subject.
+        title: The subject of the lines.
         lines: The lines.
         is_prose: Sentences in full width, rather than names with values.
     """
@@ -302,7 +302,7 @@ class Cell:
         text: The value.
         event: Event row to go to when it is clicked, or None.
         thread: Row of the thread table to whose lane a click leads; 0 = none.
-        cycles: Time of the interval to go to in the lane of `thread`; None = any.
+        cycles: Time of the interval that a click selects in the lane of `thread`; None = only the lane is selected.
     """
 
     text: str
@@ -316,7 +316,7 @@ class DetailTable:
     """A table under a title; the first column names the row.
 
     Attributes:
-        title: Its subject.
+        title: The subject of the table.
         head: Column titles.
         rows: The values.
         more: Remark below the rows; may be empty.
@@ -338,11 +338,11 @@ class DetailTable:
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """Everything about a selection.
+    """Everything that the panel of details shows about a selection.
 
     Attributes:
-        title: The selected thing, in a few words.
-        subtitle: The thread, process or lane it belongs to.
+        title: Short name of the described event, interval, range or answer.
+        subtitle: The thread, process or lane of the described thing.
         kind: Printed class of an event, or the state of an interval.
         sections: The lines.
         tables: Tables below the lines.
@@ -355,7 +355,7 @@ class Details:
     tables: tuple[DetailTable, ...] = ()
 
     def as_text(self) -> str:
-        """Return it as plain text for the clipboard."""
+        """Return the details as plain text for the clipboard."""
         lines = [f"{self.title}  [{self.kind}]", self.subtitle]
         for section in self.sections:
             lines += ["", section.title]
@@ -385,7 +385,7 @@ _FATES: Final = {
 
 
 def connection_sections(trace: Trace, event: int, connected: Connections | None) -> tuple[Section, ...]:
-    """Return lines about the causes and effects of an event, and about whom its thread waits for; none if unknown.
+    """Return a section on causes and effects of an event and the thread that its thread waits for; () if unknown.
 
     Args:
         trace: The trace.
@@ -413,7 +413,7 @@ def _step_line(trace: Trace, event: int, step: Step) -> DetailLine:
 
 
 def wait_lines(trace: Trace, wait: WaitedFor) -> list[DetailLine]:
-    """Return lines about the thread and object that a thread waits for; they say if the wait never ends."""
+    """Return lines about the thread and object that a thread waits for, and a line if the wait never ends."""
     kind = _OBJECTS.get(STATE_BY_VALUE[wait.value].name, "object")
     where = "" if wait.object is None else f"{kind} {wait.object:#x}"
     notes = [where] if where else []
@@ -460,7 +460,7 @@ def list_row(trace: Trace, event: int, previous: int | None) -> tuple[str, ...]:
     Args:
         trace: The trace.
         event: Row of the event table.
-        previous: The event shown above it, for the delta; None for the first.
+        previous: The event in the row above, for the time difference; None in the first row.
     """
     events = trace.events
     cycles = int(events.time_cycles[event])
@@ -542,7 +542,7 @@ def event_details(
 
 
 def why_details(trace: Trace, steps: Sequence[WhyStep], error: str = "") -> Details:
-    """Return why a thread is in its state at a moment; each step leads to the event that caused it.
+    """Return details that explain why a thread is in its state at a moment; each step links to the causing event.
 
     Args:
         trace: The trace.
@@ -598,7 +598,7 @@ def _folder_text(path: Path) -> str:
 
 
 def link_details(trace: Trace, link: NamedHop) -> Details:
-    """Return the two events of a link, which lines lead to, and the time between them."""
+    """Return details of a link: the events at both ends, as lines to click on, and the time between them."""
     times, ends = trace.events.time_cycles, (link.from_row, link.to_row)
     cycles = int(times[link.to_row]) - int(times[link.from_row])
     lines = []
@@ -616,14 +616,14 @@ def link_details(trace: Trace, link: NamedHop) -> Details:
 
 
 def highlight_details(title: str, says: str) -> Details:
-    """Return the details of a verdict that is drawn over the lanes."""
+    """Return the details of a verdict that is drawn over the lanes: its title, and the sentence `says`."""
     return Details(
         title, "drawn over the lanes", "verdict", (Section("What happens", (DetailLine("", says),), is_prose=True),)
     )
 
 
 def _actor(trace: Trace, row: int) -> str:
-    """Return the name of an event's thread; of its CPU for interrupts and unknown threads."""
+    """Return the name of the thread that logged an event; for interrupts and unknown threads, the title of the CPU."""
     thread = int(trace.events.thread[row])
     is_interrupt = wire.class_of(int(trace.events.code[row])) == wire.WireClass.INT
     return trace.thread_name(thread) if thread and not is_interrupt else trace.cpu_title(int(trace.events.cpu[row]))
@@ -635,8 +635,8 @@ def span_details(timeline: Timeline, lane: int, span: Span, waits: WaitedFor | N
     Args:
         timeline: The lanes.
         lane: Index of the lane.
-        span: One of its intervals.
-        waits: Thread and object that its thread waits for; None = none, or not yet known.
+        span: The interval, one of the lane's.
+        waits: Thread and object that the interval's thread waits for; None = none, or not yet known.
     """
     trace, info = timeline.trace, timeline.infos[lane]
     length_ns = trace.clock.duration_ns(span.end_cycles - span.start_cycles)
@@ -680,7 +680,7 @@ def _moment_details(timeline: Timeline, lane: int, span: Span) -> Details:
 
 
 def _trust_in_length(timeline: Timeline, lane: int, span: Span) -> Trust:
-    """Return how certain the length of an interval is: a lower bound if events are missing after it."""
+    """Return how certain an interval's length is: a lower bound if it ends where events are lost, else exact."""
     after, lost = timeline.lane(lane).at(span.end_cycles), losses(timeline.trace)
     is_cut = bool(np.any((lost[:, 0] <= span.end_cycles) & (span.end_cycles <= lost[:, 1])))
     if is_cut and after is not None and after.value == UNKNOWN != span.value:
@@ -795,7 +795,7 @@ def _argument_sections(
 
 
 def _left_out(words: int, most: int) -> tuple[DetailLine, ...]:
-    """Return the line for words that are not shown; a click on it shows more, up to `MOST_WORDS`."""
+    """Return a line with the number of payload words not shown; a click on the line shows more, up to `MOST_WORDS`."""
     if words <= 0:
         return ()
     text = f"\N{HORIZONTAL ELLIPSIS} {words:,} more words"

@@ -1,4 +1,4 @@
-"""The filter of the view: check boxes for event codes and threads, conditions and rules; lanes and list follow it."""
+"""The filter of a window's lanes and event list: check boxes for event codes and threads, conditions and rules."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class FilterState:
     Attributes:
         codes: bool, shape (32768,): event codes that are checked. Never changed in place.
         threads: bool, shape (threads,): threads that are checked. Never changed in place.
-        effect: What happens to events that are not checked (`MARK`: to those that are).
+        effect: How unchecked events are changed: hidden or dimmed; or `MARK`: checked events are highlighted.
         stack: Conditions and rules.
-        is_wide: Event code to the form it is shown in: True = wide, False = fast; other codes are shown as logged.
+        is_wide: Form in which events are shown, by event code: True = wide, False = fast; other codes as logged.
     """
 
     codes: Mask
@@ -72,9 +72,9 @@ class FilterState:
         )
 
     def for_threads(self, count: int) -> FilterState:
-        """Return the filter for a reloaded trace, whose thread table begins with the same threads.
+        """Return the filter for a reloaded trace with `count` threads, of which the first are those of this trace.
 
-        New threads are checked if row 0, the unknown thread, is: if only some are selected, they stay hidden.
+        New threads are checked if row 0, the unknown thread, is checked; so they stay hidden if only some are selected.
         """
         if len(self.threads) == count:
             return self
@@ -84,7 +84,7 @@ class FilterState:
         return replace(self, threads=threads)
 
     def with_form(self, codes: list[int], form: str) -> FilterState:
-        """Return the state with events shown `fast` or `wide`; with any other text, as they were logged."""
+        """Return the filter with these event codes shown in the form `fast` or `wide`; any other text: as logged."""
         forms = {code: wide for code, wide in self.is_wide.items() if code not in codes}
         if form in ("fast", "wide"):
             forms |= dict.fromkeys(codes, form == "wide")
@@ -92,14 +92,14 @@ class FilterState:
 
 
 def new_name(stack: PassStack) -> str:
-    """Return a name for one more pass: A, B, ... Z, A2, ..."""
+    """Return the first free name for a pass (a condition or rules): A, B, ... Z, A2, ..."""
     taken = {item.name for item in stack.passes}
     rounds = [""] + [str(i) for i in range(2, len(taken) + 3)]
     return next(letter + number for number in rounds for letter in _NAMES if letter + number not in taken)
 
 
 def pass_title(item: Pass) -> str:
-    """Return a pass as one line of text."""
+    """Return a pass (a condition or rules) as one line of text."""
     lines = [without_comment(line).strip() for line in item.rules.splitlines()]
     rules = "; ".join(line for line in lines if line)
     text = " and ".join(part for part in (" ".join(item.expression.split()), rules) if part) or "everything"
@@ -117,17 +117,17 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FilterView:
-    """The effect of a filter on a trace; None means that no event or thread is affected that way.
+    """The effect of a filter on a trace; a mask that is None affects no event or thread.
 
     Attributes:
         rows: uint32, ascending event rows that are shown; None = all.
-        passing: bool (events,), the same as a mask.
-        by_passes: bool (events,), events that conditions and rules alone show.
+        passing: bool (events,), events that are shown; None = all.
+        by_passes: bool (events,), events that conditions and rules show, whatever the check boxes; None = all.
         dimmed: bool (events,), events that fade.
         marked: bool (events,), events that are highlighted.
-        faded: bool (events,), events whose intervals fade: dimmed ones, and all that are not highlighted if some are.
+        faded: bool (events,), events whose intervals fade: dimmed ones and, if any are highlighted, all others.
         threads: bool (threads,), threads with an event that is shown.
-        counts: Hits by name of the pass.
+        counts: Number of hits of each condition or rule, by the name of its pass.
         selected: Number of events that are checked in the trees.
         notices: Messages for the user, such as handlers that were switched off.
     """
@@ -145,11 +145,11 @@ class FilterView:
 
 
 class FilterEvaluator(PassEvaluator):
-    """Evaluates filters of one trace for several threads, one filter at a time.
+    """Evaluates filters on one trace; may be called by several threads, and evaluates one filter at a time.
 
     Attributes:
         allowed: Python files that the user allowed to run.
-        folder: Folder in which rules look for them.
+        folder: Folder in which rules look for Python files.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -166,7 +166,7 @@ class FilterEvaluator(PassEvaluator):
         self._cache = {}  # a running task keeps the old ones
 
     def alone(self, is_cancelled: IsCancelled, run: Callable[[], _Result]) -> _Result:
-        """Return the result of a function that runs under the lock of this object.
+        """Call a function under the lock of this object, and return its result.
 
         Raises:
             Cancelled: `is_cancelled()` returned True while waiting for the lock or inside the function.
@@ -230,7 +230,7 @@ class FilterEvaluator(PassEvaluator):
 
 
 class _StoppableRule:
-    """A handler that stops when its task is cancelled: it may be called millions of times."""
+    """A handler, called for each event, that raises `Cancelled` when its task is cancelled."""
 
     def __init__(self, rule: FunctionRule, is_cancelled: IsCancelled) -> None:
         self._rule, self._is_cancelled = rule, is_cancelled
@@ -264,7 +264,7 @@ def find_hits(evaluator: FilterEvaluator, item: Pass, is_cancelled: IsCancelled)
 
 
 def make_columns_ready(evaluator: FilterEvaluator, is_cancelled: IsCancelled) -> None:
-    """Compute the derived columns while a condition is being typed, so that its first evaluation does not have to."""
+    """Compute the columns of durations, priorities and latencies in advance, while the user types a condition."""
     evaluator.alone(is_cancelled, evaluator.derived.make_ready)
 
 
@@ -276,7 +276,7 @@ _LENGTH: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One change: its title, functions that undo and redo it, and the changed object."""
+    """One change that can be undone: title, functions that undo and redo the change, and the changed object."""
 
     title: str
     undo: Callable[[], None]
@@ -347,7 +347,7 @@ class FilterStack(QObject):
 
     Attributes:
         state: The filter: check boxes, conditions, rules.
-        view: Its effect on the events; that of the previous filter while `is_pending`.
+        view: The effect of the filter on the events; that of the previous filter while `is_pending`.
         evaluator: Evaluates conditions and rules; shared with search.
 
     Signals:
@@ -411,7 +411,7 @@ class FilterStack(QObject):
     def show_threads(
         self, threads: NDArray[np.integer] | list[int], show: bool, title: str = "filter of threads"
     ) -> None:
-        """Show or hide these rows of the thread table."""
+        """Show or hide the threads with these rows of the thread table."""
         changed = self.state.threads.copy()
         changed[threads] = show
         self.set(self.state.codes, changed, title)
@@ -423,7 +423,7 @@ class FilterStack(QObject):
         self.set(only, self.state.threads, title)
 
     def only_threads(self, threads: NDArray[np.integer] | list[int], title: str) -> None:
-        """Hide all threads but these rows of the thread table."""
+        """Hide all threads but those with these rows of the thread table."""
         only = np.zeros_like(self.state.threads)
         only[threads] = True
         self.set(self.state.codes, only, title)
@@ -439,7 +439,7 @@ class FilterStack(QObject):
         self.put(replace(self.state, codes=codes, threads=threads), title)
 
     def set_effect(self, effect: Effect) -> None:
-        """Set what happens to events that are not checked."""
+        """Set how events that are not checked are changed: hidden or dimmed; or that checked ones are highlighted."""
         self.put(replace(self.state, effect=effect), f"{effect.value} what is not checked")
 
     def set_form(self, codes: list[int], form: str) -> None:
@@ -468,7 +468,7 @@ class FilterStack(QObject):
         self.put(replace(self.state, stack=self.state.stack.removed(name)), "removed filter")
 
     def combine(self, combination: str) -> None:
-        """Set how passes are combined: `A or not B`; empty = all of them must hold.
+        """Set the expression that combines passes by their names: `A or not B`; empty = all of them must hold.
 
         Raises:
             ExpressionError: The combination is faulty or names an unknown pass.
@@ -485,7 +485,7 @@ class FilterStack(QObject):
 
     @property
     def is_wide(self) -> Mapping[int, bool]:
-        """Event code to the form it is shown in, if not as logged; True = wide."""
+        """Form in which events are shown, by event code: True = wide, False = fast; other codes as logged."""
         return self.state.is_wide
 
     def put(self, state: FilterState, title: str) -> None:
@@ -507,8 +507,8 @@ class FilterStack(QObject):
         Args:
             trace: The reloaded trace.
             evaluator: Evaluator of the reloaded trace.
-            state: The active filter for its threads.
-            view: The effect of that filter.
+            state: The active filter, extended to the threads of the reloaded trace.
+            view: The effect of `state` on the reloaded trace.
         """
         news = view.notices if view.notices != self.view.notices else ()
         self._job.cancel()

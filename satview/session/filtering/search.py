@@ -76,7 +76,7 @@ class Search(QObject):
         self.changed.emit()
 
     def reload(self, trace: Trace, evaluator: FilterEvaluator, hits: NDArray[np.uint32]) -> None:
-        """Switch to the reloaded trace, with the hits of the current text in it."""
+        """Switch to the reloaded trace and to `hits`, the hits of the current text in the reloaded trace."""
         self._job.cancel()
         self._trace, self._evaluator, self.hits = trace, evaluator, hits
         self.changed.emit()
@@ -117,9 +117,9 @@ class Search(QObject):
 
 
 def task_for(text: str, trace: Trace, evaluator: FilterEvaluator) -> TaskFunction:
-    """Return the task that searches for a text, as a condition if it is one, else as a name.
+    """Return the task that searches for a text: as a condition if the text is a valid one, else as a part of a name.
 
-    Its result is uint32 (n,), ascending rows.
+    The task returns the ascending rows of matching events, uint32 (n,).
 
     Raises:
         UsageError: The condition or the pattern is faulty.
@@ -138,7 +138,7 @@ def task_for(text: str, trace: Trace, evaluator: FilterEvaluator) -> TaskFunctio
 
 
 def fits_of(text: str) -> Callable[[str], bool]:
-    """Return the predicate of a search text: case-insensitive substring; between slashes a regular expression.
+    """Return a function that tells whether a name contains a text, or matches `/a regular expression/`; ignores case.
 
     Raises:
         ExpressionError: The regular expression is faulty, or its cost has no bound.
@@ -150,7 +150,7 @@ def fits_of(text: str) -> Callable[[str], bool]:
 
 
 def find_names(trace: Trace, fits: Callable[[str], bool], is_cancelled: IsCancelled) -> NDArray[np.uint32]:
-    """Return the rows of events whose name or thread matches, ascending.
+    """Return the ascending rows of events whose own name or whose thread's name `fits`.
 
     Returns:
         uint32 (n,).
@@ -172,7 +172,7 @@ def find_names(trace: Trace, fits: Callable[[str], bool], is_cancelled: IsCancel
 
 
 def matching_codes(trace: Trace, fits: Callable[[str], bool]) -> NDArray[np.bool_]:
-    """Return which event codes of this trace have a name that matches, bool (32768,)."""
+    """Return which event codes of this trace have a name that `fits`, bool (32768,)."""
     mask = np.zeros(CODE_COUNT, np.bool_)
     for code in np.flatnonzero(trace.code_counts):
         spec = trace.catalogue.spec(int(code))
@@ -182,6 +182,6 @@ def matching_codes(trace: Trace, fits: Callable[[str], bool]) -> NDArray[np.bool
 
 
 def matching_threads(trace: Trace, fits: Callable[[str], bool]) -> NDArray[np.bool_]:
-    """Return which threads have a name that matches, bool (threads,)."""
+    """Return which threads have a name that `fits`, bool (threads,)."""
     threads = trace.threads
     return np.array([row > 0 and fits(trace.thread_name(row)) for row in range(len(threads))], np.bool_)

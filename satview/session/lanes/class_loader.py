@@ -60,7 +60,7 @@ _PATIENCE_S = 0.03  # small traces have their lanes by then
 
 
 class ClassLoader(QObject):
-    """Lets a timeline find event lanes, one request at a time; a new request covers all that are still needed.
+    """Lets a timeline find event lanes in the background; a new request replaces the running one, with its lanes too.
 
     Args:
         timeline: Returns the lanes that are shown now.
@@ -110,7 +110,7 @@ class ClassLoader(QObject):
         self._job.start(partial(_shown, timeline, requested, described, rules, self._timing_file()), _PATIENCE_S)
 
     def describe(self) -> None:
-        """Find lanes of user events again, with their current descriptions."""
+        """Find lanes of user events again, with the current descriptions of these events."""
         if "user" in self._requested():
             self._start(self._timeline(), self._requested())
 
@@ -153,7 +153,10 @@ def _shown(
     timing_file: str,
     is_cancelled: IsCancelled,
 ) -> str:
-    """Find the requested lanes on the worker thread; return an error of the rules or the timing file, or ""."""
+    """Add the requested lanes to the timeline; return an error of the rules or the timing file as a sentence, or "".
+
+    For a worker thread.
+    """
     error, user = "", UserLanes(described)
     if "user" in requested:
         try:

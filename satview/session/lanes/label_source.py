@@ -39,7 +39,7 @@ class ThreadPriorities:
     Attributes:
         keys: int64 (n,), row of the thread << 32 | row of the event, ascending.
         effective: int64 (n,), effective priority of the thread from that event on.
-        own: int64 (n,), its priority without inheritance.
+        own: int64 (n,), priority of the thread without inheritance.
     """
 
     keys: _Ints
@@ -61,11 +61,11 @@ class ThreadPriorities:
         return cls(keys, effective, effective[last])
 
     def at(self, threads: NDArray[np.integer], rows: NDArray[np.integer]) -> tuple[_Ints, _Ints]:
-        """Return the priorities that state events log.
+        """Return the priorities logged by given state events.
 
         Args:
-            threads: (n,), their threads.
-            rows: (n,), their rows.
+            threads: (n,), threads of the state events.
+            rows: (n,), rows of the state events.
 
         Returns:
             Effective priority from then on, and own priority, int64 (n,) each; -1 = not logged.
@@ -80,7 +80,7 @@ class ThreadPriorities:
 
 
 def _changes(trace: Trace) -> _Ints:
-    """Return the calls that set a priority, as keys like `ThreadPriorities.keys` with the thread concerned."""
+    """Return a key as in `ThreadPriorities.keys`, of affected thread and row, for each call that sets a priority."""
     number = call_numbers(trace.release).get("SCHED_SET")
     if number is None:
         return np.empty(0, np.int64)
@@ -106,7 +106,8 @@ Rows = NDArray[np.uint32]
 class IntervalLabels:
     """The labels of the intervals of one trace, by the state event that begins the interval.
 
-    `make_ready` takes a while for some labels and is for a worker thread; until then `texts` leaves these out.
+    Some labels need results from the whole trace: a worker thread computes these with `make_ready`; until that is done,
+    `texts` leaves these labels out.
 
     Args:
         trace: The events.
@@ -122,11 +123,11 @@ class IntervalLabels:
         self._partitions: dict[int, str] = {}
 
     def needs(self, labels: Iterable[Label]) -> frozenset[Label]:
-        """Return which of these labels need `make_ready` first."""
+        """Return those of the labels that `texts` leaves out until `make_ready` was called for them."""
         return frozenset(label for label in labels if label is not Label.STATE and label not in self._ready)
 
     def make_ready(self, labels: Iterable[Label]) -> None:
-        """Compute what these labels need from the whole trace; for a worker thread."""
+        """Compute the data of the whole trace from which the labels are made; for a worker thread."""
         makers: dict[Label, Callable[[], None]] = {
             Label.PRIORITY: self._make_priorities,
             Label.PARTNER: self._make_waits,
@@ -142,7 +143,7 @@ class IntervalLabels:
         """Return the labels of intervals, except the state, which the caller adds.
 
         Args:
-            rows: Rows of the state events that begin them; other events have no labels.
+            rows: Rows of the state events that begin the intervals; other events have no labels.
             labels: Requested labels; those that are not ready are left out.
 
         Returns:
@@ -205,7 +206,7 @@ class IntervalLabels:
         self._calls = keys[keys >> 32 > 0]  # of threads that are known
 
     def _call_texts(self, rows: NDArray[np.int64]) -> list[str]:
-        """Return the kernel calls that threads wait in: the last call entered by each, if not yet left."""
+        """Return the name of the kernel call that each thread waits in: its last call, if not yet left; else ""."""
         events, trace = self._trace.events, self._trace
         texts = [""] * len(rows)
         if not len(self._calls):
@@ -226,7 +227,7 @@ class IntervalLabels:
         self._waits = row[order], order
 
     def _partner_texts(self, rows: NDArray[np.int64]) -> list[str]:
-        """Return whom threads wait for: the receiver of the message, the holder of the mutex or the joined thread."""
+        """Return the thread that each waits for: receiver of a message, holder of a mutex or joined thread; else ""."""
         texts, (keys, order) = [""] * len(rows), self._waits
         if not len(keys):
             return texts

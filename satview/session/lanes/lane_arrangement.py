@@ -66,12 +66,12 @@ class LaneArrangement:
     """The arrangement of the lanes of one view; it uses keys, not indices, so that it stays valid after a reload.
 
     Attributes:
-        turned: Lanes whose folding differs from the default.
+        turned: Lanes that are folded though unfolded by default, or the other way round.
         hidden, pinned: Lanes hidden, and pinned in this order.
         hides_empty: Lanes without events in the window are left out.
-        sort: Sort key of `order`; lanes dragged since have other positions.
-        order: Lanes that are not in the order of the trace among their siblings.
-        group: What `groups` were made by.
+        sort: Key by which `order` was sorted; lanes that the user has dragged since are elsewhere.
+        order: Lanes in the user's order; lanes that are not listed are in the order of the trace.
+        group: The property by which `groups` were made.
         groups: The groups in their order; empty = lanes are grouped by process.
         patterns: Patterns as typed, if lanes are grouped by pattern.
         closed: Titles of groups that are folded.

@@ -1,4 +1,4 @@
-"""Which events are on which lanes, for one window at a time: the cost depends on the window, not on the trace."""
+"""Finds the events on lanes in one time window; the cost depends on the window, not on the trace."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LOOKED_AT: Final = 100_000  # events before and after the mouse that are search
 
 
 def silent_cpus(timeline: Timeline) -> frozenset[int]:
-    """Return the lanes of CPUs without any event; none if there are only a few CPUs."""
+    """Return the lanes of CPUs without events or intervals in the whole trace; none if there are only a few CPUs."""
     cpus = [info for info in timeline.infos if info.kind is LaneKind.CPU]
     if len(cpus) <= _CPUS_SHOWN:
         return frozenset()

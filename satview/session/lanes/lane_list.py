@@ -1,4 +1,4 @@
-"""Which lanes are shown, in which order and how tall: folding, hiding, pinning, order, groups. Pixels are logical."""
+"""The lanes to show, their order and heights: folding, hiding, pinning, sorting, groups. Pixels are logical."""
 
 from __future__ import annotations
 
@@ -96,13 +96,13 @@ class LaneIndex:
 
 @dataclass(frozen=True, slots=True)
 class LaneBlock:
-    """Lanes of one group, one below the other.
+    """One block of the layout: lanes of one group or kind, one below the other.
 
     Attributes:
         kind: Blocks of different kinds have a gap between them.
         group: The group; None = no heading.
-        tops: Its lanes, without their children.
-        nests: Children of these lanes are shown below them.
+        tops: Lanes of the block, without their children.
+        nests: True if the children of these lanes are shown too, each below its parent.
     """
 
     kind: str
@@ -112,13 +112,13 @@ class LaneBlock:
 
 
 class LaneLayout:
-    """Lays out lanes by one arrangement.
+    """Computes the rows and headings of all lanes from one arrangement.
 
     Args:
         lanes: The lanes.
         arrangement: The user's arrangement.
         opens: Returns whether a lane is unfolded.
-        shows: Returns whether a lane may be shown, regardless of its parent.
+        shows: Returns whether a lane may be shown when its parent is unfolded.
         lane_height_px: Height of a lane.
         quiet: Nearly idle processes, under one heading if lanes are grouped by process.
         idle: Unused CPUs, under one heading.
@@ -143,7 +143,7 @@ class LaneLayout:
         self._hidden = frozenset(lanes.indices_of(arrangement.hidden))
 
     def siblings(self, index: int) -> tuple[int, ...]:
-        """Return the lanes that a lane is ordered among, in their order, hidden ones included."""
+        """Return the lanes among which a lane can be moved, the lane itself and hidden ones included, in order."""
         if index in self._pinned:
             return self._pinned
         for block in self.blocks():
@@ -152,7 +152,7 @@ class LaneLayout:
         return self._ordered(self._lanes.children(self._lanes.infos[index].parent))
 
     def blocks(self) -> tuple[LaneBlock, ...]:
-        """Return all lanes except pinned ones, by group; hidden ones included."""
+        """Return the blocks below the pinned lanes: CPUs, events, then processes or groups; hidden lanes included."""
         tops = self._lanes.children(-1)
         cpus = [index for index in tops if self._lanes.is_about_cpus(index)]
         events = [index for index in tops if self._lanes.is_of_events(index)]
@@ -175,13 +175,13 @@ class LaneLayout:
         return tuple(blocks)
 
     def _blocks(self, name: str, lanes: Sequence[int], title: str, folded: frozenset[int]) -> Iterator[LaneBlock]:
-        """Yield a block without heading, then one with a heading for folded lanes if there are any."""
+        """Yield a block of the lanes that are not in `folded`, then one of those that are, with the heading `title`."""
         yield LaneBlock(name, None, self._ordered(index for index in lanes if index not in folded))
         if under := [index for index in lanes if index in folded]:
             yield LaneBlock(title, LaneGroup(title, self._lanes.keys_of(under)), self._ordered(under))
 
     def _units(self, top: int) -> list[int]:
-        """Return the lanes under a process that groups consist of, or the process itself if there are none."""
+        """Return the lanes of a process that can be in a group: those under it except event lanes, else its own."""
         return [child for child in self._lanes.children(top) if not self._lanes.is_of_events(child)] or [top]
 
     def lay_out(self) -> tuple[tuple[LaneRow, ...], tuple[GroupHead, ...]]:
@@ -219,13 +219,13 @@ class LaneLayout:
                 yield from self._lanes_under(shown, 1)
 
     def _only_thread(self, top: int) -> int:
-        """Return the lane of a process's only thread if that replaces the unfolded process; else the lane itself."""
+        """Return the lane that is shown for a process: its only thread's if unfolded and allowed, else its own lane."""
         thread = self._lanes.only_thread(top)
         is_in_place = thread >= 0 and self._opens(top) and self._stays(thread) and not {top, thread} & set(self._pinned)
         return thread if is_in_place else top
 
     def _lanes_under(self, lane: int, depth: int) -> Iterator[tuple[int, int]]:
-        """Yield the shown descendants of a lane with their depths."""
+        """Yield index and depth of each shown lane below a lane; `depth` is that of its children."""
         if not self._opens(lane):
             return
         for child in self._ordered(self._lanes.children(lane)):
@@ -234,7 +234,7 @@ class LaneLayout:
                 yield from self._lanes_under(child, depth + 1)
 
     def _stays(self, index: int) -> bool:
-        """Return whether a lane is shown if its parent is unfolded and it is not pinned."""
+        """Return whether neither the lane nor its parent is hidden, and the lane may be shown."""
         parent = self._lanes.infos[index].parent
         return index not in self._hidden and parent not in self._hidden and self._shows(index)
 
@@ -260,7 +260,7 @@ class LaneLayout:
         )
 
     def _children_of(self, index: int, is_alone: bool) -> list[int]:
-        """Return the lanes that fold into a lane; for a lane outside its group only event lanes."""
+        """Return the lanes that disappear when a lane is folded: its children; only event lanes if it stands alone."""
         children = self._lanes.children(index)
         return [child for child in children if self._lanes.is_of_events(child)] if is_alone else children
 
@@ -284,14 +284,14 @@ def lane_shows(
     busy: frozenset[int] | None,
     index: int,
 ) -> bool:
-    """Return whether a lane may be shown, regardless of its parent.
+    """Return whether filter, classes and the hiding of empty lanes let a lane be shown; its parent may still be folded.
 
     Args:
         timeline: The lanes.
         lanes: The same lanes as a tree.
         classes: Classes of event lanes that are shown.
         shown: bool (threads,), threads that the filter shows.
-        busy: Lanes with events in the window if empty ones are hidden; None = they are not.
+        busy: Lanes with events in the window if empty lanes are hidden; None = empty lanes are shown.
         index: The lane.
     """
     if busy is not None and index not in busy:
@@ -324,8 +324,8 @@ def grown_height_px(
     """Return the height of a lane at which all lanes just fill the available height, within bounds.
 
     Args:
-        rows: The lanes at the least height.
-        heads: Headings among them, as tall as a lane.
+        rows: The rows as laid out with lanes of height `least_px`.
+        heads: Headings among the rows, as tall as a lane.
         infos: All lanes.
         least_px: The configured height.
         room_px: The available height.
@@ -350,7 +350,7 @@ class LaneList(QObject):
 
     Attributes:
         rows: The shown lanes, from top to bottom.
-        heads: Headings of groups among them.
+        heads: Headings of groups among the rows.
 
     Signals:
         changed: `rows`, `heads` or `shows_kinds` changed.
@@ -445,7 +445,7 @@ class LaneList(QObject):
         return next((row for row in self.rows if index in (row.index, row.unit)), None)
 
     def _unit_of(self, index: int) -> int:
-        """Return the lane that is folded, hidden and moved in place of this one: its process if the thread is alone."""
+        """Return the lane that folding, hiding and moving act on: the process of its only thread, else `index`."""
         row = self.row_of(index)
         if row is not None:
             return row.unit
@@ -466,7 +466,7 @@ class LaneList(QObject):
         return any(self._is_open(index) for index in self._lane_index.indices_of([key]))
 
     def fold(self, index: int, is_open: bool | None = None) -> None:
-        """Unfold or fold a lane; None toggles it."""
+        """Unfold a lane if `is_open`, fold it if False; None = toggle."""
         index = self._unit_of(index)
         if index in self._lane_index.parents and is_open is not self._is_open(index):
             self._change(
@@ -543,7 +543,7 @@ class LaneList(QObject):
         self._lay_out()
 
     def _unfold_into_room(self) -> None:
-        """Unfold processes in their order as long as all lanes fit at the height to which they grow."""
+        """Unfold processes from the first on, as long as all lanes fit into the window at the maximum lane height."""
         if (
             not self._is_as_usual
             or self._arrangement.sort is not SortBy.CPU
@@ -571,7 +571,7 @@ class LaneList(QObject):
         self._arrangement = replace(usual, turned=self._unfolded)
 
     def _heights_of_processes(self, rows: Iterable[LaneRow]) -> Counter[int]:
-        """Return the total height of the lanes of each process."""
+        """Return the total height in pixels of the lanes of each process, by process row."""
         heights = Counter[int]()
         for row in rows:
             heights[self._infos[row.index].process] += row.height_px
@@ -607,11 +607,11 @@ class LaneList(QObject):
         self._change("lanes of events", replace(self._arrangement, classes=classes))
 
     def knows(self, index: int) -> bool:
-        """Return whether a lane of the timeline is in this list; another window may have added lanes since."""
+        """Return whether this list contains a lane; the timeline has more lanes if another window has added some."""
         return index < len(self._lane_index.keys)
 
     def add_classes(self) -> None:
-        """Add the lanes that the timeline has found since."""
+        """Add the lanes that the timeline has found since the last call."""
         self._take(self._timeline)
         if not self._lay_out():
             self.changed.emit()
@@ -631,7 +631,7 @@ class LaneList(QObject):
 
         Args:
             index: The lane.
-            before: The sibling to put it above; None = at the end.
+            before: The sibling above which the lane is put; None = at the end.
         """
         index = self._unit_of(index)
         others = [other for other in self._layout(None, self._lane_height_px).siblings(index) if other != index]
@@ -701,7 +701,7 @@ class LaneList(QObject):
             self._lay_out()
 
     def keep_height(self) -> int:
-        """Fix the lanes at their current height, and return it; called when the user sets the height."""
+        """Fix the height of lanes at its current value, and return that; called when the user sets the height."""
         self._grows = False
         self._lane_height_px = self._shown_px
         return self._shown_px
@@ -747,7 +747,7 @@ class LaneList(QObject):
         self._timeline, self._infos, self._lane_index = timeline, timeline.infos, LaneIndex(timeline)
 
     def _names_of(self, index: int) -> set[LaneKey]:
-        """Return the keys of a lane and of all its ancestors."""
+        """Return the keys of a lane and of all lanes above it in the tree."""
         return {self._lane_index.keys[lane] for lane in (index, *self._above(index))}
 
     def _above(self, index: int) -> list[int]:

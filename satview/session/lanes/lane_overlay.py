@@ -43,10 +43,10 @@ class LaneOverlay:
         return self._view.by_passes is None and self._view.dimmed is None
 
     def hide(self, lanes: tuple[int, ...], values: NDArray[np.uint8], edges: NDArray[np.int64], waits: bool) -> None:
-        """Blank hidden intervals in place; a pixel of several intervals shows the first that is not hidden.
+        """Blank hidden intervals in `values`; a pixel with several intervals gets the value of the first shown one.
 
         Args:
-            lanes: Their indices.
+            lanes: Indices of the lanes in `values`.
             values: uint8, (lanes, pixels), as `Timeline.raster` returns them.
             edges: int64, (pixels + 1,), edges of the pixels in cycles.
             waits: False to leave out lanes that would delay a frame.
@@ -84,11 +84,11 @@ class LaneOverlay:
         return self._pixels(lanes, "marked", self._view.marked, edges, waits, every=False)
 
     def shown(self, lane: int, waits: bool) -> LaneShares | None:
-        """Return the shares of time of a lane without hidden intervals; None = not known now.
+        """Return how the time of a lane is divided among its values, without hidden intervals; None = not known now.
 
         Args:
-            lane: Its index.
-            waits: False to return None if computing them would delay a frame.
+            lane: Index of the lane.
+            waits: False to return None if the computation would delay a frame.
         """
         shown = self._view.by_passes
         if shown is None:
@@ -96,12 +96,12 @@ class LaneOverlay:
         return self._share(lane, "shown", shown, waits)
 
     def plain(self, lane: int, waits: bool) -> LaneShares | None:
-        """Return the shares of time of a lane without hidden and faded intervals; None = not known now."""
+        """Return the same as `shown`, but without faded intervals too; None = not known now."""
         dimmed = self._view.dimmed
         return self.shown(lane, waits) if dimmed is None else self._share(lane, "dimmed", dimmed, waits)
 
     def has_shares(self, lanes: tuple[int, ...]) -> bool:
-        """Return whether the shares of time of these lanes, as far as they are built, are known for the next frame."""
+        """Return whether `plain` is known for all these lanes, except lanes that are not built yet."""
         return self.leaves_all or all(
             self.plain(lane, waits=False) is not None for lane in lanes if self._timeline.is_ready(lane)
         )
@@ -137,7 +137,7 @@ class LaneOverlay:
         return answer
 
     def _sum(self, lane: int, name: str, events: Mask, waits: bool) -> NDArray[np.uint32] | None:
-        """Return how many of the first n intervals of a lane begin with such an event, (n + 1,); None = unknown."""
+        """Return for i from 0 on how many of a lane's first i intervals begin with one of `events`; None = unknown."""
         key = (lane, name)
         if key not in self._sums:
             if not self._timeline.is_ready(lane):
@@ -156,7 +156,7 @@ class LaneOverlay:
 
 
 def _reach(spans: LaneSpans, edges: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the first interval in each pixel, and the index after the last; an empty range before the lane begins."""
+    """Return the first interval in each pixel, and the end index of those in it; both 0 before the lane begins."""
     begun = np.searchsorted(spans.start_cycles, edges[:-1], side="right")
     stop = np.maximum(np.searchsorted(spans.start_cycles, edges[1:]), begun)
     begin = np.maximum(begun - 1, 0)

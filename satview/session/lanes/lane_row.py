@@ -33,13 +33,13 @@ def lane_keys(timeline: Timeline) -> tuple[LaneKey, ...]:
 
 
 def moved_lanes(old: Timeline, new: Timeline) -> dict[int, int]:
-    """Return the new index by old index of all lanes that are in both timelines."""
+    """Return the index in `new` by the index in `old`, for all lanes that are in both timelines."""
     positions = {key: index for index, key in enumerate(lane_keys(new))}
     return {index: positions[key] for index, key in enumerate(lane_keys(old)) if key in positions}
 
 
 def event_of_slot(new: Trace, old: Trace, event: int) -> int | None:
-    """Return the row in the new trace of an event of the old one, found by its slot."""
+    """Return the row in `new` of an event of `old`, found by its slot number in the file; None if not found."""
     slot = old.events.slot[event]
     if event < len(new.events) and new.events.slot[event] == slot:
         return event
@@ -59,11 +59,11 @@ class LaneRow:
         depth: 0 for CPUs and processes, 1 for lanes under them, 2 for lanes under threads.
         y_px: Top, from the top of the list.
         height_px: Height.
-        is_foldable: It has lanes under it.
-        is_open: It is unfolded.
-        is_pinned: The user has pinned it at the top.
-        is_alone: It is not under its process, so its label needs the process name.
-        process: Lane of the process if this is its only thread and replaces it, with its name; else -1.
+        is_foldable: The lane has lanes under it.
+        is_open: The lane is unfolded.
+        is_pinned: The user has pinned the lane at the top.
+        is_alone: The lane is not under its process, so that its label needs the process name.
+        process: Lane of the process that this lane replaces, under its name, as its only thread; -1 = none.
     """
 
     index: int

@@ -35,7 +35,7 @@ _WILD: Final = "*?["
 
 
 def fits_name(text: str) -> Fits:
-    """Return a predicate whether a name matches a pattern: the name itself, or a glob with `*`, `?` and `[abc]`.
+    """Return a function that tells whether a name matches a pattern: the name, or a glob with `*`, `?` and `[abc]`.
 
     Raises:
         UsageError: The pattern is faulty.
@@ -49,7 +49,7 @@ def fits_name(text: str) -> Fits:
 
 
 def parse_groups(text: str) -> tuple[tuple[str, Fits], ...]:
-    """Return headings, each with a predicate for names: `Drivers: devb-*, io-*; HMI: hmi*`.
+    """Return the headings in a text like `Drivers: devb-*, io-*; HMI: hmi*`, each with a function that tests a name.
 
     A group without a heading is titled by its patterns.
 
@@ -103,7 +103,7 @@ class SortFigures:
 
 
 def sort_figures(basis: Basis, sort: SortBy, window: TimeWindow, is_cancelled: Callable[[], bool]) -> SortFigures:
-    """Return the figures of a time window: cycles, or priorities; a process has the sum of its threads, or the highest.
+    """Return the figures of a time window: cycles (a process has the sum of its threads), or priorities (the highest).
 
     Args:
         basis: Basis of statistics of the trace.
@@ -134,7 +134,7 @@ def sort_figures(basis: Basis, sort: SortBy, window: TimeWindow, is_cancelled: C
 
 
 def sorted_lanes(timeline: Timeline, sort: SortBy, figures: SortFigures | None) -> tuple[int, ...]:
-    """Return the lanes of processes and threads in sorted order; empty for the order of the trace.
+    """Return the lanes of processes and threads, sorted by figures or by name; empty if `sort` is TRACE.
 
     Args:
         timeline: The lanes.
@@ -165,9 +165,9 @@ def use_of(timeline: Timeline) -> SortFigures | None:
 
 
 def _with_system_last(trace: Trace, of_process: _Ints, window: TimeWindow) -> _Ints:
-    """Return CPU times of processes, with NOT_KNOWN for kernel and logger unless they used much.
+    """Return the CPU times, but NOT_KNOWN for kernel and trace logger if these used little, so that they come last.
 
-    They are rarely of interest, yet would come first in a trace in which little happens.
+    Both are rarely of interest, yet would come first in a trace in which little happens.
     """
     is_system = np.zeros(len(of_process), np.bool_)
     is_system[trace.threads.process[idle_threads(trace)]] = True
@@ -177,7 +177,7 @@ def _with_system_last(trace: Trace, of_process: _Ints, window: TimeWindow) -> _I
 
 
 def idle_cpus(timeline: Timeline) -> list[int]:
-    """Return the lanes of CPUs that were certainly idle all the time and had no interrupt."""
+    """Return the lanes of CPUs that were idle in the whole trace, without unknown times, and had no interrupt."""
     parents = {info.parent for info in timeline.infos if info.kind is LaneKind.INTERRUPTS}
     lanes = zip(
         (info.index for info in timeline.infos if info.kind is LaneKind.CPU), timeline.lanes_of_cpus, strict=True
@@ -191,10 +191,10 @@ def _figure(figures: SortFigures, info: LaneInfo) -> int:
 
 
 def mostly(runs: Runs, value: NDArray[np.integer[Any]], window: TimeWindow | None, threads: int) -> _Ints:
-    """Return the value that each thread had for most of its time on a CPU, int64 (threads,); -1 = not known.
+    """Return the value, such as a priority, with which each thread ran longest, int64 (threads,); -1 = not known.
 
     Args:
-        runs: Which thread ran when.
+        runs: The times at which each thread ran.
         value: The value of each run; negative = not known.
         window: Only this part of the trace; None = all of it.
         threads: Number of rows of the thread table.
@@ -215,7 +215,7 @@ def mostly(runs: Runs, value: NDArray[np.integer[Any]], window: TimeWindow | Non
 
 
 def thread_groups(timeline: Timeline, basis: Basis, group: GroupBy, window: TimeWindow) -> tuple[LaneGroup, ...]:
-    """Return threads grouped by the value they had for most of their time on a CPU; unknown ones are left out.
+    """Return threads grouped by the CPU, priority or partition with which they ran longest; without unknown ones.
 
     Args:
         timeline: The lanes.

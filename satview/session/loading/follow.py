@@ -73,7 +73,7 @@ class Follow(QObject):
             self.changed.emit()
 
     def begin_read(self) -> None:
-        """Record that a read begins: `due` is not sent until it has ended."""
+        """Record that a read begins; until `end_read`, `due` is not sent."""
         self._began_s = time.monotonic()
         self._next_s = float("inf")
 
@@ -82,7 +82,7 @@ class Follow(QObject):
 
         Args:
             events: Number of events in the trace now; None = there is no trace.
-            note: Why there is none.
+            note: Sentence on why there is no trace; "" if there is one.
         """
         now_s = time.monotonic()
         self._next_s = now_s + max(0.0, _REST_FACTOR * (now_s - self._began_s))
@@ -96,7 +96,7 @@ class Follow(QObject):
         self.changed.emit()
 
     def finish(self) -> None:
-        """Record that the program that writes the file has ended: `over` follows once the rest is read."""
+        """Record that the program that writes the file has ended; `over` is sent once the rest of the file is read."""
         self._is_complete = True
 
     def stop(self) -> None:

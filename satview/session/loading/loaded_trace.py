@@ -38,7 +38,7 @@ class LoadedTrace:
         silent: Lanes of CPUs without events.
         restart: Why a followed file had to be read from its start again, as a sentence; else empty.
         key: Cache key of the file, taken before it was read, if it may be cached; else empty.
-        is_cached: It came from the cache.
+        is_cached: The trace came from the cache.
     """
 
     trace: Trace
@@ -58,13 +58,13 @@ class LoadedTrace:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShownState:
-    """The displayed parts of a trace, which must be prepared in a reloaded trace before it can replace this one.
+    """The parts of a trace that are displayed now, and must be prepared in a reloaded trace before it is shown.
 
     Attributes:
         timeline: Lanes of the trace that is shown.
         lanes: Visible lanes, and the selected one.
         state: The filter.
-        evaluator: Evaluator of the filter; has the Python files that may run.
+        evaluator: Evaluator of the filter, with the Python files that the user allowed to run.
         text: The text that is searched for.
     """
 
@@ -77,14 +77,14 @@ class ShownState:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reload:
-    """A reloaded trace, with everything prepared that the window needs to switch to it in one step.
+    """A reloaded trace with all prepared data that a window needs to switch to this trace in one step.
 
     Attributes:
         loaded: The reloaded trace.
-        shown: The state that this was prepared for.
-        moved: Index of a shown lane to its index in the reloaded trace.
-        state, evaluator, view: The filter for the reloaded trace.
-        overlay: The effect of the filter on the visible lanes, computed.
+        shown: The displayed state for which the reload was prepared.
+        moved: Index of each lane in the reloaded trace, by its index in the shown one.
+        state, evaluator, view: The filter for the reloaded trace, its evaluator and its effect on events.
+        overlay: The effect of the filter on intervals, already computed for the visible lanes.
         hits: Event rows of the search hits.
     """
 
@@ -98,7 +98,7 @@ class Reload:
     hits: NDArray[np.uint32]
 
     def fits(self, shown: ShownState) -> bool:
-        """Return whether everything shown now is prepared; else call `prepared` again."""
+        """Return whether everything shown now is prepared in this reload; if not, `prepared` must be called again."""
         own = self.shown
         is_same = (own.timeline, own.state, own.text) == (shown.timeline, shown.state, shown.text)
         return is_same and all(
@@ -107,13 +107,13 @@ class Reload:
 
 
 def read_on(file: GrowingFile, is_cancelled: IsCancelled, report: Report) -> LoadedTrace:
-    """Read the data added to a followed file since the last read."""
+    """Read the data added to a followed file since the last read; return the whole trace."""
     trace = file.read(report, is_cancelled)
     return LoadedTrace.of(trace, file.restart)
 
 
 def prepared(loaded: LoadedTrace, shown: ShownState, is_cancelled: IsCancelled) -> Reload:
-    """Prepare everything that a window needs to show a reloaded trace.
+    """Return a reloaded trace with everything that a window needs to show it: names, lanes, filter, hits.
 
     Raises:
         Cancelled: `is_cancelled()` returned True.
@@ -147,10 +147,10 @@ def prepared(loaded: LoadedTrace, shown: ShownState, is_cancelled: IsCancelled) 
 
 
 def named_reading(path: Path, shown: ShownState, is_cancelled: IsCancelled) -> Reload:
-    """Prepare the shown trace with the names that a text of pidin adds.
+    """Return the shown trace with names from an output of QNX `pidin` added, prepared to be shown.
 
     Raises:
-        UsageError: The file is no text of pidin, or the trace cannot take names.
+        UsageError: The file is no output of pidin, or names cannot be added to the trace.
         Cancelled: `is_cancelled()` returned True.
     """
     return prepared(LoadedTrace.of(with_names(shown.timeline.trace, read_pidin(path))), shown, is_cancelled)
@@ -176,7 +176,7 @@ def _view(trace: Trace, evaluator: FilterEvaluator, state: FilterState, is_cance
 
 
 def _make_ready(overlay: LaneOverlay, lanes: tuple[int, ...], edges: NDArray[np.int64]) -> None:
-    """Compute the sums of the overlay for these lanes in advance, so that no frame has to."""
+    """Compute the sums that the overlay keeps for these lanes, so that no frame has to compute them."""
     if lanes and not overlay.does_nothing:
         overlay.hide(lanes, np.zeros((len(lanes), len(edges) - 1), np.uint8), edges, waits=True)
         overlay.faded(lanes, edges, waits=True)

@@ -70,7 +70,7 @@ class TraceCache:
 
     Args:
         folder: Cache folder; None stores nothing.
-        limit_bytes: Size of the cache; least recently used files are deleted first. 0 stores nothing.
+        limit_bytes: Maximum size of the cache; the files not used for longest are deleted first. 0 stores nothing.
     """
 
     def __init__(self, folder: Path | None, limit_bytes: int) -> None:
@@ -97,7 +97,7 @@ class TraceCache:
         return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in (reported, begin, last))).hexdigest()
 
     def find(self, path: Path) -> LoadedTrace | None:
-        """Return the decoded trace of a file; None if the cache does not have it completely."""
+        """Return the decoded trace of a file; None if the cache contains no undamaged trace for this file."""
         key = self.key(path)
         if key is None or self._folder is None:
             return None
@@ -120,7 +120,7 @@ class TraceCache:
         return loaded
 
     def store(self, loaded: LoadedTrace, lanes: Iterable[int], cancelled: Callable[[], bool] = lambda: False) -> bool:
-        """Put a decoded file into the cache; return whether it is in it.
+        """Write a decoded file into the cache; return whether that succeeded.
 
         Args:
             loaded: The trace with its lanes.
@@ -148,7 +148,7 @@ class TraceCache:
         return True
 
     def shrink(self, limit_bytes: int) -> None:
-        """Delete the least recently used files until the cache is no larger than this."""
+        """Delete the files not used for longest until the cache has at most this size."""
         if self._folder is None:
             return
         stored = []
@@ -187,7 +187,7 @@ def _loaded(path: Path, values: Any, arrays: dict[str, np.ndarray[Any, Any]], ke
 
 @cache
 def _code_digest() -> str:
-    """Return a digest of this version of the code, as other versions may decode differently."""
+    """Return a digest of the source files that decode traces: part of cache keys, as another version may differ."""
     package = Path(__file__).parents[2]
     folders = ("events", "linkage", "formats/kev", "timeline", "session/loading", "session/lanes")
     parts = ("core", "base", "events", "store", *folders)
@@ -201,7 +201,7 @@ def _code_digest() -> str:
 
 
 class Prepare(NamedTuple):
-    """Imports what a window will need, on the thread that reads, so that the window does not wait for it.
+    """Functions that import modules for a window on the thread that reads, so that the window need not wait.
 
     Attributes:
         preview: Called before a preview is shown.
@@ -253,7 +253,7 @@ def read_file(
 
 
 def _limit_memory(memory_bytes: int) -> None:
-    """Set the limit for columns in memory; columns above it go beside the cache, as /tmp may be in memory itself."""
+    """Set the limit for columns in memory; further columns go to files beside the cache, as /tmp may be in memory."""
     folder = cache_folder()
     with suppress(OSError):
         if folder is not None and memory_bytes:
@@ -302,19 +302,19 @@ def read_more(
 
 
 def prepare_loaded(loaded: LoadedTrace, shown: ShownState, is_cancelled: IsCancelled) -> object:
-    """Prepare a loaded trace for the current display."""
+    """Return a loaded trace as a `Reload`, prepared to replace the one that is shown."""
     from satview.session.loading.loaded_trace import prepared
 
     return prepared(loaded, shown, is_cancelled)
 
 
 def cache_loaded(loaded: LoadedTrace, lanes: list[int], cache_bytes: int, is_cancelled: IsCancelled) -> object:
-    """Write a decoded file into the cache; return whether it is in it."""
+    """Write a decoded file into the user's cache; return whether that succeeded."""
     return TraceCache(cache_folder(), cache_bytes).store(loaded, lanes, is_cancelled)
 
 
 def _cached(path: Path, cache_bytes: int) -> tuple[LoadedTrace | None, str]:
-    """Return the trace from the cache, or None and its key for a later `store`.
+    """Return the trace from the cache and "", or None and the key with which to store the trace later.
 
     Args:
         path: The file.
@@ -344,7 +344,7 @@ def _show_sample(
 
 
 def read_names(path: Path, shown: ShownState, is_cancelled: IsCancelled) -> object:
-    """Prepare the shown trace with the names that a text of pidin adds.
+    """Return the shown trace with names from an output of QNX `pidin` added, prepared to be shown.
 
     Raises:
         SatviewError, Cancelled: As `named_reading`.

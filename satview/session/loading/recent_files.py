@@ -56,7 +56,7 @@ class RecentFiles(QObject):
         self.changed.emit()
 
     def _with_first(self, file: Path, content: Any) -> Any:
-        """Return the new content of the file: a file at the front of what other windows have stored."""
+        """Return the new content of the list's file: `file`, then the files that any window has stored."""
         others = self._files[1:] if content is None else _paths(content)
         self._files = [file, *(old for old in others if old != file)][: self._limit]
         return [str(path) for path in self._files]

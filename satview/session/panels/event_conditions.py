@@ -30,8 +30,8 @@ class Proposal:
     """One condition that the selection meets.
 
     Attributes:
-        what: `Thread`, `Process`, `Event`, `Class`, `CPU`, `State`, or the name of an argument.
-        title: Its value as shown to the user.
+        what: Kind of condition: `Thread`, `Process`, `Event`, `Class`, `CPU`, `State`, or the name of an argument.
+        title: The value in the condition, as shown to the user.
         expression: The condition.
         is_argument: True for arguments and payload words.
     """
@@ -43,7 +43,7 @@ class Proposal:
 
 
 def proposals(opened: OpenTrace) -> tuple[Proposal, ...]:
-    """Return conditions that the current selection meets, most common first."""
+    """Return filter conditions that the current selection meets: thread and process first, then event and state."""
     trace, selection = opened.trace, opened.selection
     offered: list[Proposal] = []
     event = selection.event
@@ -83,7 +83,7 @@ def of_process(trace: Trace, process: int) -> Proposal:
 
 
 def of_event(trace: Trace, event: int) -> Iterator[Proposal]:
-    """Yield conditions for the kind of an event, its class, CPU, state and arguments."""
+    """Yield conditions that an event meets, one each for its kind, class, state, CPU and arguments."""
     code = int(trace.events.code[event])
     spec = trace.spec(event)
     kind = f"class == {spec.class_name} and event == {_word(spec.name)}"
@@ -125,7 +125,7 @@ def _argument_conditions(argument: Argument) -> Iterator[str]:
 
 
 class _NoDerivedColumns:
-    """Placeholder columns, as conditions made here read no durations, priorities and latencies."""
+    """Stand-in for the computed columns, all -1: conditions made here read no durations, priorities and latencies."""
 
     def duration_ns(self, rows: NDArray[np.integer]) -> NDArray[np.int64]:
         return np.full(len(rows), -1, np.int64)

@@ -23,7 +23,7 @@ from satview.store.trace import Trace
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoundActivities:
-    """The activities of a trace: its recurring work."""
+    """The activities (recurring work) that were found in a trace."""
 
     late: Late
     activities: Table
@@ -63,13 +63,13 @@ class ExplainedInstance:
     Attributes:
         late: Answers about the activities of the trace.
         activity: Number of the activity.
-        positions: int64, its instances, as indices into the table of instances.
-        instances: The instances as rows, worst first.
+        positions: int64 (n,), indices of its instances in the table of all instances, worst first.
+        instances: Table of its instances, worst first.
         row: Row of `instances` that is explained.
         says: The explanation in a sentence.
         blame: Where the time of the instance went.
-        compared: How slow instances of the activity differ from fast ones.
-        responses: Histogram of the response times of its instances (`answers.late.responses`).
+        compared: Comparison of slow instances of the activity with fast ones.
+        responses: Histogram of the response times of all its instances (`answers.late.responses`).
     """
 
     late: Late
@@ -83,7 +83,7 @@ class ExplainedInstance:
     responses: Histogram | None
 
     def row_of(self, event: int) -> int:
-        """Return the row of the instance that an event of its thread falls into, or that it begins; -1 = none."""
+        """Return the row in `instances` of the instance that contains or begins with an event; -1 = none."""
         instances, events = self.late.learned.instances.taken(self.positions), self.late.trace.events
         is_within = (instances.start_row <= event) & ((event <= instances.end_row) | (instances.end_row < 0))
         is_within &= (instances.thread == events.thread[event]) | (instances.start_row == event)
@@ -115,7 +115,7 @@ class InstanceView(Answer):
         self._start(partial(_explain, late_answers, activity, row, before if is_same else None))
 
     def explain_thread(self, late_answers: Late, thread: int, cycles: int) -> bool:
-        """Start to explain the activity of a thread at a time, or else its worst instance; return False if it has none.
+        """Start to explain the instance of a thread at a time, or else the thread's worst; return False if it has none.
 
         Args:
             late_answers: Answers about the activities of the trace.
@@ -133,7 +133,7 @@ class InstanceView(Answer):
         return True
 
     def explain_bar(self, late_answers: Late, name: str, event: int) -> bool:
-        """Start to explain the instance of an activity that begins with an event; return False if there is none.
+        """Start to explain the instance of an activity that begins with an event; return False if no instance does.
 
         Args:
             late_answers: Answers about the activities of the trace.
@@ -160,7 +160,7 @@ class InstanceView(Answer):
 def _explain(
     late_answers: Late, activity: int, row: int, same: ExplainedInstance | None, is_cancelled: IsCancelled
 ) -> ExplainedInstance:
-    """Explain an instance; figures of its activity are taken from another instance of it, if given."""
+    """Return an explained instance; figures of the whole activity are copied from `same`, another instance of it."""
     positions = same.positions if same is not None else late_answers.worst(activity)
     instances = same.instances if same is not None else late_answers.instances(activity)
     chosen = positions[row : row + 1]

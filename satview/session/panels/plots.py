@@ -52,7 +52,7 @@ class LoadPlotted:
     """Data of a load plot.
 
     Attributes:
-        load: Load of each band over time.
+        load: Load of each band over time; a band stands for one process, priority or other subject.
         titles: Name of each band.
         window: The time range.
         capture: Why nothing can be drawn, and what to capture; empty = it can be drawn.
@@ -71,7 +71,7 @@ class LoadPlotted:
         return np.asarray(self.load.busy_cycles.sum(axis=1) / max(1, int(self.load.given_cycles.sum())))
 
     def rows(self, trace: Trace) -> Iterator[tuple[object, ...]]:
-        """Yield the table: column names, then one row per bin; times in nanoseconds."""
+        """Yield the plot as rows of a CSV file: column names, then one row per time bin; times in nanoseconds."""
         load, clock = self.load, trace.clock
         yield ("start_ns", "end_ns", *(csv_text(title) for title in self.titles), "interrupts", "unknown")
         times = [clock.durations_ns(row) for row in (*load.busy_cycles, load.interrupt_cycles, load.unknown_cycles)]
@@ -85,12 +85,12 @@ class DurationsPlotted:
 
     Attributes:
         measure: The measured quantity.
-        occurrences: The occurrences.
-        duration_ns: int64, (n,), duration of each.
-        histogram: Their histogram; None = there are none.
+        occurrences: All occurrences of the measured quantity.
+        duration_ns: int64, (n,), duration of each occurrence.
+        histogram: Histogram of the durations; None = there are no occurrences.
         marks: Text and nanoseconds of p50, p90, p99, p99.9 and the longest.
-        window: The range in which they begin.
-        whose: Their thread or process; empty = all.
+        window: The range in which the occurrences begin.
+        whose: Name of the thread or process with the occurrences; empty = all.
         trust: How far the durations can be trusted.
     """
 
@@ -104,7 +104,7 @@ class DurationsPlotted:
     trust: Trust = EXACT
 
     def rows(self, trace: Trace) -> Iterator[tuple[object, ...]]:  # noqa: ARG002  -- same interface as the load plot
-        """Yield the table: column names, then one row per bin; bounds in nanoseconds."""
+        """Yield the plot as rows of a CSV file: column names, then one row per bin; bounds in nanoseconds."""
         yield "from_ns", "to_ns", "count"
         if self.histogram is not None:
             edges = np.power(10.0, self.histogram.edges_log10).round(3)
@@ -116,7 +116,7 @@ class CountsPlotted:
     """Counts of events over time.
 
     Attributes:
-        divisions: Counts of each line.
+        divisions: Counts of each line of the plot, in equal parts of the window.
         titles: What each line counts: a condition, or a class.
         window: The time range.
         of_classes: Lines are event classes, and drawn in their colours.
@@ -128,7 +128,7 @@ class CountsPlotted:
     of_classes: bool
 
     def rows(self, trace: Trace) -> Iterator[tuple[object, ...]]:
-        """Yield the table: column names, then one row per division; times in nanoseconds."""
+        """Yield the plot as rows of a CSV file: column names, then one row per division; times in nanoseconds."""
         yield ("start_ns", "end_ns", *(csv_text(title) for title in self.titles))
         edges = trace.clock.ns_array(self.divisions.edges)
         yield from zip(edges[:-1].tolist(), edges[1:].tolist(), *self.divisions.counts.tolist(), strict=True)
@@ -206,7 +206,7 @@ def plot_counts(
 def _by_class(
     trace: Trace, window: TimeWindow, is_cancelled: IsCancelled
 ) -> tuple[tuple[str, ...], list[NDArray[np.unsignedinteger]]]:
-    """Return the event classes in a window, most events first, and the rows of their events there."""
+    """Return the names of the event classes in a window, most events first, and the event rows of each class there."""
     part, catalogue = trace.rows_between(window), trace.catalogue
     of_event = catalogue.class_index_of_code[trace.events.code[part]]
     totals = np.bincount(of_event, minlength=len(catalogue.classes))
@@ -250,7 +250,7 @@ def _band_title(trace: Trace, by: LoadBy, subject: int) -> str:
 
 
 def _missing(load: Load) -> str:
-    """Return why there is nothing to draw; empty if there is something."""
+    """Return sentences on why a load plot would be empty and what to capture; "" if it would not."""
     if not load.busy_cycles.any():
         if load.unknown_cycles.sum() >= load.given_cycles.sum():
             return (
@@ -318,7 +318,7 @@ class PlotsView(ExtentAnswer):
 
     @property
     def selected(self) -> tuple[NDArray[np.bool_], str] | None:
-        """The threads of the selected lane, bool (threads,), and its name; None if it has none."""
+        """The threads of the selected lane, bool (threads,), and the lane's name; None if the lane has no threads."""
         lane, trace = self._opened.selection.lane, self._opened.trace
         if lane is None:
             return None
@@ -330,12 +330,12 @@ class PlotsView(ExtentAnswer):
         return None
 
     def show_plot(self, kind: PlotKind) -> None:
-        """Show another plot."""
+        """Request another kind of plot."""
         self.kind = kind
         self._request()
 
     def set_by(self, by: LoadBy) -> None:
-        """Set the bands of the load plot."""
+        """Set the property by which the load is divided into bands."""
         self.by = by
         self._request()
 
@@ -350,7 +350,7 @@ class PlotsView(ExtentAnswer):
         self._request()
 
     def set_only_selected(self, only_selected: bool) -> None:
-        """Set whether the histogram is of the selected thread or process, or of all."""
+        """Set whether the histogram counts only the selected thread or process, or all."""
         self.only_selected = only_selected
         self._request()
 
@@ -360,7 +360,7 @@ class PlotsView(ExtentAnswer):
         self._request()
 
     def set_divisions(self, divisions: int) -> None:
-        """Set the number of counts over time."""
+        """Set the number of parts of the window in which events are counted."""
         self.divisions = divisions
         self._later()
 
@@ -418,7 +418,7 @@ class PlotsView(ExtentAnswer):
             self._later()
 
     def _later(self) -> None:
-        """Request a new plot soon; a running plot is not stopped, or a moving view would never get one."""
+        """Request a new plot soon; a running task is not stopped, or no plot would appear while the view moves."""
         if not self._is_watched:
             return
         if self._job.is_busy:

@@ -75,7 +75,7 @@ def sql_completions(
 
 
 def _sources(text: str) -> dict[str, str]:
-    """Return the tables and views of a query, by name and by alias."""
+    """Return the lower-case names of tables and views in a query: name or alias to the name of the table."""
     table_of = {}
     for name, alias in _ALIAS.findall(text):
         table_of[name.lower()] = name.lower()
@@ -111,7 +111,7 @@ MOST_GROUPS: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Rows of a result that have a time, (n,) each.
+    """The rows of an SQL result that have a time and so can be drawn; one array element per row, (n,).
 
     Attributes:
         row: int64, row of the result.
@@ -191,7 +191,7 @@ def _drawn_cycles(clock: Clock, result: Result, name: str) -> tuple[_Ints, NDArr
 
 
 def _grouped(result: Result, rows: _Ints, used: set[str | None]) -> tuple[_Ints, tuple[str, ...]]:
-    """Return group index and group names of rows, by the first text column, else by an identifying number."""
+    """Return the group index of each row, and the group names: values of the first text column, or of an id column."""
     names = [name for name in (*_GROUPS, *result.columns) if name in result.columns and name not in used]
     texts = [name for name in names if str(result.arrow().column(name).type) in ("string", "large_string")
              or str(result.arrow().column(name).type).startswith("dictionary")]  # fmt: skip
@@ -234,7 +234,7 @@ def run_query(trace: Trace, query: str, timing_file: str, is_cancelled: IsCancel
 
 
 def query_of(view: View, trace: Trace, window: TimeWindow) -> str:
-    """Return a query of a view, or of a macro with arguments for the visible window."""
+    """Return the text of a query that shows all of a view, or of a macro called for the visible window."""
     clock = trace.clock
     value_of = _SAMPLES | {
         "from_ns": str(clock.ns(max(window.start, trace.window.start))),
@@ -257,9 +257,9 @@ def event_of_row(trace: Trace, result: Result, row: int) -> int | None:
 
 
 def window_of_row(trace: Trace, result: Result, row: int) -> TimeWindow | None:
-    """Return the time range of a result row from its columns `start_...` and `end_...`; None if it has none.
+    """Return the time range of a result row from its columns `start_...` and `end_...`; None if not within the trace.
 
-    `time_...`, or a start without an end, is a range of one cycle.
+    For a column `time_...`, or a start without an end, the range is one cycle long.
     """
     start = _cycles(trace, result, "start", row)
     start = _cycles(trace, result, "time", row) if start is None else start

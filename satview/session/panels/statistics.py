@@ -31,7 +31,7 @@ from satview.store.trace import Trace
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counted:
-    """A statistics table, and which events it counts.
+    """A statistics table, with the numbers of events, kinds and threads that are counted in it.
 
     Attributes:
         table: The table.
@@ -39,7 +39,7 @@ class Counted:
         follows: True if it follows the filter.
         events, all_events: Number of events of the range that are counted, and of all its events.
         kinds, all_kinds: Number of kinds of events that the filter shows anywhere in the trace, and of all in it.
-        threads, all_threads: The same for threads.
+        threads, all_threads: Number of threads that the filter shows, and of all threads in the trace.
         lost: Sentence about the part of the range in which events were lost; empty if none were.
     """
 
@@ -56,7 +56,7 @@ class Counted:
 
     @property
     def statement(self) -> str:
-        """Sentence about the events that are counted."""
+        """Sentence on how many events are counted, and whether they follow the filter."""
         if not self.follows:
             return f"Counts all {self.all_events:,} events"
         if self.events == self.all_events and self.kinds == self.all_kinds:
@@ -73,7 +73,7 @@ class Counted:
 
 
 class RangeStatistics:
-    """The statistics of one range and filter; intermediate results are shared between tables."""
+    """Computes statistics tables of one range and filter, which share intermediate results."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class RangeStatistics:
         self._is_cancelled: IsCancelled = bool  # of the task that runs now
 
     def is_like(self, other: RangeStatistics) -> bool:
-        """Return whether these are the statistics of the same range and filter."""
+        """Return whether other statistics are of the same trace, range and filter."""
         threads, others = self._threads, other._threads
         same_threads = threads is others or (
             threads is not None and others is not None and np.array_equal(threads, others)
@@ -104,7 +104,7 @@ class RangeStatistics:
         )
 
     def counted(self, key: str, is_cancelled: IsCancelled) -> object:
-        """Return a `Counted`; runs on the worker thread, one call at a time."""
+        """Return the table `key` as a `Counted`; runs on the worker thread, one call at a time."""
         self._is_cancelled = is_cancelled
         trace = self._trace
         if self._statistics is None:
@@ -189,13 +189,13 @@ class StatisticsView(ExtentAnswer):
         return not self.follows and self._opened.filters.is_active
 
     def show_table(self, key: str) -> None:
-        """Request another table."""
+        """Request another of the statistics tables."""
         if key != self.key:
             self.key = key
             self._request()
 
     def set_extent(self, extent: Extent) -> None:
-        """Set the part of the trace."""
+        """Set the part of the trace for which statistics are computed."""
         before = self.extent
         self._extent.select(extent)
         if extent is not before:
@@ -236,7 +236,7 @@ class StatisticsView(ExtentAnswer):
 
     @Slot()
     def _on_described(self) -> None:
-        """Count again, as functions may have other names."""
+        """Compute the statistics again, as changed descriptions or symbols may give functions other names."""
         self._statistics = None
         self._later()
 
