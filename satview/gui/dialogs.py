@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
+from itertools import count
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, QStandardPaths, Qt
@@ -128,11 +129,8 @@ def ask_save(parent: QWidget, suggestion: Path, pattern: str) -> Path | None:
 
 def free_path(folder: Path, name: str) -> Path:
     """Return the path of a .kev file in a folder that does not exist yet: `name`, with a number if necessary."""
-    for number in range(1, 1000):
-        path = folder / (f"{name}.kev" if number == 1 else f"{name}-{number}.kev")
-        if not path.exists():
-            return path
-    return folder / f"{name}.kev"
+    paths = (folder / (f"{name}.kev" if number == 1 else f"{name}-{number}.kev") for number in count(1))
+    return next(path for path in paths if not path.exists())
 
 
 def fault_of_saving(text: str) -> str:

@@ -84,8 +84,8 @@ class WorkspaceKeeper(QObject):
             state = from_json(content)
             same = is_same(state.trace, self._path)
             if not same or is_followed:
-                of_panels = state.filter if same else None
-                state = replace(state, view=None, selection=None, filter=of_panels, second=None)
+                own_filter = state.filter if same else None
+                state = replace(state, view=None, selection=None, filter=own_filter, second=None)
             self._begin_with(state, same)
         elif not is_followed:
             self._begin_at_mark()
