@@ -292,7 +292,7 @@ class _Work:
         self._most_steps = max(_LEAST_STEPS, min(_MOST_STEPS, _MOST_LOOKED_AT // max(1, of_step)))
 
     def _pieces(self) -> tuple[_Ints, _Ints, NDArray[np.intp]]:
-        """Return thread and time of the wake-up that begins each piece of work, (n,), and the piece of each run."""
+        """Return thread and time of the wake-up that begins each piece of work, (n,), and for every run its piece."""
         trace, thread_waits = self._trace, waits(self._trace)
         time = trace.events.time_cycles
         woken = (thread_waits.end_row != OPEN) & (

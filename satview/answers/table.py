@@ -579,7 +579,7 @@ class Table(Frames):
         return (start, end) if end > start >= 0 else None
 
     def known(self, row: int, name: str) -> Known:
-        """Return how well a value is known."""
+        """Return whether the value in a row and a column is exact, a bound, inferred, a guess, ...: its `Known`."""
         known = self._data.known.get(name)
         return Known.EXACT if known is None else Known(int(known[self.positions[row]]))
 
@@ -684,7 +684,7 @@ class Table(Frames):
         return "\n".join(["\t".join(column.marked_title for column in columns), *texts])
 
     def _plain(self, column: Column) -> list[Any]:
-        """Return the values of a column for programs, None if absent; lists if rows may have several values."""
+        """Return the values of a column in machine-readable form; None = no value; lists if rows may have several."""
         values = self._data.values(column.name)
         if isinstance(values, Several):
             shown = self._data.shown_one(column)

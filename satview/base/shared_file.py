@@ -115,7 +115,7 @@ def change_shared(path: Path, change: Change, limit: int) -> Damaged | None:
         limit: Maximum size in bytes; a larger file counts as damaged.
 
     Returns:
-        Names of the old file if it was damaged and therefore renamed; else None.
+        Old and new name of the file if the old content was damaged and the file therefore renamed; else None.
 
     Raises:
         WriteError: The file cannot be read or written, or would be too large; the old content remains.

@@ -68,7 +68,7 @@ class FormTables(NamedTuple):
 
 @dataclass(slots=True)
 class Forms:
-    """Forms by number, and the assignment of forms to events."""
+    """Templates of printed lines (forms), by number, and which form each event code is printed with."""
 
     _first: NDArray[np.int32] = field(default_factory=lambda: np.full(CODES, -1, np.int32))
     _entries: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, _ENTRY), np.int32))

@@ -42,7 +42,7 @@ def lines(file: str, key: str) -> Iterator[str]:
 
 
 def columns(file: str, key: str) -> Iterator[list[str]]:
-    """Yield the rows of a block as lists of words."""
+    """Yield the rows of a block of a file under `resources/events`, each split into words."""
     return (line.split() for line in lines(file, key))
 
 

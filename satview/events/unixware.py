@@ -49,7 +49,7 @@ def categories() -> dict[str, int]:
 
 
 def cpu_time_codes() -> tuple[int, ...]:
-    """Return two codes of records with a thread's processor time: one for its last record, after that of the others."""
+    """Return the codes of records with the processor time of a thread: during its life, and at its end."""
     return record_code("cpu_time"), record_code("cpu_time", 0, RecordOutcome.ENDS)
 
 

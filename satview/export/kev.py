@@ -395,7 +395,7 @@ class _RecordLayout:
         return numbers
 
     def _buffer_starts(self, lost: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the first record of each buffer: at most 714 slots later, at a gap, or at a change of CPU."""
+        """Return the index of each buffer's first record: a buffer ends after 714 slots, at a gap or change of CPU."""
         n = len(lost)
         if not n:
             return np.empty(0, np.int64)
@@ -575,7 +575,7 @@ class SubsetReport:
 
 
 def nameless_text(count: int) -> str:
-    """Return a sentence that a .kev file lacks the names of `count` events from listing lines with unknown layout."""
+    """Return a note for the user: a .kev file cannot hold the argument names of `count` events of a listing."""
     events = f"{count:,} events" if count != 1 else "1 event"
     return f"{events} of lines that fit no row keep words alone in a .kev file; the names are in the listing only"
 

@@ -56,7 +56,7 @@ def _names(kind: type) -> list[str]:
 
 
 def _event_column(axis: FileAxis, per_file: list[NDArray[np.uint32]]) -> NDArray[np.uint32]:
-    """Return a column with an event row for every event, joined from those of the files and converted to the axis."""
+    """Return a column of event rows on the axis, one for every event, joined from such columns of the files."""
     out = np.full(len(axis.part_of), NO_EVENT, np.uint32)
     for part, own in zip(axis.parts, per_file, strict=True):
         out[part.rows] = part.axis_rows(own)

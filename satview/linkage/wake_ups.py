@@ -102,7 +102,7 @@ def _ended_waits(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
 
 
 def _linux_pairs(trace: Trace) -> Pairs:
-    """Return the wake-ups of a Linux trace: the last waking event during the wait that names the thread."""
+    """Return the wake-ups of a Linux trace: for each wait, the last waking event within it that names the thread."""
     code, thread = trace.events.code, trace.events.thread
     causes = np.flatnonzero(code == linux.point_codes()[linux.WAKING])
     state_events = trace.states.event

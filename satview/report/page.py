@@ -302,7 +302,7 @@ def _command(text: str) -> str:
 
 
 def _answer(table: Table, names: Sequence[str] = ()) -> str:
-    """Return the first rows of a table as HTML, with the named columns, none = all, and notes about inexact values."""
+    """Return the first rows of a table as HTML, with notes about inexact values; all columns, or only those named."""
     if not len(table):
         return f"<p>{html_text(table.says_why_empty)}</p>"
     columns = [column for column in table.filled() if not names or column.name in names]

@@ -199,7 +199,7 @@ class OpenTrace(QObject):
         self.lanes.reload(self.timeline, loaded.silent)
 
     def continue_preview(self, view: PreviewView) -> None:
-        """Continue from the preview: keep its time window, and its CPU lanes until they are built.
+        """Continue from the preview: keep its time window, and show its CPU lanes until those of the trace are built.
 
         Args:
             view: The view of the preview.

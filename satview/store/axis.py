@@ -146,7 +146,7 @@ class FileAxis:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CoveredRange:
-    """Cycles of a range that the file of each thread, process and CPU covers; the whole range for a single file.
+    """How much of a range the file of each thread, process or CPU covers, cycles; all of it for a single file.
 
     Attributes:
         threads, processes, cpus: int64, (n,), by row of the thread and process tables, and by CPU.

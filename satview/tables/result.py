@@ -189,7 +189,7 @@ def _time_of_day(number: int, unit: str) -> time | str:
 
 
 def _moment(number: int, unit: str, has_zone: bool) -> datetime | str:
-    """Return the timestamp of a number of units since 1970, in UTC if it has a zone; else as text, see `_day`."""
+    """Return the timestamp that is `number` units after 1970, in UTC if it has a zone; as text if out of range."""
     if abs(number) == _INFINITE:
         return "infinity" if number > 0 else "-infinity"
     days, rest = divmod(number, _DAY_S * _PER_S[unit])

@@ -258,7 +258,7 @@ def _first_events(trace: Trace, times: CutRuns, run_positions: NDArray[np.intp])
 
 
 def _moves(scope: Scope, times: CutRuns) -> tuple[NDArray[np.bool_], Ints]:
-    """Return for each run whether the thread's previous run was on another CPU, and which; -1 = not sure."""
+    """Return for each run whether the thread ran on another CPU before, and the number of that CPU, -1 = none known."""
     runs, moved = times.runs, migrations(scope)
     is_migration, from_cpu = np.zeros(len(runs.cpu), np.bool_), np.full(len(runs.cpu), -1, np.int64)
     for number in range(scope.trace.cpu_count):

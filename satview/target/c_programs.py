@@ -164,7 +164,7 @@ class _CThread:
         return (yield call)
 
     def _next(self) -> Generator[Any, Any, bytes | None]:
-        """Compute as long as the real thread did, and return its next call; None if the connection is closed."""
+        """Use the simulated CPU for as long as the C program's thread ran; return its next call, None at its end."""
         computed_ns = 0
         self._receive_calls(_LOOK_S)
         while not self._lines:
@@ -204,7 +204,7 @@ def _number(error: OSError) -> int:
 
 
 def _words_of(value: Any) -> Iterator[str]:
-    """Yield the words of a reply: numbers, and bytes after an `x`."""
+    """Yield the words of a reply to the C program: numbers in decimal, bytes as an `x` and hexadecimal digits."""
     if isinstance(value, Received):
         yield from map(str, (value.rcvid, value.pid, value.tid, value.scoid, value.code, value.value, value.priority))
         yield f"x{value.message.hex()}"

@@ -98,7 +98,7 @@ class Threads:
 
     @property
     def cpu_share(self) -> Figure:
-        """CPU time of the threads without interrupts, as a share of one CPU; located at the longest run."""
+        """CPU time of the threads without interrupts, as a share of one CPU; failures refer to their longest run."""
         __tracebackhide__ = True
         runs = self.trace.table("run")
         selected = np.isin(runs["thread"], self.rows)

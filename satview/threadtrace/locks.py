@@ -269,7 +269,7 @@ class TracedSimpleQueue(queue.SimpleQueue[Any]):
             _single(super().put, log, codes.SEMA, codes.SEMA_POST, self._trace_address, self.qsize, item)
 
     def put_nowait(self, item: Any) -> None:
-        """Put an item."""
+        """Put an item as `put` does: in a queue without a limit that never waits."""
         self.put(item)
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
@@ -387,8 +387,8 @@ class _Traced:
     def _take_soon(self) -> bool:
         """Poll the lock a few times, with pauses; return whether it was acquired.
 
-        A thread that blocks on the lock would take it at each release before it has the GIL, so that the running
-        thread must wait for it in turn: a contended lock would then change its owner each time, at 20 times the cost.
+        A thread that blocks on the lock acquires the lock at its release, before it gets the GIL. The running thread
+        would then have to wait for the lock, so that its owner changes at every release, at 20 times the cost.
         Without tracing, a lock is free too briefly for that to happen often.
         """
         for _ in range(_ATTEMPTS):

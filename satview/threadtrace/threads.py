@@ -163,7 +163,7 @@ def patches() -> list[tuple[Any, str, Any]]:
 
 
 def adopt_main_thread() -> None:
-    """Give the calling thread the next thread number, 1 for the first recorder, and record its start and name."""
+    """Give the calling thread the next thread number of the recorder, and record the start and name of the thread."""
     here = threading.current_thread()
     tid = here.__dict__[_TID] = next(state.recorder().tids)
     state.recorder().name("thread", tid, here.name)

@@ -146,7 +146,7 @@ class PixelCells:
         )
 
     def take(self, cells: NDArray[np.uint8], out: NDArray[np.uint8]) -> None:
-        """Write a lane's pixels: the value of the cell in the middle of a pixel, with flags of its first and last."""
+        """Write the pixels of a lane: the value of each one's middle cell, and the flags of its first and last cell."""
         np.take(cells, self.middle, out=out)
         out |= (cells[self.first] | cells[self.last]) & np.uint8(~VALUE_MASK & 0xFF)
         if len(self.outside):

@@ -617,7 +617,7 @@ class Timeline:
         window: TimeWindow,
         edges: NDArray[np.int64],
     ) -> None:
-        """Set `SEEN_EVENT` in pixels of lanes drawn from intervals, by the events if these are few, else by levels."""
+        """Set `SEEN_EVENT` in pixels with events, on lanes drawn from intervals: from events if few, else `Levels`."""
         part = self.trace.rows_between(window)
         if part.stop - part.start > _TICKS_PER_FRAME:
             self._mark_from_levels(out, rows, indices, edges)

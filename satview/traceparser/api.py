@@ -186,7 +186,7 @@ def _deliver_sorted(
 
 
 def _times_of(batch: Batch, rows: NDArray[np.intp]) -> NDArray[np.int64]:
-    """Return the times of rows as from `_with_empty`; an empty slot has the time of the event before it."""
+    """Return the times of the rows that `_with_empty` returns; an empty slot has the time of the event before it."""
     if not len(batch):
         return np.zeros(len(rows), np.int64)
     times = batch.time_cycles[np.maximum(rows, 0)]

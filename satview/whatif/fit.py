@@ -216,7 +216,7 @@ def fit_of(
 
 
 def own_activities(timing: Mapping[str, Timing] | None) -> dict[str, Timing]:
-    """Return the timing entries that define activities; learned activities may have another name in a replay."""
+    """Return the timing entries that define activities themselves; names of learned ones may differ in a replay."""
     return {name: said for name, said in (timing or {}).items() if said.start}
 
 

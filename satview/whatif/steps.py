@@ -130,7 +130,7 @@ class Unmask:
 
 @dataclass(slots=True)
 class Wake:
-    """End the interrupt wait of a thread, given by its row; sent by a handler that a change has moved to a thread."""
+    """Step of a handler that became a thread: end the wait of `thread` (row of the thread table) for it."""
 
     thread: int
 

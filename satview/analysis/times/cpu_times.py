@@ -79,11 +79,12 @@ _PAIRS: Final = 1 << 20  # pairs of CPU and thread; up to so many, every pair ha
 
 @dataclass(frozen=True, slots=True)
 class CpuTable:
-    """One row per CPU. The four times add up to the range, or to what the file of the CPU covers of it.
+    """One row per CPU. The four times add up to the length of the range, or of the part that the CPU's file covers.
 
     Attributes:
         cpu: int64, (n,), number of the CPU.
-        busy_cycles: int64, time threads ran, without idle ones and interrupts; kernel calls if nothing else is known.
+        busy_cycles: int64, time in which threads ran, other than idle ones, without interrupts; where the trace has no
+            states of threads, time in kernel calls.
         idle_cycles: int64, time the idle thread of the CPU ran.
         interrupt_cycles: int64, time the CPU handled interrupts, whatever they interrupted.
         unknown_cycles: int64, time the trace does not show: events were lost, nothing was logged yet, or the kernel was

@@ -92,7 +92,9 @@ class Walk:
 
 
 def walk(trace: Trace) -> Walk | None:
-    """Return the sums over a whole trace; None if lanes must be summed instead, as when a single CPU lost events.
+    """Return the times of threads and CPUs in a whole trace, added up in one pass over its events.
+
+    The result is None if one pass is not enough, as when a single CPU lost events: lanes must be added up then.
 
     Computed at the first call and cached with the trace.
     """

@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _allow(files: list[Path]) -> int:
-    """Allow axis files to name files outside their folders from now on, and print these files."""
+    """Allow axis files to name traces outside their folders from now on, and print the paths of these traces."""
     for file in files:
         entries = allow_axis(file)
         for path in outside_of(file, (entry.path for entry in entries)):

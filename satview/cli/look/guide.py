@@ -25,5 +25,5 @@ def run(_args: argparse.Namespace) -> int:
 
 
 def guide() -> str:
-    """Return the guide as Markdown."""
+    """Return the guide to investigating a trace that `satview guide` prints, as Markdown."""
     return resource_path("look/guide.md").read_text(encoding="utf-8").rstrip()

@@ -36,7 +36,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the descriptions; return 0, or 1 if data was lost to problems in the trace.
+    """Print the objects with the given handles as text; return 0, or 1 if problems of the trace cost data.
 
     Raises:
         UsageError: A handle is not valid, or the trace has no object with its number.

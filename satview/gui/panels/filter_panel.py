@@ -523,7 +523,7 @@ class FilterPanel(Panel):
 
     @Slot(object)
     def _on_cpu(self, cycles: object) -> None:
-        """Show the share of all CPUs that each thread used; idle threads count as none."""
+        """Show the share of the time of all CPUs that each thread used, which is 0 for idle threads."""
         trace = self._opened.trace
         whole = trace.window.length * max(1, trace.cpu_count)
         if isinstance(cycles, np.ndarray) and whole > 0:

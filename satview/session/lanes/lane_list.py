@@ -78,7 +78,7 @@ class LaneIndex:
         return frozenset(self.keys[index] for index in indices)
 
     def indices_of(self, keys: Iterable[LaneKey]) -> tuple[int, ...]:
-        """Return the lanes with these keys, in the same order; unknown keys are left out."""
+        """Return the indices of the lanes with these keys, in the order of the keys; unknown keys are skipped."""
         return tuple(self._lanes[key] for key in keys if key in self._lanes)
 
     def is_cpu(self, index: int) -> bool:

@@ -68,7 +68,7 @@ class Partition:
 
 
 class Process:
-    """A process.
+    """A process of the simulated target.
 
     Attributes:
         bits: 32 or 64; determines the argument lists of the process's kernel-call events.

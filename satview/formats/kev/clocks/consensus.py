@@ -551,8 +551,8 @@ class Consensus:
     def _doubt_outside(self, clock: _Clock) -> None:
         """Mark a CPU with few TIME events as doubtful if it was active outside the active time of the others.
 
-        All its TIME events may be damaged, and file order does not show the time of its events. The active time is that
-        of CPUs with more TIME events, or if there are none, of most of the others.
+        All TIME events of such a CPU may be damaged, and the file order does not show when its events happened. The
+        others are the CPUs with more TIME events or, if there are none, most of the remaining CPUs.
         """
         if clock.weight.sum() > _FEW_CLAIMS or not self._surroundings.has_common_clock:
             return
@@ -671,7 +671,7 @@ def _step_costs(clock: _Clock, steps: NDArray[np.int64]) -> NDArray[np.float64]:
 def _cheapest(
     candidates: NDArray[np.int64], cost: NDArray[np.float64], step_cost: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the cheapest sequence of levels, and for each run the largest distance to a level that costs hardly more.
+    """Return the sequence of levels with the lowest cost, and how far the level of each run may be wrong.
 
     Args:
         candidates: (runs, k), candidate levels of each run.
