@@ -130,7 +130,7 @@ class Unmask:
 
 @dataclass(slots=True)
 class Wake:
-    """Step of a handler that became a thread: end the wait of `thread` (row of the thread table) for it."""
+    """Step of a handler that became a thread: end the interrupt wait of `thread`, a row of the thread table."""
 
     thread: int
 
