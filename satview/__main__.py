@@ -61,11 +61,8 @@ def main(argv: list[str] | None = None) -> int:
         return stop.code if isinstance(stop.code, int) else FINE if stop.code is None else BAD_USE
     except (RuntimeError, SystemError) as error:
         return _failed(MemoryError(), arguments) if str(error).endswith(_NO_MEMORY) else _internal(error, arguments)
-    except KeyboardInterrupt:
-        say("interrupted")
-        return INTERRUPTED
-    except Ended as end:
-        return end.code
+    except (KeyboardInterrupt, Ended) as signal:
+        return _ended(signal)
     except Exception as error:  # noqa: BLE001  -- the last resort of commands
         return _internal(error, arguments)
 
@@ -119,7 +116,20 @@ def _failed(error: Exception, arguments: list[str]) -> int:
     return BAD_USE
 
 
+def _ended(signal: KeyboardInterrupt | Ended) -> int:
+    """Return the exit code for a signal; print that Ctrl+C interrupted the command."""
+    if isinstance(signal, Ended):
+        return signal.code
+    say("interrupted")
+    return INTERRUPTED
+
+
 def _internal(error: Exception, arguments: list[str]) -> int:
+    cause: BaseException | None = error
+    while cause is not None:  # Python up to 3.11 makes any exception in a class definition the cause of a RuntimeError
+        if isinstance(cause, (KeyboardInterrupt, Ended)):
+            return _ended(cause)
+        cause = cause.__cause__
     say("an error inside satview; your files are untouched. Please report the lines below, nothing was sent.")
     sys.stderr.write(internal_report(error, " ".join(["satview", *arguments]), __version__))
     return INTERNAL

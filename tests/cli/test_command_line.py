@@ -281,6 +281,22 @@ def test_zstd_frames_in_a_row_are_one_file(trace):
     assert "cut short" in said(done)
 
 
+def test_ctrl_c_within_a_class_definition_is_no_error(trace):
+    """As while modules are imported: up to 3.11 Python raises a RuntimeError then, with the interrupt as its cause."""
+    code = """if True:
+        import os, signal, satview.cli.look.info as m
+        class Name:
+            def __set_name__(self, owner, name): os.kill(os.getpid(), signal.SIGINT)
+        def run(args):
+            class Named: name = Name()
+        m.run = run
+        """
+    done = subprocess.run([sys.executable, "-c", f"{code}{ONE}", "info", trace], capture_output=True, check=False,
+                          timeout=60)  # fmt: skip
+    assert done.returncode == 130
+    assert done.stderr == b"satview: interrupted\n"
+
+
 def test_internal_error_has_its_own_code_and_a_report(trace):
     code = "import satview.cli.look.info as m; m.run = lambda args: {}['\\x1b[2J']; " + ONE
     done = subprocess.run([sys.executable, "-c", code, "info", trace], capture_output=True, check=False, timeout=60)
