@@ -141,7 +141,7 @@ def load_over_time(scope: Scope, by: LoadBy, bins: int) -> Load:
 
 
 def _runs_of(basis: Basis, by: LoadBy) -> tuple[Runs, NDArray[np.int64] | None]:
-    """Return all runs, and the priority or partition that each one's RUNNING event logs if the load is split by it."""
+    """Return all runs; if the load is split by priority or partition, also the one that each RUNNING event logs."""
     if by is LoadBy.PRIORITY:
         return basis.runs_by_priority
     return basis.runs_by_partition[:2] if by is LoadBy.PARTITION else (basis.runs, None)

@@ -133,7 +133,7 @@ def without_overlap(start: _Ints, end: _Ints) -> NDArray[np.bool_]:
 
 
 def _texts(trace: Trace, activity: Activity, instances: Instances, value: NDArray[np.uint8]) -> Callable[[int], str]:
-    """Return a function from the row of an instance's first event to a text on its response time and lateness."""
+    """Return a function that takes an instance's first event and returns its response time and lateness as text."""
     rows, response, clock = instances.start_row, instances.response_cycles, trace.clock
 
     def name(row: int) -> str:

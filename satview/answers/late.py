@@ -414,7 +414,7 @@ class Late:
         )
 
     def slow_against_fast(self, activity: int) -> Table:
-        """Return a table of the parts in which an activity's slowest tenth spends more time than its faster half."""
+        """Return a table of the kinds of time that the slowest tenth of instances has more of than the faster half."""
         return self.compared(activity).times
 
     def compared(

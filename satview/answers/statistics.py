@@ -446,7 +446,7 @@ def state_total_table(statistics: Statistics, shown: Shown = None) -> Table:
 
 
 def state_name(value: int) -> str:
-    """Return the name of a state."""
+    """Return the QNX name of the thread state that a lane value stands for."""
     return STATE_BY_VALUE[value].name if value in STATE_BY_VALUE else "unknown"
 
 

@@ -142,7 +142,7 @@ def _log(level: str, text: str) -> None:
 
 
 def _may_have_any() -> bool:
-    """Return False if surely no installed package has a plug-in: all are in folders, and no entry point is for satview.
+    """Return False if no installed package can have a plug-in: all packages can be listed, and none names satview.
 
     Reads the same files as `importlib.metadata`, whose import takes 20 ms of every start.
     """

@@ -306,7 +306,7 @@ def values_in_ranges(
     number: NDArray[np.uint32], start: NDArray[np.uint32], values: NDArray[np.uint64],
     requested: NDArray[np.uint32], position: int,
 ) -> NDArray[np.uint64] | None:  # fmt: skip
-    """Return one value of the range of values of each requested number, uint64 (k,); None if a number does not exist.
+    """Return the value at a position in the range of each requested number, uint64 (k,); None if a number is missing.
 
     Args:
         number: uint32 (n,), ascending.

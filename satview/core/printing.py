@@ -179,10 +179,10 @@ class PrintJob:
 
 
 class LinePrinter:
-    """Prints lines, alternately into two buffers.
+    """Formats lines into one of two buffers, used in turn.
 
     Args:
-        forms: Forms of the lines; forms may be added later.
+        forms: Templates of the lines; more may be added later.
     """
 
     def __init__(self, forms: Forms) -> None:

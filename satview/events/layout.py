@@ -79,7 +79,7 @@ class PayloadPart:
         return 4 * self.word + self.byte
 
     def from_bytes(self, payload: bytes, byte_order: str) -> int:
-        """Return a number of `size` bytes, read from a payload."""
+        """Return the number in a payload, which is `size` bytes long."""
         order = cast(Literal["little", "big"], byte_order)
         return int.from_bytes(payload[self.start : self.start + self.size], order, signed=self.is_signed)
 
@@ -339,7 +339,7 @@ class Taught:
 
 
 def arguments_of(release: Release, code: int, taught: Taught | None = None) -> tuple[PayloadPart, ...]:
-    """Return the numbers and texts that payloads of a code can hold in any of their layouts, each name once.
+    """Return descriptions of the numbers and texts in all payload layouts of a code, one for each name.
 
     Args:
         release: The release whose lists apply.

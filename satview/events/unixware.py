@@ -155,7 +155,7 @@ def state_values() -> NDArray[np.uint8]:
 
 
 def unnamed(code: int) -> str:
-    """Return the name shown for a code that no table knows: `EVENT 25`, `mutex_lock (0)`."""
+    """Return the name shown for a code without a table row: `EVENT 25`; `mutex_lock (0)` if the function is known."""
     event = wire.event_of(code)
     number, which = event & INTERFACE_MASK, event >> WHICH_SHIFT & 3
     position = (wire.class_of(code) - FIRST_CLASS, number)

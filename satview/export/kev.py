@@ -190,7 +190,7 @@ def _processes(trace: Trace, row: int, alive: NDArray[np.int64]) -> list[int]:
 
 
 class _Dump:
-    """Builds the events of a dump.
+    """Builds the events that dump the state of all processes and threads at the begin of a trace.
 
     Attributes:
         owners: Thread of the last RUNNING event, by CPU.

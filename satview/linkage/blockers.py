@@ -30,7 +30,7 @@ OWNER_MASK: Final = 0x7FFFFFFF
 
 
 def owners_within(trace: Trace, word: _Ints, pid: _Ints) -> _Ints:
-    """Return the thread of the given process that each mutex word names, if only one order of the word's halves fits.
+    """Return the owner that each mutex word names, a thread of the process; the halves of a word may have any order.
 
     Args:
         trace: The threads.

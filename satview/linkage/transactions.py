@@ -123,7 +123,7 @@ def served_messages(trace: Trace) -> ServedMessages:
 
 
 def queued_and_service(trace: Trace, served: ServedMessages) -> tuple[_Ints, _Ints]:
-    """Return `queued_cycles` and `service_cycles` of `Transactions` for `served_messages` of a trace."""
+    """Return how long each served message was queued, and how long its server worked on it, cycles."""
     if trace.axis is not None:
         sent = transactions(trace)
         return sent.queued_cycles, sent.service_cycles

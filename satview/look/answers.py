@@ -86,12 +86,12 @@ def handle_of(text: str) -> Handle:
 
 
 def thread_handle(row: int) -> str:
-    """Return the handle of a thread."""
+    """Return the text by which a thread can be asked for, such as `t-34`, from its row."""
     return str(Handle(Subject.THREAD, row))
 
 
 def process_handle(row: int) -> str:
-    """Return the handle of a process."""
+    """Return the text by which a process can be asked for, such as `p-12`, from its row."""
     return str(Handle(Subject.PROCESS, row))
 
 

@@ -223,7 +223,7 @@ class BufferTable:
 
     @classmethod
     def none(cls) -> BufferTable:
-        """Return the table of a format without kernel buffers."""
+        """Return a table without rows, for formats without kernel buffers."""
         none, few = np.empty(0, np.int64), np.empty(0, np.uint32)
         return cls(none, np.empty(0, np.uint8), few, few.copy(), none.copy(), few.copy())
 

@@ -387,8 +387,9 @@ class _Traced:
     def _take_soon(self) -> bool:
         """Poll the lock a few times, with pauses; return whether it was acquired.
 
-        A thread that blocks on the lock acquires the lock at its release, before it gets the GIL. The running thread
-        would then have to wait for the lock, so that its owner changes at every release, at 20 times the cost.
+        A thread that blocks on the lock gets the lock as soon as another thread releases it, but runs only when it also
+        gets the GIL. If the other thread wants the lock again before, it must block: the lock would then change hands
+        at every release, at 20 times the cost.
         Without tracing, a lock is free too briefly for that to happen often.
         """
         for _ in range(_ATTEMPTS):

@@ -134,7 +134,7 @@ class PixelCells:
 
     @classmethod
     def of(cls, edges: NDArray[np.int64], origin: int, shift: int, cell_count: int) -> PixelCells:
-        """Return the cells, each 2^`shift` cycles long from `origin` on, between the edges of each pixel column."""
+        """Return the first, middle and last cell (2^`shift` cycles each, from `origin` on) of every pixel column."""
         begin, end = edges[:-1] - origin, np.maximum(edges[1:] - 1, edges[:-1]) - origin
         limit = cell_count - 1
         outside = np.flatnonzero((end < 0) | (begin >> shift > limit))

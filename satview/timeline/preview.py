@@ -94,7 +94,7 @@ def preview_of(sample: Sampled) -> Preview | None:
 
 
 def _known_until(sample: Sampled, rows: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return for each event the time up to which the sample that contains it covers its CPU.
+    """Return for each event the time up to which its sample has all events of the CPU.
 
     In 8.0, where every CPU has its own buffers, that is the CPU's last event in the sample; else the sample's last one.
     """

@@ -133,7 +133,7 @@ def deliver(state: State, userdata: Any, source: TraceSource) -> None:
 
 
 def _deliver_rows(state: State, userdata: Any, source: TraceSource, batch: Batch, rows: NDArray[np.intp]) -> None:
-    """Call the callbacks for some rows of a batch; ~slot stands for an empty slot."""
+    """Call the callbacks for some rows of a batch; a row below 0 is not an event but the empty slot `~row`."""
     words = _as_in_file(batch.words, source)
     code, times = batch.code, batch.time_cycles
     for row in rows.tolist():
@@ -446,8 +446,8 @@ def traceparser(state: State | None, userdata: Any, filename: str | Path) -> int
 
     A callback is called with `(state, userdata, header, time, buffer, length)`: header and time as numbers, the payload
     as an array of `length` 32-bit words in the byte order of the file (see ENDIAN_CONV). Events are delivered in file
-    order (see `traceparser_sort`), combine events after their last slot. The callback of class 0, event 0 is called
-    before the first event, with None as the buffer.
+    order (see `traceparser_sort`), those of several slots (combine events) after their last slot. The callback of class
+    0, event 0 is called before the first event, with None as the buffer.
 
     Args:
         state: State from `traceparser_init`.

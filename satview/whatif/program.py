@@ -813,7 +813,7 @@ class _Items:
             yield "wait", Begin(after_ns, STATE_BY_VALUE[value].name, value == _SLEEP)
 
     def _wait_at_begin(self) -> dict[int, int]:
-        """Return for each thread that waits when the trace begins the position of this wait in the table of waits."""
+        """Return the position in the table of waits of each wait that has begun before the trace, by thread."""
         builder, every_wait = self.builder, self.builder.waits
         events, states = builder.events, builder.trace.states
         out: dict[int, int] = {}

@@ -117,7 +117,7 @@ class _AwaitStart(Call):
     started: set[Thread]
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Block, unless the thread is started already."""
+        """Block the calling thread until it is started; return at once if it already was."""
         kernel.complete(thread)
         if thread not in self.started:
             kernel.block(cpu, thread, "STOPPED", "being created")

@@ -221,7 +221,7 @@ class CallTable:
 
     Attributes:
         code: int64, (n,), code of its entry, 32-bit form; both widths are counted together.
-        count: int64, entries that count.
+        count: int64, number of entries in the range that pass the filters.
         times: From entry to exit, not cut, even if the exit is after the range.
         running: The part of `times` in which the caller had a CPU: a blocking call returns when its thread runs again.
             Source: building block M4 of the reference.
@@ -250,7 +250,7 @@ class InterruptTable:
 
     Attributes:
         vector: int64, (n,), number of the interrupt as the entry shows it.
-        count: int64, entries that count.
+        count: int64, number of entries in the range that pass the filters.
         times: From entry to exit, nested interrupts included.
         latency: From entry to the entry of the first handler.
         first: int64, row of the first entry.

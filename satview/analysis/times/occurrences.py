@@ -122,7 +122,7 @@ def occurrences(scope: Scope, key: str, threads: Mask | None = None) -> Occurren
     """Return the occurrences of a measure that begin in the window of a scope.
 
     Args:
-        scope: Trace and window; its mask of events is used for events only, as in statistics.
+        scope: Trace and window; the mask of events in it applies only to measures that count events.
         key: As `Measure.key`.
         threads: bool (threads,), whose occurrences count; None = all. Interrupts belong to no thread: all count.
 

@@ -458,7 +458,7 @@ def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _roles(blocked_by: Blockers, wait: int, lock_row: int | None) -> dict[int, str]:
-    """Return the roles of events in a wait for a mutex; events that the trace lacks have rows beyond the last."""
+    """Return the part that each event plays in a wait for a mutex, by row; rows past the last are of missing events."""
     waiting = blocked_by.waits
     roles = {
         int(waiting.call_row[wait]): "asks",

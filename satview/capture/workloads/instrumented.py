@@ -67,7 +67,7 @@ def _function(is_wide: bool, address: int, length_us: int, calls: Calls) -> Prog
 
 
 def _reader(kernel: Kernel) -> Program:
-    """Map memory or a file and access its pages; write log lines."""
+    """Program of a thread that maps memory or a file, accesses the mapped pages, and writes log lines."""
     pid = next(process.pid for process in kernel.machine.processes.values() if process.name.endswith("reader"))
     for i in range(50):
         address = yield Mmap(0x10000, "/data/map.bin" if i % 2 else "")

@@ -148,7 +148,7 @@ def take_output(args: argparse.Namespace, missing: str = "") -> None:
 
 
 class RuleFile(InputFile):
-    """The name of a rule file; its rules may name Python files with functions that they call."""
+    """Path of a rule file on the command line; its rules may call functions of Python files, which are inputs too."""
 
     __slots__ = ()
 

@@ -184,7 +184,7 @@ class Arguments:
         )
 
     def block(self) -> MessageBytes:
-        """Return the field of the argument in track events."""
+        """Return the encoded debug annotation with this argument for each track event."""
         values, zeros = self.values, np.zeros(len(self.values), np.int64)
         name = text(_NAME, zeros, [self.name])
         if isinstance(values, Texts):

@@ -232,7 +232,7 @@ class Word(Node):
 
 @dataclass(frozen=True, slots=True)
 class NamedArgument(Node):
-    """A named argument of the event."""
+    """Expression node: the value of the event's argument with a given name."""
 
     name: str
 

@@ -133,9 +133,9 @@ class Parsed:
         code: Class and event.
         words: Payload.
         foreign: Number of lines after the first that do not belong to the event.
-        fit: How far the line matches a row.
+        fit: How well the line matches a row of the event tables.
         variant: Variant of the payload layout if the layout comes from the line, see `layout.learn_list`; else 0.
-        names: Name and notation of each argument of a line that matches no row.
+        names: Name and notation of each argument, if the line matches no row of the event tables.
     """
 
     code: int

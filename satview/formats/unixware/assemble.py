@@ -176,7 +176,7 @@ def state_index(
 
     Args:
         calls: The records, in time order.
-        code: Codes of the records with begin or end.
+        code: Event codes of the records, which say whether a record is a begin or an end.
         lwp: Lane of the LWP of every record.
         other: Records that change another thread's state.
         thread_count: Number of rows of the thread table.

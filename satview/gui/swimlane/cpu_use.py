@@ -92,12 +92,12 @@ def cpu_use(timeline: Timeline, window: TimeWindow, width_px: int, reach_px: int
 
 
 def draw_use(pixels: NDArray[np.uint32], use: CpuUse, rows: tuple[int, int], theme: Theme) -> None:
-    """Draw the CPU use as a stack of processes, with the largest and least use around each pixel in a pale colour.
+    """Draw the CPU use as a stack of processes, and behind it a pale band of the largest and least use nearby.
 
     Args:
         pixels: uint32 (height, width of `use`), modified.
         use: The CPU use.
-        rows: First row, which stands for `high_cpus`, and the row after the last.
+        rows: First pixel row, at the height of `high_cpus`, and the row after the last.
         theme: Colours.
     """
     columns, ground = np.arange(pixels.shape[1] + 1), theme.base | OPAQUE
