@@ -46,7 +46,7 @@ class Groups(NamedTuple):
 
 
 def groups(slots: NDArray[np.uint32], most_slots: int) -> Groups:
-    """Return the slots of a chunk in groups: the slots of one event each, or one slot that belongs to no event.
+    """Return the slots of a chunk in groups: each is an event, a part of one, or an all-zero slot.
 
     Args:
         slots: uint32 (n, 4).

@@ -85,7 +85,7 @@ class _Seen:
         return int(np.median(self.locks)) if self.locks else 0
 
     def unlock_at(self, lock: int, length: int, usual_hold: int) -> int:
-        """Return the work before the unlock, ns: the median hold after the lock, else the usual one from begin or end."""
+        """Return the work before the unlock, ns: the median hold after the lock, else as usual from begin or end."""
         if self.holds:
             return lock + int(np.median(self.holds))
         if not self.unlocks:
