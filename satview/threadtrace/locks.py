@@ -86,14 +86,14 @@ def _single(
     category: int,
     interface: int,
     address: int,
-    third: Callable[[], int],
+    third: Callable[[Any], int],
     self: Any,
     *args: Any,
     **named: Any,
 ) -> Any:
     """Run a method and add one record with its start time, which therefore precedes wake-ups that it causes."""
     start_ns, result = now(), codes.EINTR
-    before = third()
+    before = third(self)
     try:
         value = quietly(log, original, self, *args, **named)
         result = codes.OK
@@ -110,11 +110,12 @@ def _traced_single(original: Method, category: int, interface: int, third: Calla
 
     @wraps(original)
     def method(self: Any, *args: Any, **named: Any) -> None:
-        log, address = _recording(self)
-        if log is None:
+        address = address_of(self)  # as `_recording` does, without its call
+        log = state.current() if address else None
+        if log is None or log.busy:
             original(self, *args, **named)
         else:
-            _single(original, log, category, interface, address, lambda: third(self), self, *args, **named)
+            _single(original, log, category, interface, address, third, self, *args, **named)
 
     return method
 
@@ -266,7 +267,8 @@ class TracedSimpleQueue(queue.SimpleQueue[Any]):
         if log is None or log.busy:
             super().put(item, block, timeout)
         else:
-            _single(super().put, log, codes.SEMA, codes.SEMA_POST, self._trace_address, self.qsize, item)
+            address = self._trace_address
+            _single(super().put, log, codes.SEMA, codes.SEMA_POST, address, lambda _: self.qsize(), item)
 
     def put_nowait(self, item: Any) -> None:
         """Put an item as `put` does: in a queue without a limit that never waits."""
