@@ -29,7 +29,7 @@ from satview.linkage.interrupts import nesting
 from satview.linkage.latencies import deliveries
 from satview.linkage.messages import messages
 from satview.linkage.mutexes import MUTEX, entries_of
-from satview.linkage.rows import counts_around, numbers_within, positions
+from satview.linkage.rows import RowBounds, numbers_within, positions, row_bounds
 from satview.linkage.table import NO_EVENT, OPEN
 from satview.linkage.wake_ups import last_sends, wake_ups
 from satview.store.arguments import arguments
@@ -281,7 +281,7 @@ def _in_order(parts: _BlamePieces, below: _BlamePieces) -> BlameParts:
 _Timeline = tuple[_Ints, NDArray[np.int32], _Ints]
 
 
-def cpu_timeline(trace: Trace, cpu: int, windows: TimeRanges | None = None) -> _Timeline:
+def cpu_timeline(trace: Trace, cpu: int, windows: RowBounds | None = None) -> _Timeline:
     """Return the thread that a CPU runs and the interrupt that it handles, over time.
 
     A thread is -1 while the CPU is idle, and 0 while it is not known; an interrupt is -1 while none is handled.
@@ -289,7 +289,8 @@ def cpu_timeline(trace: Trace, cpu: int, windows: TimeRanges | None = None) -> _
     Args:
         trace: The events.
         cpu: Number of the CPU.
-        windows: Ranges of time in which the result must be right; elsewhere it may be wrong, to save time. None = all.
+        windows: `row_bounds` of the ranges in which the result must be right; elsewhere it may be wrong, to save time.
+            None = all.
 
     Returns:
         Times of change, cycles, int64 (m + 1,); threads in between, int32 (m,); interrupts in between, int64 (m,).
@@ -308,7 +309,7 @@ def cpu_timeline(trace: Trace, cpu: int, windows: TimeRanges | None = None) -> _
     unknown = merged(np.stack((lost[:, 0] + 1, seen_again), axis=1)[lost[:, 0] + 1 < seen_again]).reshape(-1)
     known = unknown, np.arange(len(unknown)) % 2 == 1
     if windows is not None:
-        within = _interrupts_within(trace, rows, depth, windows)
+        within = _interrupts_within(rows, depth, windows)
         rows, depth = rows[within], depth[within]
     interrupt, is_entry = np.full(len(rows), -1, np.int64), STEP_OF_CODE[trace.events.code[rows]] > 0
     interrupt[is_entry] = numbers_of_interrupts(trace, rows[is_entry])
@@ -326,11 +327,9 @@ def _nested_interrupts(trace: Trace, cpu: int) -> tuple[NDArray[np.uint32], NDAr
     return nested.rows, nested.depth.astype(np.int32)
 
 
-def _interrupts_within(
-    trace: Trace, rows: NDArray[np.uint32], depth: NDArray[np.int32], windows: TimeRanges
-) -> _Ints:  # fmt: skip
+def _interrupts_within(rows: NDArray[np.uint32], depth: NDArray[np.int32], windows: RowBounds) -> _Ints:
     """Return the positions of the entries and exits that decide which interrupts are open in windows, ascending."""
-    before, end = counts_around(trace, rows, windows)
+    before, end = (positions(rows, bound) for bound in windows)
     outermost = np.flatnonzero(depth == 0)
     # From the last event before the window after which none was open.
     return numbers_within(np.append(0, outermost)[positions(outermost, before)], end)
@@ -341,7 +340,7 @@ class _Running:
 
     def __init__(self, trace: Trace, windows: TimeRanges) -> None:
         self.trace = trace
-        self.timeline = cache(partial(cpu_timeline, trace, windows=windows))
+        self.timeline = cache(partial(cpu_timeline, trace, windows=row_bounds(trace, windows)))
         self.idle = cache(self._idle)
 
     def _idle(self, cpu: int) -> tuple[_Ints, NDArray[np.bool_]]:

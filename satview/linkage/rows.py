@@ -19,6 +19,7 @@ from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
 
 RowsByCpu = tuple[tuple[int, NDArray[np.uint32]], ...]  # each CPU that has rows, and these, ascending
+RowBounds = tuple[NDArray[np.intp], NDArray[np.intp]]  # by window: see `row_bounds`
 _FEW_CPUS: Final = 8  # up to this number, a pass per CPU is faster than sorting
 _KEY_OF_CLASS: Final = "links.rows.{:d}"
 _FEW: Final = 256  # up to this number, searches are faster than a pass over all events
@@ -127,13 +128,10 @@ def positions_by_cpu(cpu: NDArray[np.uint8]) -> Iterator[tuple[int, NDArray[np.i
             yield number, order[start:end]
 
 
-def counts_around(
-    trace: Trace, rows: NDArray[np.uint32], windows: TimeRanges
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return for each window how many of the ascending `rows` are up to its start, and how many before its end."""
+def row_bounds(trace: Trace, windows: TimeRanges) -> RowBounds:
+    """Return for each window the row of the first event after its start, and of the first not before its end."""
     time = trace.events.time_cycles
-    not_after = positions(rows, np.searchsorted(time, windows.start, side="right"))
-    return not_after, positions(rows, np.searchsorted(time, windows.end))
+    return np.searchsorted(time, windows.start, side="right"), np.searchsorted(time, windows.end)
 
 
 def numbers_within(begin: NDArray[np.intp], end: NDArray[np.intp]) -> NDArray[np.int64]:

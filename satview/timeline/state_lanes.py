@@ -34,7 +34,7 @@ from satview.events.states import (
     process_value,
 )
 from satview.linkage.interrupts import nesting
-from satview.linkage.rows import counts_around, numbers_within, positions, positions_by_cpu
+from satview.linkage.rows import RowBounds, numbers_within, positions, positions_by_cpu
 from satview.linkage.states import following
 from satview.linkage.table import OPEN, Certainty, LinkKind
 from satview.linkage.trace_links import link_table
@@ -342,7 +342,7 @@ def _process_values(trace: Trace) -> NDArray[np.uint8]:
 
 def cpu_spans(
     trace: Trace, cpu: int, idle: NDArray[np.bool_], values: NDArray[np.uint8] | None = None,
-    windows: TimeRanges | None = None,
+    windows: RowBounds | None = None,
 ) -> LaneSpans:  # fmt: skip
     """Return the lane of a CPU: the value of the process that ran, `IDLE`, or `UNKNOWN` where the trace has a gap.
 
@@ -351,7 +351,8 @@ def cpu_spans(
         cpu: Number of the CPU.
         idle: bool (threads,), idle threads.
         values: uint8 (processes,), lane values; None = `process_values`.
-        windows: Ranges of time in which the lane must be right; elsewhere it may be wrong, to save time. None = always.
+        windows: `row_bounds` of the ranges in which the lane must be right; elsewhere it may be wrong, to save time.
+            None = always.
     """
     if (files := files_of(trace)) is not None and (part := files.part_of_cpu(cpu)) is not None:
         of_file = part.trace
@@ -364,7 +365,7 @@ def cpu_spans(
     gap = IDLE if trace.release == Release.UNIXWARE else UNKNOWN
     own, (rows, ends) = slices_by_cpu(trace)[cpu], run_slices(trace)
     if windows is not None and len(own):
-        own = own[_within(trace, own, windows)]
+        own = own[_within(rows, own, windows)]
         rows, ends = rows[own], ends[own]
     start, value, event, thread = core_lanes.cpu_states(
         rows, ends, events.cpu, events.time_cycles, events.thread, cpu, value, gap, window.end, len(own)
@@ -391,9 +392,9 @@ def _slices_by_cpu(trace: Trace) -> list[NDArray[np.uint32]]:
     return [positions_of.get(cpu, none).astype(np.uint32) for cpu in range(trace.cpu_count)]
 
 
-def _within(trace: Trace, own: NDArray[np.uint32], windows: TimeRanges) -> NDArray[np.int64]:
+def _within(rows: NDArray[np.uint32], own: NDArray[np.uint32], windows: RowBounds) -> NDArray[np.int64]:
     """Return indices in `own` (slices of a CPU) of those that may run within windows, and of the first; ascending."""
-    begun, end = (positions(own, counts) for counts in counts_around(trace, run_slices(trace)[0], windows))
+    begun, end = (positions(own, positions(rows, bound)) for bound in windows)
     # The last one that begins before a window may still run within it.
     return np.union1d(0, numbers_within(np.maximum(begun - 1, 0), end))
 

@@ -17,6 +17,7 @@ from satview.capture.logger_options import LoggerOptions
 from satview.capture.sim.parts.truth import ThreadId, TrueWait
 from satview.events import wire
 from satview.events.spec import Release
+from satview.linkage.rows import row_bounds
 from satview.opened import open_trace
 from satview.store.time_ranges import TimeRanges, cut_at
 from satview.store.trace import Trace
@@ -210,8 +211,9 @@ def test_what_ran_before_the_first_run_slice_is_known_from_the_dump():
 
 
 def check_windows(trace: Trace, windows: TimeRanges) -> None:
+    bounds = row_bounds(trace, windows)
     for cpu in range(trace.cpu_count):
-        assert within(windows, cpu_timeline(trace, cpu, windows)) == within(windows, cpu_timeline(trace, cpu))
+        assert within(windows, cpu_timeline(trace, cpu, bounds)) == within(windows, cpu_timeline(trace, cpu))
 
 
 def within(windows: TimeRanges, timeline: tuple[np.ndarray, np.ndarray, np.ndarray]) -> list[tuple[int, ...]]:

@@ -37,7 +37,6 @@ from satview.linkage.rows import comm_words
 from satview.linkage.table import Certainty
 from satview.linkage.whole import is_whole
 
-_Ints = NDArray[np.int64]
 _PROOF: Final = (
     "A user event where the work begins and one where it is done, named by `start` and `end` in the file of timing."
 )
