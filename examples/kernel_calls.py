@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 
-from satview.base.time_text import format_duration
+from satview.base.time import format_duration
 from satview.events import wire
 from satview.formats.registry import open_trace
 

@@ -12,7 +12,7 @@ import sys
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.time_text import format_duration
+from satview.base.time import format_duration
 from satview.formats.registry import open_trace
 from satview.store.trace import Trace
 

@@ -10,11 +10,10 @@ from pathlib import Path
 
 from satview.capture import nto
 from satview.capture.files import KevFile
-from satview.capture.kernel import Kernel
-from satview.capture.sim.parts.target import target
-from satview.capture.tiles import MemorySink
-from satview.capture.trace_event import mode
-from satview.capture.workloads import automotive
+from satview.capture.kernel import Kernel, mode
+from satview.capture.run import MemorySink
+from satview.capture.sim.target import target
+from satview.capture.workloads import systems
 from satview.events.spec import Release
 from satview.filters.external import ExternalClass as Class
 
@@ -49,7 +48,7 @@ def set_filters(kernel: Kernel) -> None:
 def capture(path: Path) -> int:
     """Write the file; return its number of slots."""
     kernel = Kernel(target(Release.QNX_7, CPUS), SEED)
-    automotive.setup(kernel)
+    systems.setup(kernel)
     machine, call, sink = kernel.machine, kernel.trace_event, MemorySink()
     ms = machine.target.cycles(1_000_000)
     call(mode("ALLOCBUFFER"), 32, [])

@@ -58,13 +58,13 @@ from importlib import import_module  # noqa: E402  -- from Python's own folder
 from typing import TYPE_CHECKING, Any  # noqa: E402
 
 if TYPE_CHECKING:
-    from satview.analysis.reasons.critical_path import CriticalPath, critical_path
-    from satview.analysis.reasons.why import WhyStep, why
+    from satview.analysis.critical_path import CriticalPath, critical_path
     from satview.analysis.statistics import Statistics
     from satview.analysis.times.basis import Mark
+    from satview.analysis.verdicts.evidence import Verdict
     from satview.analysis.verdicts.find import find_verdicts as check
-    from satview.analysis.verdicts.thresholds import read_thresholds
-    from satview.analysis.verdicts.verdict import Verdict
+    from satview.analysis.verdicts.rule import read_thresholds
+    from satview.analysis.why import WhyStep, why
     from satview.answers.doctor import doctor
     from satview.answers.snapshot import snapshot
     from satview.base.errors import SatviewError, TraceFormatError
@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     from satview.opened import OpenedTrace, open_trace
     from satview.store.tables import EventTable
     from satview.store.trace import Trace
-    from satview.tables.question import Limits
+    from satview.tables.sql import Limits
     from satview.timeline.lane_tree import Timeline
 
 __version__ = "0.2.0"
@@ -111,10 +111,10 @@ __all__ = [
     "why",
 ]
 _HOMES = {
-    "CriticalPath": "satview.analysis.reasons.critical_path",
+    "CriticalPath": "satview.analysis.critical_path",
     "Event": "satview.store.trace",
     "EventTable": "satview.store.tables",
-    "Limits": "satview.tables.question",
+    "Limits": "satview.tables.sql",
     "Links": "satview.linkage.accessor",
     "OpenedTrace": "satview.opened",
     "Mark": "satview.analysis.times.basis",
@@ -125,19 +125,19 @@ _HOMES = {
     "Timeline": "satview.timeline.lane_tree",
     "Trace": "satview.store.trace",
     "TraceFormatError": "satview.base.errors",
-    "Verdict": "satview.analysis.verdicts.verdict",
-    "WhyStep": "satview.analysis.reasons.why",
+    "Verdict": "satview.analysis.verdicts.evidence",
+    "WhyStep": "satview.analysis.why",
     "check": "satview.analysis.verdicts.find",
-    "critical_path": "satview.analysis.reasons.critical_path",
+    "critical_path": "satview.analysis.critical_path",
     "doctor": "satview.answers.doctor",
     "latencies": "satview.linkage.latencies",
     "links": "satview.linkage.accessor",
     "open_trace": "satview.opened",
-    "read_thresholds": "satview.analysis.verdicts.thresholds",
+    "read_thresholds": "satview.analysis.verdicts.rule",
     "select": "satview.filters.expressions.expression",
     "snapshot": "satview.answers.snapshot",
     "transactions": "satview.linkage.transactions",
-    "why": "satview.analysis.reasons.why",
+    "why": "satview.analysis.why",
 }
 _NAMES_THERE = {"check": "find_verdicts"}  # where the name at home says what only the module shows
 

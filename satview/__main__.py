@@ -13,6 +13,7 @@ from typing import Final, NoReturn
 from satview import __version__
 from satview.base.errors import SatviewError, UsageError
 from satview.base.named_files import name_fault
+from satview.base.new_file import keeps_inputs
 from satview.base.process import (
     BAD_USE,
     FINE,
@@ -27,7 +28,6 @@ from satview.base.process import (
     signals_raise,
 )
 from satview.base.safe_text import visible_line
-from satview.base.targets import keeps_inputs
 from satview.cli import command_names
 from satview.cli.shared.files import files_read, with_times_attached
 from satview.core import CoreError

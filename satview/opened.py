@@ -11,19 +11,18 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.reasons.critical_path import CriticalPath, critical_path
-from satview.analysis.reasons.why import WhyStep, why
+from satview.analysis.critical_path import CriticalPath, critical_path
 from satview.analysis.statistics import Statistics
 from satview.analysis.timing import Timing
+from satview.analysis.verdicts.evidence import Verdict
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.rule import Thresholds
-from satview.analysis.verdicts.verdict import Verdict
+from satview.analysis.why import WhyStep, why
 from satview.answers.doctor import doctor
 from satview.answers.snapshot import snapshot
 from satview.answers.table import Table
 from satview.base.safe_text import html_text
-from satview.base.time import TimeWindow
-from satview.base.time_text import format_duration
+from satview.base.time import TimeWindow, format_duration
 from satview.export.by_ending import export
 from satview.filters.expressions.expression import select
 from satview.formats import registry
@@ -32,10 +31,9 @@ from satview.linkage.latencies import Latencies, latencies
 from satview.linkage.transactions import Transactions, transactions
 from satview.store.trace import Trace
 from satview.tables.arguments import ArgumentTable, argument_table
-from satview.tables.question import Limits
 from satview.tables.result import Result
 from satview.tables.schema import SCHEMAS
-from satview.tables.sql import sql
+from satview.tables.sql import Limits, sql
 from satview.tables.table import table
 from satview.timeline.lane_tree import Timeline
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Final
 
 from satview import __version__
-from satview.base import debug
+from satview.base import process
 from satview.base.errors import UsageError
+from satview.base.named_files import sample_trace
+from satview.base.new_file import keeps_inputs
 from satview.base.process import FINE, signals_raise
-from satview.base.resources import sample_trace
-from satview.base.targets import keeps_inputs
 from satview.cli import PURPOSES, command_names
 from satview.cli.shared.files import (
     InputFile,
@@ -35,7 +35,7 @@ from satview.cli.shared.terminal import working, working_on
 from satview.core.library import describe
 from satview.session.lanes.lane_arrangement import Label
 from satview.session.settings import PALETTES
-from satview.session.trace_link import TraceLink, parse_link
+from satview.session.trace_state import TraceLink, parse_link
 from satview.timeline.lane_classes import LANE_CLASSES
 
 _FIRST_OPTIONS: Final = (
@@ -152,7 +152,7 @@ def viewer_parser() -> argparse.ArgumentParser:
         "--debug",
         default="",
         metavar="NAMES",
-        help="log more; switches: " + ", ".join(f"{name} ({text})" for name, text in debug.SWITCHES.items()),
+        help="log more; switches: " + ", ".join(f"{name} ({text})" for name, text in process.SWITCHES.items()),
     )
     axis = parser.add_argument_group("several files as one trace on one time axis")
     axis.add_argument("--together", action="store_true", help="open all FILEs as one trace; see `satview together`")
@@ -212,7 +212,7 @@ def _axis_of(options: argparse.Namespace) -> Path:
 def _show(options: argparse.Namespace) -> int:
     """Show windows, or write a screenshot of one; return the exit code."""
     try:
-        debug.enable(options.debug)
+        process.enable(options.debug)
     except ValueError as error:
         raise UsageError(str(error)) from error
     if options.follow and (options.screenshot is not None or not options.files):
@@ -329,7 +329,7 @@ def _screenshot(options: argparse.Namespace) -> int:
     link = _link(options, str(options.files[0]))
     looks = _looks(options) | {"window/theme": options.theme if options.theme in ("light", "dark") else "light"}
     from satview.gui.windows import screenshot  # Qt: only when a picture is requested
-    from satview.session.state_files import users_sessions
+    from satview.session.workspace_file import users_sessions
 
     request = screenshot.ScreenshotRequest(
         link.path,

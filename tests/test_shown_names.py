@@ -22,7 +22,7 @@ from satview.filters.expressions.semantics import state_value
 from satview.filters.external import ExternalClass
 from satview.filters.rules.text import event_argument
 from satview.opened import OpenedTrace, with_answers
-from satview.session.events.event_text import list_row
+from satview.session.event_text import list_row
 from satview.testing.figure import ClaimResults, KevFailure
 from satview.testing.kev import Kev
 from tests.helpers.kev import TraceBuilder

@@ -21,7 +21,7 @@ LOOKS_POSSESSIVE = re.compile(r"[*+?}][+]|\(\?>")
 # The same where quotes, blanks and escapes of the source are in between: most files have none, and are not parsed.
 MAY_HOLD_ONE = re.compile(r"""[*+?}][\s"'\\a-zA-Z]*[+]|\([\s"'\\a-zA-Z]*\?[\s"'\\a-zA-Z]*>|\\[xuUN0-7]""")
 REFUSED = {"POSSESSIVE_REPEAT", "ATOMIC_GROUP"}
-PROGRAMS_IN_C = ("satview/export/c_program/program.py", "tests/target/test_c_programs.py")
+PROGRAMS_IN_C = ("satview/export/c_program.py", "tests/target/test_c_programs.py")
 NO_PATTERNS = {"Shift++", r"ab()[]{}*+?|^$\.,-0123d"}  # a key, and letters that patterns are made of
 
 

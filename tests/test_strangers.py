@@ -20,8 +20,8 @@ from types import SimpleNamespace
 import anyio
 import pytest
 
+from satview import look as server
 from satview.cli import command_names
-from satview.look import server
 from tests.helpers.commands import ROOT, SAMPLE
 from tests.helpers.extent import fewer
 from tests.helpers.kev import TraceBuilder

@@ -54,7 +54,7 @@ from pathlib import Path
 count = 0
 for layer in {LAYERS!r}:
     package = importlib.import_module(f"satview.{{layer}}")
-    for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+    for info in pkgutil.walk_packages(getattr(package, "__path__", []), package.__name__ + "."):
         if not info.name.endswith("__main__"):
             importlib.import_module(info.name)
             count += 1

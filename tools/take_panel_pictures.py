@@ -107,7 +107,7 @@ class States:
         line.clear()
 
     def _chips(self) -> Iterator[tuple[str, QWidget]]:
-        from satview.filters.views.passes import Effect
+        from satview.filters.passes import Effect
 
         filters = self.filters
         name = filters.add_pass("class == THREAD or event == MSG_SENDV")

@@ -143,7 +143,7 @@ class Photographer:
     def __init__(self, app: QApplication, application: Application, subject: Subject) -> None:
         from satview.gui.windows.looks import show_link
         from satview.session.session import Stage
-        from satview.session.trace_link import TraceLink
+        from satview.session.trace_state import TraceLink
 
         self._app, self._application, self._subject = app, application, subject
         self.window: MainWindow = application.new_window()

@@ -26,11 +26,10 @@ from satview.events.layout import layout_of, logged_list
 from satview.events.modes import Mode
 from satview.events.spec import Release
 from satview.filters.expressions.semantics import FIELDS
-from satview.formats.kev.details import REST, struct_of
 from satview.formats.kev.header import HEADER, page_structs
+from satview.formats.kev.payloads import REST, struct_of
 from satview.session.commands import COMMANDS, MOUSE_HELP
-from satview.tables.schema import SCHEMAS
-from satview.tables.views import views
+from satview.tables.schema import SCHEMAS, views
 from satview.timeline.lane_classes import LANE_CLASSES, Owner
 from satview.viewer_command import commands_by_purpose, viewer_parser
 

@@ -12,7 +12,7 @@ import sys
 from satview.__main__ import main as satview
 from satview.capture import nto
 from satview.capture.sim.calls import TraceEvent
-from satview.capture.sim.parts.threads import Program
+from satview.capture.sim.threads import Program
 from satview.capture.tutorial import run_tutorial
 
 

@@ -13,7 +13,7 @@ from satview.__main__ import main as satview
 from satview.capture import nto
 from satview.capture.emit import EventData
 from satview.capture.sim.calls import Sleep, ThreadCtl, TraceEvent
-from satview.capture.sim.parts.threads import Program
+from satview.capture.sim.threads import Program
 from satview.capture.tutorial import run_tutorial
 
 ONE_SECOND = 1_000_000_000

@@ -14,7 +14,7 @@ from functools import partial
 from satview.__main__ import main as satview
 from satview.capture import nto
 from satview.capture.sim.calls import TraceEvent
-from satview.capture.sim.parts.threads import Program
+from satview.capture.sim.threads import Program
 from satview.capture.tutorial import run_tutorial
 
 # A run in which the third buffer, all that -n 3 takes, ends with an event: one that is cut would be exit code 1.

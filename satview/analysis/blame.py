@@ -18,24 +18,22 @@ from numpy.typing import NDArray
 
 from satview.analysis.partitions import has_partitions
 from satview.base.column_arrays import ColumnTable
-from satview.base.time_text import format_duration
-from satview.core import lanes
+from satview.base.time import format_duration
+from satview.core import pictures
 from satview.events import wire
 from satview.events.states import ABSENT, DEAD, READY, RUNNING, STATE_BY_NAME, STATE_BY_VALUE, STEP_OF_CODE, UNKNOWN
 from satview.filters.derived_columns import TraceDerivedColumns
-from satview.linkage.actors import TIMER, numbers_of_interrupts
 from satview.linkage.blockers import REPLY, RWLOCKS, SEND, blockers
-from satview.linkage.interrupts import nesting
+from satview.linkage.calls import TIMER_EVENT, nesting, numbers_of_interrupts
 from satview.linkage.latencies import deliveries
 from satview.linkage.messages import messages
-from satview.linkage.mutexes import MUTEX, entries_of
 from satview.linkage.rows import RowBounds, numbers_within, positions, row_bounds
 from satview.linkage.table import NO_EVENT, OPEN
+from satview.linkage.waits import MUTEX, entries_of
 from satview.linkage.wake_ups import last_sends, wake_ups
 from satview.store.arguments import arguments
 from satview.store.axis import files_of
-from satview.store.losses import idle_threads, losses, losses_of, merged
-from satview.store.time_ranges import TimeRanges, cut_at
+from satview.store.time_ranges import TimeRanges, cut_at, idle_threads, losses, losses_of, merged
 from satview.store.trace import LOGGER, Trace
 from satview.timeline.spans import LaneSpans
 from satview.timeline.state_lanes import cpu_spans, run_slices, thread_spans, value_of_code
@@ -314,7 +312,7 @@ def cpu_timeline(trace: Trace, cpu: int, windows: RowBounds | None = None) -> _T
     interrupt, is_entry = np.full(len(rows), -1, np.int64), STEP_OF_CODE[trace.events.code[rows]] > 0
     interrupt[is_entry] = numbers_of_interrupts(trace, rows[is_entry])
     entered = time[rows], depth.astype(np.int64), interrupt
-    return lanes.cpu_timeline((lane.start_cycles, runner), known, entered, lane.end_cycles + 1)
+    return pictures.cpu_timeline((lane.start_cycles, runner), known, entered, lane.end_cycles + 1)
 
 
 def nested_interrupts(trace: Trace, cpu: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
@@ -573,6 +571,6 @@ def _wakers(trace: Trace, ends: NDArray[np.uint32]) -> _Ints:
     sent = given.ended_by(cause)
     cause[sent >= 0] = given.from_row[sent[sent >= 0]]
     code = trace.events.code[cause]
-    is_thread = (code != TIMER) & (code >> wire.CLASS_SHIFT != wire.WireClass.INT)
+    is_thread = (code != TIMER_EVENT) & (code >> wire.CLASS_SHIFT != wire.WireClass.INT)
     out[known[is_thread]] = trace.events.thread[cause[is_thread]]
     return out

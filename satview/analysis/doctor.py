@@ -1,22 +1,34 @@
-"""Rates how well a trace supports each analysis: a mark, the reason, and the capture for a better answer."""
+"""Rates how well a trace supports each analysis, and how far each column of its statistics can be trusted."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from satview.analysis import needs as need
-from satview.analysis.needs import NO_DAMAGE, NO_LOSS, Need, has_class
+from satview.analysis.needs import IDLE, INTERRUPTED, NO_DAMAGE, NO_LOSS, Need, has_class
+from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import EXACT, Mark, Trust
+from satview.analysis.times.state_times import walk
 from satview.analysis.verdicts.find import verdicts_of
 from satview.analysis.verdicts.rule import rules
 from satview.base.safe_text import counted
 from satview.events.spec import Release
+from satview.events.states import UNKNOWN
 from satview.events.wire import WireClass
+from satview.store.time_ranges import KERNEL_PID, TimeRanges, losses, losses_of
 from satview.store.trace import Trace
 
 if TYPE_CHECKING:
-    from satview.analysis.capture_line import CaptureLine
+    from satview.analysis.needs import CaptureLine
+
+
+# Rates how well a trace supports each analysis: a mark, the reason, and the capture for a better answer.
+
 
 # All analyses: what each answers, what it needs for an answer, and what it needs for more than a bound.
 
@@ -120,7 +132,7 @@ class Diagnosis:
     @property
     def capture(self) -> CaptureLine | None:
         """Settings of a capture that has what the analysis needs; None if no capture would help."""
-        from satview.analysis.capture_line import capture_line  # with the rules it brings `info` takes over 0.3 s
+        from satview.analysis.needs import capture_line  # with the rules it brings `info` takes over 0.3 s
 
         return capture_line(self.trace, self.analysis.all_needs) if self.is_helped else None
 
@@ -212,6 +224,238 @@ def may_be_more(trace: Trace) -> str:
 
 def notes(trace: Trace) -> tuple[str, ...]:
     """Return notes from the capture's command line on events that may be missing; one sentence each, no full stops."""
-    from satview.filters.rules.writing import from_tracelogger_args  # as in `capture`
+    from satview.filters.rules.building import from_tracelogger_args  # as in `capture`
 
     return from_tracelogger_args(trace.header.get("TRACELOGGER_ARGS"), trace.release).notes
+
+
+# Trust in figures: how far each column of a table of statistics can be trusted, and in which rows.
+#
+# The table of the doctor lists what a trace lacks; the effect depends on the figure. Missing events make a sum or count
+# too small, but a mean or a shortest time may be wrong either way.
+
+
+_Bools = NDArray[np.bool_]
+
+
+class Rests(Enum):
+    """Data on which a figure depends, and which therefore may be missing."""
+
+    NOTHING = "a name, or how much is not known"
+    STATES = "states of a thread in the range"
+    CPU = "who ran on a CPU in the range"
+    LOGGED = "events in the range, and who logged them"
+    EVENTS = "events in the range"
+    PAIRS = "events in the range and what ends them, which may come later"
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorFigures:
+    """The analysis and the data on which the columns of one table depend.
+
+    Attributes:
+        analysis: Key of the analysis that most columns answer.
+        rests: Data on which most columns depend.
+        others: Columns that depend on other data, by key.
+        either_way: Columns that missing events may change either way, besides `_EITHER_WAY`.
+    """
+
+    analysis: str
+    rests: Rests
+    others: dict[str, Rests]
+    either_way: tuple[str, ...] = ()
+
+    def of(self, key: str) -> tuple[str, Rests]:
+        """Return the analysis that a column answers, and the data on which it depends."""
+        return "cpu" if key in _USE else self.analysis, self.others.get(key, self.rests)
+
+
+_LOGGED: Final = dict.fromkeys(("sent", "received", "calls", "events"), Rests.LOGGED)
+_COUNTS: Final = dict.fromkeys(("count", "per_s"), Rests.EVENTS)
+_UNKNOWN: Final = dict.fromkeys(("unknown_ns", "unknown_share"), Rests.NOTHING)
+_USE: Final = frozenset(("cpu_ns", "cpu_share", "all_share"))  # of CPUs, by threads and processes
+FIGURES: Final = {
+    "thread": DoctorFigures("states", Rests.STATES, _LOGGED | _UNKNOWN),
+    "state": DoctorFigures("states", Rests.STATES, {}),
+    "state-total": DoctorFigures("states", Rests.STATES, {}, ("share",)),
+    "process": DoctorFigures("states", Rests.STATES, _LOGGED),
+    "cpu": DoctorFigures("cpu", Rests.CPU, _UNKNOWN),
+    "event": DoctorFigures("events", Rests.EVENTS, {}, ("share",)),
+    "call": DoctorFigures("calls", Rests.PAIRS, _COUNTS),
+    "message": DoctorFigures("messages", Rests.PAIRS, dict.fromkeys(_COUNTS, Rests.LOGGED)),
+    "interrupt": DoctorFigures("interrupts", Rests.PAIRS, _COUNTS),
+    # A message whose receipt is missing is billed to the server itself.
+    "client-server": DoctorFigures("messages", Rests.PAIRS, {"self_ns": Rests.STATES},
+                             ("own_ns", "caused_ns", "bill_ns", "bill_share")),
+    # With the runs in between missing, a move may be one that never happened, or several.
+    "migration": DoctorFigures("migrations", Rests.STATES, {}, ("count", "per_s", "thread_count", "share")),
+    "cpu-matrix": DoctorFigures("messages", Rests.PAIRS, {"unknown": Rests.NOTHING}, ("elsewhere_share",)),
+    "partition": DoctorFigures("partitions", Rests.CPU, {"budget_share": Rests.NOTHING, "from_ns": Rests.NOTHING,
+                                                   "critical_budget_ms": Rests.NOTHING,
+                                                   "bankruptcies": Rests.EVENTS}, ("of_budget_share",)),
+}  # fmt: skip
+# Figures that missing events may make too large or too small; others can only be too small.
+_EITHER_WAY: Final = ("mean_ns", "mean_run_ns", "mean_running_ns", "least_ns", "p50_ns", "p90_ns", "p99_ns",
+                      "migrations", "open", "first_ns", "last_ns")  # fmt: skip
+
+
+def trust_in_load(statistics: Statistics) -> Trust:
+    """Return how far the load of the CPUs over the range of some statistics can be trusted."""
+    return Judge(statistics, "cpu", np.empty(0, np.int64)).of("cpu", Rests.CPU)[0]
+
+
+def trust_in_durations(trace: Trace, analysis: str) -> Trust:
+    """Return how far the distribution of the durations of an analysis can be trusted.
+
+    Args:
+        trace: The events.
+        analysis: Key of the analysis.
+    """
+    return _as_estimate(diagnosis(trace, analysis, is_quick=True).trust)
+
+
+class Judge:
+    """Rates how far the columns of one table can be trusted; shared intermediate results are computed once.
+
+    Args:
+        statistics: The statistics from which the table is made.
+        key: Name of the table.
+        subjects: int64 (n,), subject of each row: row of a table, or number of a CPU.
+    """
+
+    def __init__(self, statistics: Statistics, key: str, subjects: NDArray[np.int64]) -> None:
+        self._statistics, self._trace, self._key, self._subjects = statistics, statistics.trace, key, subjects
+        self._trust_of: dict[tuple[str, Rests], tuple[Trust, _Bools | None]] = {}
+
+    def of_column(self, key: str) -> tuple[Trust, _Bools | None]:
+        """Return how far a column of numbers can be trusted, and in which rows less than fully, bool (n,); None = all.
+
+        Args:
+            key: Name of the column with the unit, such as `cpu_ns`.
+        """
+        figures = FIGURES[self._key]
+        analysis, rests = figures.of(key)
+        if rests is Rests.NOTHING:
+            return EXACT, None
+        if key == "bytes":
+            return self._trust_in_sizes()
+        trust, rows = self.of(analysis, rests)
+        is_either_way = key.endswith(_EITHER_WAY) or key in figures.either_way
+        return _as_estimate(trust) if is_either_way else trust, rows
+
+    def of(self, analysis: str, rests: Rests) -> tuple[Trust, _Bools | None]:
+        """Return the trust in figures that depend on `rests`, and the affected rows, bool (n,); None = all."""
+        if (analysis, rests) not in self._trust_of:
+            self._trust_of[analysis, rests] = self._judge(analysis, rests)
+        return self._trust_of[analysis, rests]
+
+    def _judge(self, analysis: str, rests: Rests) -> tuple[Trust, _Bools | None]:
+        """Return the trust in figures that depend on `rests`, and the rows to which it applies; None = all."""
+        damage, window = self._lack(NO_DAMAGE), self._statistics.window
+        if rests is Rests.EVENTS:
+            # Damage hides events but adds none, so the count is a lower bound.
+            return self._lack(NO_LOSS, self._loses(window.start, window.end)).at_worst(_as_bound(damage)), None
+        worst = self._worst(analysis).at_worst(damage)
+        if worst.mark is not Mark.EXACT:
+            return worst, None
+        if rests is Rests.PAIRS:
+            return self._lack(NO_LOSS, self._loses(window.start, self._trace.window.end)).at_worst(
+                self._trust_in_callers()
+            ), None
+        lost, idle = self._lack(NO_LOSS, self._loses(window.start, window.end)), EXACT
+        if rests in (Rests.STATES, Rests.CPU):
+            idle = self._lack(IDLE)
+        if lost.mark is not Mark.EXACT:
+            return lost.at_worst(idle), None
+        if rests is Rests.STATES:
+            return self._trust_in_states(idle)
+        return (self._trust_in_cpus().at_worst(idle), None) if rests is Rests.CPU else (self._trust_in_callers(), None)
+
+    def _worst(self, analysis: str) -> Trust:
+        """Return the trust in an analysis regardless of losses: from its needs, and from interrupts."""
+        unmet = [need for need in ANALYSES[analysis].needs if need.reason(self._trace)]
+        if unmet:
+            return Trust(unmet[0].lack, unmet[0].reason(self._trace))
+        return self._lack(INTERRUPTED) if analysis == "cpu" else EXACT
+
+    def _lack(self, need: Need, is_here: bool = True) -> Trust:
+        reason = need.reason(self._trace) if is_here else ""
+        return Trust(need.lack, reason) if reason else EXACT
+
+    def _loses(self, start: int, end: int) -> bool:
+        lost = TimeRanges.of_rows(losses(self._trace))
+        # An event lost at the end of a range may have the time of the first one after it.
+        return bool(len(lost.start)) and bool(lost.meet(np.array([start - 1]), np.array([end]))[0])
+
+    def _trust_in_states(self, idle: Trust) -> tuple[Trust, _Bools | None]:
+        """Return the trust in states of a trace without losses: a thread's state is unknown before its first event.
+
+        Time before and in the opening dump does not count as unknown if the dump shows the state first.
+        """
+        states, threads = self._statistics.states, self._trace.threads
+        dump_cycles = self._since_dump() - self._statistics.window.start
+        unknown = states.of_state(UNKNOWN, states.total_cycles, len(threads)) > dump_cycles
+        if idle.mark is not Mark.EXACT:
+            unknown = unknown | (threads.pid == KERNEL_PID)
+        of_process = np.zeros(len(self._trace.processes), np.bool_)
+        of_process[threads.process[unknown]] = True
+        trust = Trust(Mark.LOWER_BOUND, "the state is not known all the time (see Unknown)").at_worst(idle)
+        if self._key == "state-total":  # each row sums over all threads
+            is_doubtful = bool((unknown & ~self._statistics.basis.is_idle)[1:].any())
+            return (trust, None) if is_doubtful else (EXACT, None)
+        rows = (of_process if self._key == "process" else unknown)[self._subjects]
+        if self._key == "state":
+            rows &= self._subjects > 0
+        if not rows.any():
+            return EXACT, None
+        return trust, rows
+
+    def _trust_in_cpus(self) -> Trust:
+        """Return the trust in figures of CPUs. Time between two runs is the kernel's and does not count as missing."""
+        known = self._known_cpus(self._since_dump())
+        return EXACT if known.all() else Trust(Mark.LOWER_BOUND, "who ran at the beginning is not known")
+
+    def _known_cpus(self, start: int) -> _Bools:
+        """Return for which CPUs the running thread is known at a moment, bool (cpus,)."""
+        lost = losses(self._trace)
+        if not len(lost) and (walked := walk(self._trace)) is not None and walked.cpus is not None:
+            began = walked.cpus.cpus["first_start"]
+            return np.asarray((began >= 0) & (began <= start))
+        runs = self._statistics.basis.runs
+        is_before = (runs.start <= start) & (runs.value != UNKNOWN)
+        known_until = np.full(self._trace.cpu_count, -1, np.int64)
+        np.maximum.at(known_until, runs.cpu[is_before], np.minimum(runs.end[is_before], start))
+        known = known_until >= 0
+        for cpu in np.flatnonzero(known).tolist():
+            missing = TimeRanges.of_rows(losses_of(lost, cpu))
+            known[cpu] = not missing.meet(known_until[cpu : cpu + 1] - 1, np.array([start]))[0]
+        return known
+
+    def _since_dump(self) -> int:
+        """Return where the range begins, or the end of the opening dump if that is later, cycles."""
+        window = self._statistics.window
+        return min(max(window.start, self._trace.dump_end_cycles + 1), window.end - 1)
+
+    def _trust_in_callers(self) -> Trust:
+        """Return the trust in counts per thread: events whose thread is unknown are not counted."""
+        threads = self._statistics.threads
+        nobody = int(threads.calls[0] + threads.sent[0] + threads.received[0])
+        reason = f"of {nobody:,} calls and messages the thread is not known"
+        return Trust(Mark.LOWER_BOUND, reason) if nobody else EXACT
+
+    def _trust_in_sizes(self) -> tuple[Trust, _Bools | None]:
+        messages = self._statistics.messages
+        rows = np.asarray(messages.sized < messages.count)
+        if not rows.any():
+            return EXACT, None
+        reason = f"sizes of {int(messages.sized.sum()):,} of {int(messages.count.sum()):,} messages are reported"
+        logged = diagnosis(self._trace, "message-sizes", is_quick=True).trust
+        return logged if not logged.mark.is_answer else Trust(Mark.LOWER_BOUND, reason), rows
+
+
+def _as_bound(trust: Trust) -> Trust:
+    return Trust(Mark.LOWER_BOUND, trust.reason) if trust.mark is Mark.ESTIMATE else trust
+
+
+def _as_estimate(trust: Trust) -> Trust:
+    return Trust(Mark.ESTIMATE, trust.reason) if trust.mark is Mark.LOWER_BOUND else trust

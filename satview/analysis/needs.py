@@ -1,8 +1,8 @@
-"""Needs of analyses: one row for each need, with the test that it is unmet and the capture that would meet it."""
+"""Needs of analyses, with the test that each is unmet, and the capture settings that meet them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,21 +12,27 @@ from satview.analysis.times.basis import Mark
 from satview.analysis.times.message_times import has_sizes
 from satview.analysis.wait_graph import has_whole_states
 from satview.base.safe_text import counted
-from satview.base.time_text import format_duration
+from satview.base.time import format_duration
 from satview.events import wire
+from satview.events.modes import Mode
 from satview.events.spec import Release
 from satview.events.states import NOT_A_STATE
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.filters.external import ExternalClass as C
-from satview.linkage.actors import interrupt_rows
+from satview.filters.external import classes_of
+from satview.filters.rules.building import build, logger_numbers, tracelogger_command
+from satview.filters.rules.text import Rule
 from satview.linkage.blockers import blockers
-from satview.linkage.mutexes import MUTEX, entries_of
-from satview.linkage.pulses import RECEIPT
+from satview.linkage.calls import interrupt_rows
+from satview.linkage.messages import PULSE_RECEIPT
 from satview.linkage.table import OPEN
-from satview.store.losses import idle_threads, losses
+from satview.linkage.waits import MUTEX, entries_of
 from satview.store.problems import KINDS
-from satview.store.time_ranges import TimeRanges
+from satview.store.time_ranges import TimeRanges, idle_threads, losses
 from satview.store.trace import Trace
+
+# Needs of analyses: one row for each need, with the test that it is unmet and the capture that would meet it.
+
 
 _INT_EXIT: Final = wire.code(wire.WireClass.INT, 2)
 _BUDGETS: Final = tuple(wire.code(wire.WireClass.SYSTEM, event) for event in (3, 4))  # APS_NAME, APS_NEW_BUDGET
@@ -123,7 +129,7 @@ def _messages_sent(trace: Trace) -> str:
 
 
 def _pulses(trace: Trace) -> str:
-    return "" if trace.code_counts[RECEIPT] else "no pulse is received"
+    return "" if trace.code_counts[PULSE_RECEIPT] else "no pulse is received"
 
 
 def _periods(trace: Trace) -> str:
@@ -273,3 +279,57 @@ def has_no_states(trace: Trace) -> bool:
         return False
     is_state = trace.catalogue.state_value_of_code != NOT_A_STATE
     return not trace.code_counts[is_state].any()
+
+
+# Capture settings that meet the needs of an analysis: rules, and the equivalent command line of tracelogger.
+
+
+_LEFT_OUT: Final = (C.KERCALL, C.INT, C.VTHREAD, C.COMM, C.SYSTEM)  # PROCESS names things, THREAD shows who runs
+_KERNEL_BUFFERS, _LOGGER_BUFFERS = 32, 64  # defaults of tracelogger, section 7.1
+_MOST_BUFFERS: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureLine:
+    """Settings of a capture, in two equivalent forms.
+
+    Attributes:
+        rules: Rules, one per line, for `satview tracelogger --rules` and for New capture.
+        command: Command line of tracelogger for the target.
+    """
+
+    rules: str
+    command: str
+
+
+def capture_line(trace: Trace, needs: Iterable[Need], *, is_wide: bool = False) -> CaptureLine | None:
+    """Return settings of a capture that meets needs, with only the classes involved; None if the trace is not of QNX.
+
+    The classes PROCESS and THREAD are always captured: without them nothing has a name or an owner.
+
+    Args:
+        trace: The trace that does not meet the needs; its release decides which options exist.
+        needs: All needs of an analysis, met or not.
+        is_wide: All events wide, whether a need asks for it or not.
+    """
+    if not trace.release.is_qnx:
+        return None
+    needs = tuple(needs)
+    requested = {external for need in needs for external in need.classes}
+    release = trace.release
+    rules = [Rule(Mode.ADDALLCLASSES)]
+    rules += [Rule(Mode.DELCLASS, external) for external in _LEFT_OUT
+              if external in classes_of(release) and external not in requested]  # fmt: skip
+    is_wide |= any(need.is_wide for need in needs)
+    rules.append(Rule(Mode.SETALLCLASSESWIDE if is_wide else Mode.SETALLCLASSESFAST))
+    command = tracelogger_command(build(rules, release)).text
+    if NO_LOSS in needs and NO_LOSS.reason(trace):
+        command = command.replace("tracelogger", f"tracelogger {_more_buffers(trace)}", 1)
+    return CaptureLine("".join(f"{rule.text(release)}\n" for rule in rules), command)
+
+
+def _more_buffers(trace: Trace) -> str:
+    """Return tracelogger options for four times as many buffers as the capture had, up to `_MOST_BUFFERS`."""
+    given = logger_numbers(trace.header.get("TRACELOGGER_ARGS"))
+    kernel, logger = given.get("k", _KERNEL_BUFFERS), given.get("b", _LOGGER_BUFFERS)
+    return f"-k {min(4 * kernel, _MOST_BUFFERS)} -b {min(4 * logger, _MOST_BUFFERS)}"

@@ -10,7 +10,7 @@ import msgspec
 from satview.base.errors import UsageError
 from satview.base.named_files import read_toml
 from satview.base.shared_file import DamagedFileError, as_declared
-from satview.base.time_text import parse_length
+from satview.base.time import parse_length
 from satview.store.trace import Trace
 
 _MOST_BYTES: Final = 1 << 16

@@ -18,23 +18,20 @@ from numpy.typing import NDArray
 from satview.analysis.times.state_times import walk
 from satview.base.column_arrays import ColumnTable
 from satview.core import links
-from satview.core.lanes import whole_spans
-from satview.core.ordering import stable_order
+from satview.core.links import stable_order
+from satview.core.pictures import whole_spans
 from satview.events import wire
-from satview.events.kernel_calls import call_numbers
+from satview.events.catalogue import call_numbers
 from satview.events.states import DEAD, NOT_A_STATE, READY, RUNNING, STATE_BY_NAME
 from satview.linkage.blockers import JOIN, REPLY, SEND, Blockers, blockers, holders_at
 from satview.linkage.messages import RECEIPT, replies
-from satview.linkage.mutexes import MUTEX, entries_of
-from satview.linkage.rows import rows_of_codes, rows_where
-from satview.linkage.servers import creation_of, server_of
-from satview.linkage.states import following, state_ends
+from satview.linkage.rows import is_whole_on, rows_of_codes, rows_where
 from satview.linkage.table import NO_EVENT, OPEN, Certainty, Rows
-from satview.linkage.waits import number_of
+from satview.linkage.transactions import creation_of, server_of
+from satview.linkage.waits import MUTEX, entries_of, following, number_of, state_ends
 from satview.linkage.wake_ups import wake_ups
-from satview.linkage.whole import is_whole_on
 from satview.store.arguments import argument
-from satview.store.losses import idle_threads, losses
+from satview.store.time_ranges import idle_threads, losses
 from satview.store.trace import Trace
 
 # State intervals of threads in which no event is missing.

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from satview.analysis.activities import CALLED, Activities, Activity, Instances, activities, chain_of
 from satview.analysis.timing import Timing
-from satview.base.time_text import format_duration
+from satview.base.time import format_duration
 from satview.events.states import QUIET_PROCESS, READY, RUNNING, STATE_BY_NAME, UNKNOWN
 from satview.store.trace import Trace
+from satview.timeline.finders import UserLanes
 from satview.timeline.lane_classes import LaneClass, Owner
-from satview.timeline.tracks.track import TrackRows
-from satview.timeline.tracks.user import UserLanes
+from satview.timeline.track import TrackRows
 
 ACTIVITIES: Final = "activities"
 """Name of the class of these lanes."""

@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from satview.analysis.capture_line import CaptureLine, capture_line
 from satview.analysis.doctor import ANALYSES, applicable, diagnosis
+from satview.analysis.needs import CaptureLine, capture_line
 from satview.analysis.times.basis import TITLES, Mark
 from satview.answers.frames import Texts
 from satview.answers.table import Column, Kind, Question, Table

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.extras import required
+from satview.base.plugins import required
 from satview.base.safe_text import html_text
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from satview.answers.table import Column, Kind, Question, Table
 from satview.base.column_arrays import numbers_of
 from satview.events import wire
 from satview.events.states import RUNNING
-from satview.linkage.states import state_values
 from satview.linkage.transactions import addressed_messages
+from satview.linkage.waits import state_values
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
 from satview.timeline.lane_classes import LANE_CLASS_BY_NAME

@@ -25,12 +25,12 @@ from satview.answers.table import (
 )
 from satview.base.time import TimeWindow
 from satview.events import wire
-from satview.linkage.actors import TIMER
+from satview.linkage.calls import TIMER_EVENT
 from satview.linkage.latencies import Latencies, deliveries, latencies
-from satview.linkage.pulses import RECEIPT, pulses
+from satview.linkage.messages import PULSE_RECEIPT, pulses
+from satview.linkage.rows import is_whole
 from satview.linkage.table import LinkTable
 from satview.linkage.wake_ups import wake_ups
-from satview.linkage.whole import is_whole
 from satview.store.trace import Trace
 
 _Ints = NDArray[np.int64]
@@ -189,7 +189,7 @@ def _sources(trace: Trace, links: Latencies) -> Texts:
     known = np.flatnonzero(links.cause_row >= 0)
     code = trace.events.code[links.cause_row[known]]
     kind, value = np.zeros(len(links), np.int64), np.zeros(len(links), np.int64)
-    kind[known] = np.where(code == TIMER, _TIMER, _CALL)
+    kind[known] = np.where(code == TIMER_EVENT, _TIMER, _CALL)
     kind[known[code >> wire.CLASS_SHIFT == wire.WireClass.INT]] = _INTERRUPT
     is_interrupt = kind == _INTERRUPT
     value[is_interrupt] = links.number[is_interrupt]
@@ -215,7 +215,7 @@ def _legs(trace: Trace) -> dict[str, tuple[_Ints, _KnownValues]]:
     is_pulse, is_ready, is_running, is_received = (
         rows >= 0 for rows in (links.pulse_row, links.ready_row, links.running_row, links.received_row)
     )
-    has_receipts = bool(trace.code_counts[RECEIPT])
+    has_receipts = bool(trace.code_counts[PULSE_RECEIPT])
     last = links.last_row
     is_clear = np.zeros(len(links), np.bool_)
     candidates = np.flatnonzero((is_pulse & ~is_received) | (is_ready & ~is_running))

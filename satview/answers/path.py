@@ -8,12 +8,12 @@ from typing import Final
 
 import numpy as np
 
-from satview.analysis.reasons.critical_path import PIECE_WORDS, CriticalPath, PathWords, PieceKind
-from satview.analysis.reasons.why import Rounds, find_rounds
+from satview.analysis.critical_path import PIECE_WORDS, CriticalPath, PathWords, PieceKind
+from satview.analysis.why import Rounds, find_rounds
 from satview.answers.frames import Texts
 from satview.answers.table import CERTAINTIES, Column, Kind, Question, Table
 from satview.base.errors import Cancelled
-from satview.base.time_text import format_duration, format_moment
+from satview.base.time import format_duration, format_moment
 from satview.linkage.table import Certainty
 from satview.store.trace import Trace
 

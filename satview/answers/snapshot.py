@@ -16,16 +16,15 @@ from numpy.typing import NDArray
 
 from satview.analysis.times.basis import Basis, Scope, scope_of
 from satview.analysis.times.state_times import state_spans
-from satview.analysis.verdicts.evidence import Evidence
-from satview.analysis.verdicts.words import waited_for
+from satview.analysis.verdicts.evidence import Evidence, waited_for
 from satview.answers.frames import Texts
 from satview.answers.table import Column, Kind, Known, Question, Table, known_by_certainty
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
 from satview.events.states import ABSENT, IDLE, NAMES_BY_VALUE, READY, RUNNING, STATE_BY_NAME, UNKNOWN, WAITING
 from satview.linkage.blockers import JOIN, REPLY, RWLOCKS, SEND, Blockers, blockers, holders_at
-from satview.linkage.mutexes import MUTEX
-from satview.linkage.whole import is_whole
+from satview.linkage.rows import is_whole
+from satview.linkage.waits import MUTEX
 from satview.store.trace import Trace
 from satview.timeline.state_lanes import idle_values, value_of_code
 

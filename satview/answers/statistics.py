@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.doctor_figures import FIGURES, Judge
+from satview.analysis.doctor import FIGURES, Judge
 from satview.analysis.partitions import IDLE as IDLE_PARTITION
 from satview.analysis.partitions import (
     NOT_LOGGED,

@@ -23,10 +23,9 @@ from numpy.typing import NDArray
 
 from satview.answers.frames import Frames, Partial, Several, Texts, Values, arrow_array, html_rows
 from satview.base.errors import UsageError
-from satview.base.extras import required
+from satview.base.plugins import required
 from satview.base.safe_text import csv_text, visible_line
-from satview.base.time import NS_PER_S, Clock
-from satview.base.time_text import format_duration, format_moment
+from satview.base.time import NS_PER_S, Clock, format_duration, format_moment
 from satview.linkage.table import Certainty
 from satview.store.trace import Trace
 

@@ -8,13 +8,11 @@ from typing import Final
 
 import numpy as np
 
-from satview.analysis.capture_line import CaptureLine, capture_line
 from satview.analysis.doctor import ANALYSES, diagnosis, may_be_more
-from satview.analysis.needs import PRIORITIES
+from satview.analysis.needs import PRIORITIES, CaptureLine, capture_line
+from satview.analysis.verdicts.evidence import Occurrence, Severity, Verdict
 from satview.analysis.verdicts.find import all_kinds, find_verdicts, verdicts_of
-from satview.analysis.verdicts.rule import Thresholds, rules
-from satview.analysis.verdicts.thresholds import default_thresholds
-from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
+from satview.analysis.verdicts.rule import Thresholds, default_thresholds, rules
 from satview.answers.frames import Several, Texts
 from satview.answers.table import CERTAINTIES, Column, Kind, Known, Question, Table
 from satview.base.safe_text import counted

@@ -14,8 +14,8 @@ from typing import Final
 
 from satview.base.child import absolute_program, child_command
 from satview.base.errors import SatviewError, WriteError
+from satview.base.named_files import resource_path
 from satview.base.new_file import write_file
-from satview.base.resources import resource_path
 
 MIME_TYPE: Final = "application/x-qnx-kev"
 _ENTRY: Final = Path("applications/satview.desktop")

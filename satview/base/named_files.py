@@ -1,12 +1,4 @@
-"""Decides which files may be opened because another file, which may come from a stranger, names them.
-
-A file may name files in its own folder or below. Other named files are opened only if the user has allowed it: by
-creating the naming file with satview, by `satview together --allow`, or in a dialog of the window. The permission is
-stored for the user, as one small file for each naming file, and is valid while the naming file names the same files.
-
-A server that is limited to some folders opens no file outside of them, whatever the user has allowed: `only_below`
-limits its own process, and an environment variable limits the processes that it starts.
-"""
+"""Paths of the files that ship with satview, and which files may be opened because another file names them."""
 
 from __future__ import annotations
 
@@ -17,6 +9,7 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +17,16 @@ from platformdirs import user_state_path
 
 from satview.base.errors import SatviewError, UsageError, WriteError
 from satview.base.new_file import write_file
+
+# Decides which files may be opened because another file, which may come from a stranger, names them.
+#
+# A file may name files in its own folder or below. Other named files are opened only if the user has allowed it: by
+# creating the naming file with satview, by `satview together --allow`, or in a dialog of the window. The permission is
+# stored for the user, as one small file for each naming file, and is valid while the naming file names the same files.
+#
+# A server that is limited to some folders opens no file outside of them, whatever the user has allowed: `only_below`
+# limits its own process, and an environment variable limits the processes that it starts.
+
 
 VARIABLE: Final = "SATVIEW_ONLY_BELOW"
 _SHOWN: Final = 4
@@ -190,3 +193,35 @@ def read_toml(path: Path, limit_bytes: int, help_text: str) -> tuple[str, dict[s
         raise UsageError(f"{path.name}, line {line}: {_TOML_LINE.sub('', what)}; {help_text}") from error
     except RecursionError as error:
         raise UsageError(f"{path.name}: nested too deep; {help_text}") from error
+
+
+# Paths of the files that ship with satview.
+
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+_SAMPLE = "dense-4cpu.kev"
+
+
+@cache
+def _root() -> Path:
+    # Inside a wheel the folder is satview/_resources; in a checkout it is beside the package.
+    shipped = _PACKAGE / "_resources"
+    return shipped if shipped.is_dir() else _PACKAGE.parent / "resources"
+
+
+def resource_path(name: str) -> Path:
+    """Return the path of a shipped file, such as `events/thread.toml`.
+
+    Raises:
+        FileNotFoundError: No such file is shipped; the text has no folders of the machine.
+    """
+    path = _root() / name
+    if not path.exists():
+        raise FileNotFoundError(f"satview ships no file {name!r}")
+    return path
+
+
+def sample_trace() -> Path:
+    """Return the path of the trace that comes with satview; the file may have been removed."""
+    shipped = _root() / "samples" / _SAMPLE
+    return shipped if shipped.exists() else _PACKAGE.parent / "sample_traces" / _SAMPLE

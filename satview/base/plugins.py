@@ -1,25 +1,30 @@
-"""Finds and runs plug-ins, which installed packages add by entry points; a plug-in that fails is switched off.
-
-A package names a function or an object under one of the groups `satview.readers`, `satview.analyses`, `satview.lanes`,
-`satview.verdicts` and `satview.exports` (docs/plugins.md). Only installed packages can add a plug-in: no trace, session
-or rule file can name one. `SATVIEW_PLUGINS=off` switches all of them off.
-"""
+"""Plug-ins, which installed packages add by entry points, and optional packages, imported on first use."""
 
 from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from satview.base.errors import Cancelled, SatviewError, one_line
+from satview.base.errors import Cancelled, SatviewError, UsageError, one_line
 
 if TYPE_CHECKING:
     from importlib import metadata
+
+
+# Finds and runs plug-ins, which installed packages add by entry points; a plug-in that fails is switched off.
+#
+# A package names a function or an object under one of the groups `satview.readers`, `satview.analyses`,
+# `satview.lanes`, `satview.verdicts` and `satview.exports` (docs/plugins.md). Only installed packages can add a plug-
+# in: no trace, session or rule file can name one. `SATVIEW_PLUGINS=off` switches all of them off.
 
 
 _T = TypeVar("_T")
@@ -179,3 +184,50 @@ def _look(kind: PluginKind) -> tuple[Plugin, ...]:
         package = f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else "a package"
         by_name.setdefault(entry.name, Plugin(kind, entry.name, package, "", entry))
     return tuple(by_name[name] for name in sorted(by_name))
+
+
+# Imports optional packages on first use; the error for a missing one gives the command that installs it.
+
+
+def required(name: str) -> Any:
+    """Import and return an optional package, or one of its modules.
+
+    Args:
+        name: `pyarrow`, `pyarrow.parquet`, `duckdb`, ...
+
+    Raises:
+        UsageError: The package is not installed; the text gives the command that installs it.
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        package = name.partition(".")[0]
+        raise UsageError(
+            f"this needs the package {package}, which is not here: pip install '{_with_versions(package)}'"
+        ) from error
+
+
+def _with_versions(package: str) -> str:
+    """Return a package with the versions that this satview needs, as a requirement for pip."""
+    from importlib.metadata import PackageNotFoundError, requires  # as in `base.plugins`
+
+    try:
+        lines = requires("satview") or []
+    except PackageNotFoundError:  # satview runs from a folder of sources
+        lines = []
+    needs = [line.partition(";")[0].strip() for line in lines]
+    return next((need for need in needs if re.split(r"[^\w-]", need)[0] == package), package)
+
+
+def refuse_missing(name: str) -> None:
+    """Check that an optional package is installed, without importing it; for a package that a child process needs.
+
+    Raises:
+        UsageError: The package is not installed; the text is that of `required`.
+    """
+    try:
+        is_there = find_spec(name) is not None
+    except ValueError:  # an entry of `sys.modules` without a spec
+        is_there = False
+    if not is_there:
+        required(name)

@@ -1,7 +1,7 @@
 """Reads and changes small files that several windows, programs or users share.
 
-A change reads the file and replaces it by `NewFile`; the caller holds a lock (`satview.session.state_files`). A damaged
-file is renamed to `NAME.damaged-N` and kept.
+A change reads the file and replaces it by `NewFile`; the caller holds a lock, as `session.workspace_file` does. A
+damaged file is renamed to `NAME.damaged-N` and kept.
 """
 
 from __future__ import annotations

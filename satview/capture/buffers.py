@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from satview.capture.sim.parts.target import Target
+from satview.capture.sim.target import Target
 from satview.events import wire
-from satview.events.words import WORD_MASK
+from satview.events.variants import WORD_MASK
 
 _BEGIN, _CONTINUE, _END = (kind << wire.STRUCT_SHIFT for kind in (1, 2, 3))
 EARLY_CYCLES = 0x32C  # in 6.x the clock for a TIME payload is read this many cycles before the slot's stamp

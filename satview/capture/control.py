@@ -15,9 +15,9 @@ from satview.base.errors import SatviewError, UsageError, one_line
 from satview.base.threads import Stuck, Watchdog
 from satview.capture import nto
 from satview.capture.files import CaptureError
-from satview.capture.sim.machine.machine import Machine
-from satview.capture.sim.parts.errors import location_of
-from satview.capture.sim.parts.threads import Body
+from satview.capture.sim.errors import location_of
+from satview.capture.sim.machine import Machine
+from satview.capture.sim.threads import Body
 from satview.events.spec import Release
 
 PATIENCE_S = 10.0  # real time that a file may run without progress

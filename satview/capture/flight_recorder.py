@@ -1,27 +1,48 @@
-"""A flight recorder: keeps the newest buffers in memory, and writes them to a file when a trigger hits.
-
-The buffers come from a simulated kernel or over a connection; tracing never stops for the recorder. A trigger with STOP
-ends the incident after as many further buffers as its KEEP specifies; further hits until then become marks in the same
-file. Writing the file empties the ring, and with `every` the next incident begins: each buffer and each mark is in at
-most one file.
-"""
+"""Flight recorders, which keep the newest buffers until a trigger fires, and the QST file of such a ring."""
 
 from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from types import TracebackType
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.errors import UsageError
+from satview.base.errors import UsageError, WriteError
+from satview.base.new_file import write_file
+from satview.base.time import NS_PER_S
+from satview.capture.buffers import BufferRing
+from satview.capture.files import CaptureError, KevFile, LoggerOptions, Say, start_of_file
+from satview.capture.kernel import Kernel, mode
+from satview.capture.logger import Probe
+from satview.capture.sim.target import Target
 from satview.events import wire
-from satview.filters.rules.triggers import Trigger
-from satview.formats.kev.writer import SlotWriter
+from satview.events.catalogue import BUFFER_SIZES
+from satview.events.spec import Release
+from satview.events.variants import text_words
+from satview.events.wire import SLOT_BYTES
+from satview.filters.external import EventContext
+from satview.filters.rules.triggers import Trigger, Watch
+from satview.formats import qst as reader
+from satview.formats.kev.writer import SlotWriter, write_kev
+from satview.store.mark_file import MARK_EVENT, is_mark, mark_number, mark_text
+
+# A flight recorder, which keeps the newest buffers and writes them to a file when a trigger fires.
+
+
+# A flight recorder: keeps the newest buffers in memory, and writes them to a file when a trigger hits.
+#
+# The buffers come from a simulated kernel or over a connection; tracing never stops for the recorder. A trigger with
+# STOP ends the incident after as many further buffers as its KEEP specifies; further hits until then become marks in
+# the same file. Writing the file empties the ring, and with `every` the next incident begins: each buffer and each mark
+# is in at most one file.
+
 
 BUFFER_BYTES: Final = 16 << 10
 _MAX_EXTRA_BUFFERS: Final = 4  # that a file may contain so that its last events are complete
@@ -247,3 +268,394 @@ def names_tail(
         code = wire.PROC_THREAD_NAME if name.tid else wire.PROC_CREATE_NAME
         writer.text_event(code, 0, time, words, name.text.encode(errors="replace")[:512])
     return writer.slots()
+
+
+# Triggers on the simulated target: checks every event that its kernel logs, and inserts a mark for each hit.
+#
+# User events are checked too. On a real target that is impossible: the kernel calls no handler for user events, and 8.0
+# has no handlers at all. Exported C programs list the triggers that they cannot check (`export.c_program`); this
+# machine checks the events of a capture over ssh (`target.watching`).
+
+
+_MARK_CODE = wire.code(wire.WireClass.USER, MARK_EVENT)
+
+
+class TriggerWatch:
+    """Checks the events that a kernel logs against triggers, and inserts a mark after each event that hits.
+
+    Args:
+        kernel: The kernel to watch from now on.
+        triggers: The triggers, in the order in which they are checked.
+
+    Attributes:
+        hits: The trigger of each hit; a mark in the trace contains the hit's index in this list.
+    """
+
+    def __init__(self, kernel: Kernel, triggers: Sequence[Trigger]) -> None:
+        self.hits: list[Trigger] = []
+        self._kernel = kernel
+        self._watches = [Watch(trigger, kernel.target.cycles_per_s) for trigger in triggers]
+        codes = np.logical_or.reduce([trigger.codes for trigger in triggers])
+        codes[_MARK_CODE] = False
+        kernel.emitter.watched = codes.astype(np.uint8).tobytes()
+        kernel.emitter.watch = self._see
+
+    def _see(self, context: EventContext, cycles: int, time: int) -> None:
+        for watch in self._watches:
+            context.latency_ns = None
+            if watch.hits(context, cycles):
+                self._mark(watch.trigger, context.cpu, time)
+
+    def _mark(self, trigger: Trigger, cpu: int, time: int) -> None:
+        emitter, machine = self._kernel.emitter, self._kernel.machine
+        text = mark_text(len(self.hits), trigger.mark).encode()
+        self.hits.append(trigger)
+        emitter.put(cpu, _MARK_CODE, time, text_words(text, emitter.byte_order))
+        if trigger.action.stops and not trigger.action.keep:  # the buffer with the mark is the last one
+            machine.at(machine.now, lambda _: self._flush())
+
+    def _flush(self) -> None:
+        if self._kernel.emitter.is_tracing:
+            self._kernel.control.call(mode("FLUSHBUFFER"), ())
+
+
+@dataclass(slots=True)
+class TriggeredOutput:
+    """Receives the buffers of a logger, and ends the capture after a hit of a trigger with STOP.
+
+    Attributes:
+        watch: Maps marks to triggers.
+        output: The file of a linear capture; None in ring mode.
+        recorder: The flight recorder; None for a linear capture.
+        byte_order: Byte order of the target.
+        is_cut: No more buffers are accepted.
+        written: Bytes received so far.
+        received_marks: Number of marks in the buffers received so far.
+    """
+
+    watch: TriggerWatch
+    output: KevFile | None
+    recorder: FlightRecorder | None
+    byte_order: str
+    is_cut: bool = False
+    written: int = 0
+    received_marks: int = 0
+    _awaited_buffers: int = -1  # buffers to write before the capture ends; -1 = no trigger has ended it
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a write is in progress."""
+        return self.output is not None and self.output.is_waiting
+
+    def is_behind(self) -> bool:
+        """Return whether the logger must wait before it can write more."""
+        return self.output is not None and self.output.is_behind()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.output is not None:
+            self.output.close(error)
+
+    def write(self, slots: NDArray[np.uint32]) -> None:
+        """Accept a buffer; raises CaptureError if it cannot be written."""
+        hits = [*self._hits(slots)]
+        self.received_marks += len(hits)
+        self.written += slots.nbytes
+        if self.recorder is not None:
+            self.recorder.take(slots, [Hit(trigger) for trigger in hits])
+            self.is_cut = self.recorder.is_done
+            return
+        assert self.output is not None
+        self.output.write(slots)
+        stops = [trigger.action.keep for trigger in hits if trigger.action.stops]
+        if self._awaited_buffers > 0:
+            self._awaited_buffers -= 1
+        elif self._awaited_buffers < 0 and stops:
+            self._awaited_buffers = stops[0]
+        self.is_cut = self.output.is_cut or self._awaited_buffers == 0
+
+    def _hits(self, slots: NDArray[np.uint32]) -> Iterator[Trigger]:
+        """Yield the trigger of each mark in a buffer."""
+        for slot in slots[is_mark(slots[:, 0])].tolist():
+            number = mark_number((slot[2], slot[3]), "big" if self.byte_order == "big" else "little")
+            if number is not None and number < len(self.watch.hits):
+                yield self.watch.hits[number]
+
+    def finish(self) -> list[str]:
+        """Write the file of an incident that has not ended; return messages for the user, one sentence each.
+
+        Raises:
+            CaptureError: The file cannot be written.
+        """
+        messages = []
+        recorder, lost = self.recorder, len(self.watch.hits) - self.received_marks
+        if recorder is not None and not recorder.is_done:
+            if recorder.is_ending:
+                messages.append("the recording ended before as many buffers as KEEP says had come")
+                recorder.hand_over()
+            elif not self.watch.hits:
+                is_saved = recorder.save_untriggered()
+                messages.append("no trigger has hit" + "; the file has the newest buffers" * is_saved)
+        if lost and not self.is_cut:
+            messages.append(f"the marks of {lost} hits are in buffers that were lost, because the logger was too slow")
+        return messages
+
+
+def recorder_writer(
+    kernel: Kernel, started_cycles: int, attributes: Sequence[tuple[str, str]]
+) -> Callable[[Path, NDArray[np.uint32], Sequence[Hit]], None]:
+    """Return a function that writes buffers of a kernel to a file and appends the names of its current processes."""
+    target = kernel.target
+
+    def write(path: Path, slots: NDArray[np.uint32], _hits: Sequence[Hit]) -> None:
+        pairs, page, order = start_of_file(target, path.name, started_cycles, attributes)
+        rings = kernel.emitter.buffers.rings if kernel.emitter.buffers is not None else ()
+        sequence = None if target.is_old or not rings else rings[0].sequence
+        tail = names_tail(_names(kernel), kernel.machine.now, target.cycles_per_s, sequence, order)
+        try:
+            write_kev(path, pairs, page, np.concatenate([slots, tail]), order)
+        except WriteError as error:
+            raise CaptureError(f"{path.name}: cannot be written: {error.what}") from error
+
+    return write
+
+
+def _names(kernel: Kernel) -> Iterator[TargetName]:
+    """Yield the names of all existing processes and threads."""
+    for process in sorted(kernel.machine.processes.values(), key=lambda process: process.pid & 0xFFF):
+        if process.name and not process.is_dead:
+            yield TargetName(process.pid, 0, process.name, process.parent)
+            for thread in process.threads.values():
+                if thread.name and not kernel.target.is_old:
+                    yield TargetName(process.pid, thread.tid, thread.name)
+
+
+# A tracer on the target that saves the kernel's ring of buffers as a QST file, as an alternative to tracelogger.
+#
+# The file also contains a second, very short trace with the names of the existing processes and threads. The tracer
+# copies the kernel's memory: all buffers, including empty ones, ordered by address, not by sequence number. Source: QST
+# description.
+
+
+_SYSTEM: Final = {Release.QNX_7: 710, Release.QNX_8: 800}
+
+
+class QstForm(StrEnum):
+    """The three variants of the QST format."""
+
+    VERSION_3 = "3"
+    VERSION_4 = "4"
+    VERSION_4_SLOTS = "4-slots"  # the older variant of version 4: slots, and a list of their buffers
+
+
+@dataclass(frozen=True, slots=True)
+class _KernelBuffer:
+    """A copy of a kernel buffer; `slots` is uint32, shape (n, 4)."""
+
+    index: int
+    cpu: int
+    sequence: int
+    slots: NDArray[np.uint32]
+
+
+class QstFile:
+    """A QST file, written as a whole at the end of a capture.
+
+    Args:
+        path: The file.
+        form: Variant of the format.
+        target: The traced target.
+
+    Raises:
+        UsageError: The target's release has no tracer that writes this variant.
+
+    Attributes:
+        written: Bytes of slots written.
+        is_cut, is_waiting: Always False; they exist because `capture.files.KevFile` has them.
+    """
+
+    is_cut = is_waiting = False
+
+    def __init__(self, path: Path, form: QstForm, target: Target) -> None:
+        if target.release not in _SYSTEM or (form is QstForm.VERSION_3 and target.release is not Release.QNX_7):
+            allowed = "7.x" if form is QstForm.VERSION_3 else "7.x and 8.0"
+            raise UsageError(f"QST files of form {form} are written by tracers of {allowed}, not of {target.release}")
+        self._path, self._form, self._target = path, form, target
+        self.written = 0
+
+    def is_behind(self) -> bool:
+        """Return False: the file never makes the logger wait."""
+        return False
+
+    def write(self, slots: NDArray[np.uint32]) -> None:  # noqa: ARG002
+        """Not supported, because `finish` writes the whole file.
+
+        Raises:
+            CaptureError: Always.
+        """
+        raise CaptureError(f"{self._path.name}: a QST file is written in one piece")
+
+    def finish(self, rings: Sequence[BufferRing], names: Sequence[BufferRing], begin: int, end: int) -> None:
+        """Write the file.
+
+        Args:
+            rings: The kernel's rings at the end of tracing.
+            names: The rings of the second trace, which contains the names.
+            begin: Start of tracing, in cycles.
+            end: End of tracing, in cycles.
+
+        Raises:
+            CaptureError: The file cannot be written.
+        """
+        main, pinf = _kernel_buffers(rings), _kernel_buffers(names)
+        last_stamp, last = _last(main, end)
+        target = self._target
+        wall_ns = [target.boot_s * NS_PER_S + cycles * NS_PER_S // target.cycles_per_s for cycles in (begin, last)]
+        if self._form is QstForm.VERSION_3:
+            data = _version_3(main, pinf, self._target, wall_ns[1], last_stamp)
+        else:
+            data = _version_4(main, pinf, self._target, (wall_ns[0], wall_ns[1]), self._form)
+        try:
+            write_file(self._path, data, streams=True)
+        except WriteError as error:
+            raise CaptureError(f"{self._path.name}: cannot be written: {error.what}") from error
+        self.written = sum(len(buffer.slots) for buffer in main) * SLOT_BYTES
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Do nothing: the file is either complete or does not exist."""
+
+
+class QstTracer(Probe):
+    """Keeps the newest buffers in the kernel's ring, and writes them at the end; has the arguments of `Probe`."""
+
+    def __init__(self, kernel: Kernel, options: LoggerOptions, output: QstFile, say: Say) -> None:
+        self._file, self._begin = output, kernel.machine.now
+        super().__init__(kernel, replace(options, is_ring=True, iterations=0), output, say)
+
+    def _end(self, _nothing: object) -> None:
+        if self.is_done:
+            return
+        self.is_done = True
+        kernel, machine = self.kernel, self.kernel.machine
+        kernel.control.hook = None
+        self._trace_event("STOP")
+        end = machine.now
+        rings = self._rings()
+        self._trace_event("DEALLOCBUFFER")
+        self._trace_event("ALLOCBUFFER", self.options.kernel_buffers, [])
+        self._trace_event("SETRINGMODE")
+        self._trace_event("START")  # reports all processes and threads that exist
+        self._trace_event("STOP")
+        try:
+            self._file.finish(rings, self._rings(), self._begin, end)
+            buffers = [buffer for ring in rings for buffer in ring.buffers if buffer.slots]
+            self.report.buffers, self.report.slots = len(buffers), sum(buffer.slots for buffer in buffers)
+        except CaptureError as error:
+            self.failure = error
+        self._trace_event("DELALLCLASSES")
+        self._trace_event("DEALLOCBUFFER")
+        machine.stop()
+
+    def _rings(self) -> list[BufferRing]:
+        buffers = self.kernel.emitter.buffers
+        return buffers.rings if buffers is not None else []
+
+
+def _kernel_buffers(rings: Sequence[BufferRing]) -> list[_KernelBuffer]:
+    return [
+        _KernelBuffer(buffer.index, ring.cpu, buffer.sequence, np.array(buffer.words, np.uint32).reshape(-1, 4))
+        for ring in rings
+        for buffer in ring.buffers
+    ]
+
+
+def _last(buffers: Sequence[_KernelBuffer], end: int) -> tuple[int, int]:
+    """Return the stamp and the time of the last event, which is less than one rollover before `end`."""
+    stamps = [int(buffer.slots[-1, 1]) for buffer in buffers if len(buffer.slots)]
+    if not stamps:
+        return 0, end
+    ages = [(end - stamp) % (1 << 32) for stamp in stamps]
+    nearest = min(ages)
+    return stamps[ages.index(nearest)], end - nearest
+
+
+def _filled(buffers: Sequence[_KernelBuffer]) -> list[_KernelBuffer]:
+    """Return the buffers with slots, in the order in which they were filled."""
+    return sorted((buffer for buffer in buffers if len(buffer.slots)), key=lambda buffer: (buffer.cpu, buffer.sequence))
+
+
+def _slot_bytes(buffers: Sequence[_KernelBuffer]) -> bytes:
+    return b"".join(buffer.slots.astype("<u4").tobytes() for buffer in buffers)
+
+
+def _version_3(
+    main: Sequence[_KernelBuffer], names: Sequence[_KernelBuffer], target: Target, end_ns: int, last_stamp: int
+) -> bytes:
+    head = np.zeros(1, reader.HEAD_3)
+    head[0] = (reader.MAGIC_3, 3, target.cycles_per_s, end_ns // NS_PER_S, end_ns % NS_PER_S, last_stamp, b"")
+    parts = [head.tobytes()]
+    for magic, buffers in ((reader.NAMES, names), (reader.MAIN, main)):
+        data = _slot_bytes(_filled(buffers))
+        section = np.zeros(1, reader.SECTION_3)
+        section[0] = (magic, len(data) // SLOT_BYTES, b"")
+        parts += [section.tobytes(), data]
+    return b"".join(parts)
+
+
+def _version_4(
+    main: Sequence[_KernelBuffer],
+    names: Sequence[_KernelBuffer],
+    target: Target,
+    wall_ns: tuple[int, int],
+    form: QstForm,
+) -> bytes:
+    is_raw = form is QstForm.VERSION_4
+    has_own_rings = target.release is Release.QNX_8
+    slots_at = BUFFER_BYTES - BUFFER_SIZES[target.release].slots * SLOT_BYTES
+    head = np.zeros(1, reader.HEAD_4)
+    head[0] = (
+        reader.MAGIC_4, 4, reader.HEAD_BYTES, 0, target.cycles_per_s, *wall_ns, target.cpus,
+        _SYSTEM[target.release],
+        BUFFER_BYTES if is_raw else 0, slots_at if is_raw else 0,
+        len(main) // target.cpus if has_own_rings else 0, 0,
+    )  # fmt: skip
+    if is_raw:
+        return b"".join((
+            head.tobytes(), _raw_section(reader.DATA, main, slots_at), _raw_section(reader.NAMES, names, slots_at),
+        ))  # fmt: skip
+    listed = np.zeros(len(main), reader.BUFFER_4)
+    for row, buffer in enumerate(main):
+        cpu = buffer.cpu if has_own_rings else reader.NO_CPU
+        listed[row] = (buffer.index, buffer.sequence, len(buffer.slots), 0, cpu, b"")
+    slots, pinf = _slot_bytes(main), _slot_bytes(_filled(names))
+    return b"".join((
+        head.tobytes(), _section(reader.BUFFERS, listed.tobytes(), len(main)),
+        _section(reader.MAIN, slots, len(slots) // SLOT_BYTES),
+        _section(reader.NAMES, pinf, len(pinf) // SLOT_BYTES),
+    ))  # fmt: skip
+
+
+def _raw_section(magic: int, buffers: Sequence[_KernelBuffer], slots_at: int) -> bytes:
+    """Return a section of kernel buffers, each padded to its full size."""
+    data: NDArray[Any] = np.zeros((len(buffers), BUFFER_BYTES), np.uint8)
+    for row, buffer in zip(data, buffers, strict=True):
+        head = np.array([len(buffer.slots), buffer.sequence & 0xFFFFFFFF], "<u4")
+        row[reader.SLOT_COUNT_AT : reader.SLOT_COUNT_AT + 8] = head.view(np.uint8)
+        slots = buffer.slots.astype("<u4").tobytes()
+        row[slots_at : slots_at + len(slots)] = np.frombuffer(slots, np.uint8)
+    return _section(magic, data.tobytes(), len(buffers))
+
+
+def _section(magic: int, data: bytes, entries: int) -> bytes:
+    head = np.zeros(1, reader.SECTION_4)
+    head[0] = (magic, reader.SECTION_VERSION, len(data), entries, 0)
+    return head.tobytes() + data

@@ -1,21 +1,419 @@
-"""The simulated instrumented kernel: machine, emitter and trace control; starts programs and adds devices."""
+"""The simulated instrumented kernel, and TraceEvent(), the call that controls its tracing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from types import GeneratorType
 from typing import Any
 
-from satview.base.errors import UsageError
-from satview.capture.emit import Emitter
+from satview.base.errors import UsageError, one_line
+from satview.capture.buffers import Buffer
+from satview.capture.emit import ON, RULE_DATA, Emitter, EventData, KernelHandler, finish
+from satview.capture.files import MOST_BUFFERS
 from satview.capture.nto import set_release
+from satview.capture.sim.calls import TraceEvent
+from satview.capture.sim.calls.call import MISSING
 from satview.capture.sim.calls.processes import add_thread, new_process, start
-from satview.capture.sim.machine.machine import Machine
-from satview.capture.sim.machine.programs import boot
-from satview.capture.sim.machine.scheduler import PartitionScheduler
-from satview.capture.sim.parts.interrupt_sources import InterruptSource
-from satview.capture.sim.parts.target import Target
-from satview.capture.sim.parts.threads import ANY_CPU, Body, Cpu, Partition, Policy, Process
-from satview.capture.trace_event import TraceControl
+from satview.capture.sim.errors import Errno, QnxError, location_of
+from satview.capture.sim.machine import Machine
+from satview.capture.sim.programs import boot
+from satview.capture.sim.recorder import WATCH
+from satview.capture.sim.scheduler import PartitionScheduler
+from satview.capture.sim.target import Target
+from satview.capture.sim.threads import ANY_CPU, Body, Cpu, InterruptSource, Partition, Policy, Process
+from satview.events import wire
+from satview.events.modes import NOT_NUMBERS, NUMBER_MASK, Mode, mode_of
+from satview.events.spec import Release
+from satview.events.variants import WORD_MASK
+from satview.events.wire import WireClass
+from satview.filters.rules.handlers import DynamicRule
+
+# Executes TraceEvent(), the call that controls tracing; its first argument is a mode.
+#
+# Source: capture side, sections 1, 3, 4.3 and 6.
+
+
+# Dump of the existing processes, threads and states at START, as if they had just been created; and dump of names.
+
+
+def dump_state(machine: Machine, emitter: Emitter, cpu: int) -> None:
+    """Emit TIME, then the existing partitions, processes and threads; filters apply to these events too."""
+    buffers, emitter.origin = emitter.buffers, None
+    emitter.running = [None] * machine.target.cpus  # set by the RUNNING events of the dump
+
+    def stamp(on_cpu: int = cpu) -> int:
+        time = machine.stamp()
+        emitter.begins_at(on_cpu, time)
+        return time
+
+    if buffers is not None and (buffers.rings[0].current is not None or machine.target.is_old):
+        buffers.time(cpu, stamp())  # a new buffer begins with a TIME event anyway
+    for partition in machine.partitions:
+        emitter.partition(cpu, stamp, partition)
+    for process in sorted(machine.processes.values(), key=lambda p: p.pid & 0xFFF):
+        if process.is_dead:
+            continue
+        emitter.process_life(cpu, stamp(), process, "CREATE_NAME" if process.name else "CREATE")
+        for thread in process.threads.values():
+            emitter.thread_life(cpu, stamp(), thread, "CREATE")
+            here = thread.cpu if thread.state == "RUNNING" else cpu
+            emitter.thread_state(here, stamp(here), thread)
+            if thread.name and not machine.target.is_old:
+                emitter.thread_name(cpu, stamp(), thread)
+    if not machine.target.has_handlers:
+        _dump_service_threads(machine, emitter, cpu)
+
+
+def dump_names(machine: Machine, emitter: Emitter, cpu: int, start_cycles: int) -> int:
+    """Emit the names of all processes and threads, a microsecond apart; return the time after the last event.
+
+    Args:
+        machine: The machine with the processes.
+        emitter: Writes the events that pass the filters.
+        cpu: CPU of the events.
+        start_cycles: Time of the first event, by the machine's clock; it may be in the future.
+    """
+    time, step = start_cycles, max(1, machine.target.cycles(1000))
+    for process in sorted(machine.processes.values(), key=lambda p: p.pid & 0xFFF):
+        if process.is_dead or not process.name:
+            continue
+        emitter.process_life(cpu, time, process, "CREATE_NAME")
+        time += step
+        for thread in process.threads.values():
+            if thread.name:
+                emitter.thread_name(cpu, time, thread)
+                time += step
+    return time
+
+
+def _dump_service_threads(machine: Machine, emitter: Emitter, cpu: int) -> None:
+    """Emit the attachments of service threads to interrupts (8.0)."""
+    for source in machine.sources.values():
+        for attachment in source.attachments:
+            emitter.service_thread(cpu, machine.stamp(), attachment.thread, attachment.ident, source.cpu)
+
+
+_BUFFER_ADDRESS = 0x1F000000
+_FROM_HANDLERS = frozenset((
+    Mode.INSERTSUSEREVENT, Mode.INSERTCUSEREVENT, Mode.INSERTUSRSTREVENT, Mode.INSERTEVENT, Mode.START,
+    Mode.STARTNOSTATE, Mode.STOP,
+))  # fmt: skip
+_WAIT_DONE = 1  # result of WAITBUFFER
+
+
+def mode(name: str) -> int:
+    """Return the value of a mode by name, with or without `_NTO_TRACE_`; raises KeyError for an unknown name."""
+    mode = mode_of(name)
+    if mode is None:
+        raise KeyError(name)
+    return mode.word
+
+
+def unsupported(what: str) -> QnxError:
+    """Return the error for an unknown mode or argument of TraceEvent()."""
+    return QnxError(Errno.ENOTSUP, what)
+
+
+class TraceControl:
+    """Executes TraceEvent() for one kernel.
+
+    Attributes:
+        hook: Called with every full buffer, before the handlers set by InterruptHookTrace(); None = not used.
+        is_root: The caller may allocate buffers and attach handlers.
+        was_started: START was executed at least once.
+        buffer_address: Physical address at which ALLOCBUFFER allocates the buffers.
+    """
+
+    def __init__(self, machine: Machine, emitter: Emitter) -> None:
+        self.machine = machine
+        self.emitter = emitter
+        self.hook: Callable[[Buffer], None] | None = None
+        self.is_root = True
+        self.was_started = False
+        self.buffer_address = _BUFFER_ADDRESS
+        self._caller = (0, 0)  # CPU and pid
+        self._in_handler = False
+        self._has_io = True
+        # State that the kernel keeps while there are no buffers.
+        self._is_ring = False
+        self._skips = False
+        self._sequences: dict[int, int] = {}  # per ring, number of its last buffer
+        self._actions = self._table()
+
+    def hand_over(self, buffer: Buffer) -> None:
+        """Call the handlers of the trace interrupt with a full buffer; without a handler the buffer stays full."""
+        if self.hook is not None:
+            self.hook(buffer)
+        self.machine.interrupts.trace_hooks.call(buffer)
+
+    def call(self, value: int, args: Sequence[Any], cpu: int = 0, pid: int = 1, has_io: bool = True) -> int:
+        """Execute one TraceEvent() call.
+
+        Args:
+            value: Mode with its argument count in the top four bits.
+            args: The arguments after the mode.
+            cpu: CPU of the caller.
+            pid: Process of the caller; event handlers that it attaches are removed when the process ends.
+            has_io: The caller has I/O privilege, which is required to attach handlers.
+
+        Returns:
+            0, or the result of a query mode.
+
+        Raises:
+            QnxError: As in the manual: ECANCELED, EFAULT, EEXIST, EINVAL, ENOMEM, ENOTSUP, EPERM.
+        """
+        if not isinstance(value, int):
+            raise unsupported(f"mode {value!r:.40}")
+        known = mode_of(value)
+        if known is None or not known.is_in(self.machine.target.release):
+            raise unsupported(f"mode {value & NUMBER_MASK}")
+        if len(args) != len(known.arguments):
+            raise QnxError(Errno.EINVAL, f"{known.symbol} takes {len(known.arguments)} arguments, not {len(args)}")
+        if self._in_handler and known not in _FROM_HANDLERS:
+            raise QnxError(Errno.EPERM, f"{known.symbol} is not allowed in a handler")
+        for name, arg in zip(known.arguments, args, strict=True):
+            if name not in NOT_NUMBERS and not isinstance(arg, int):
+                raise QnxError(Errno.EFAULT, f"{known.symbol}: {name} is no number")
+        self._caller, self._has_io = (cpu, pid), has_io
+        if known.kind == "filter":
+            return self._set_filter(known, args)
+        if not known.is_documented:
+            return _WAIT_DONE if known is Mode.WAITBUFFER else 0
+        return self._actions[known](*args) or 0
+
+    def _table(self) -> dict[Mode, Callable[..., int | None]]:
+        """Return the function that executes each mode that sets no filter; the rule set executes the other modes."""
+        return {
+            Mode.INSERTEVENT: self._insert_raw,
+            Mode.START: lambda: self._start(True),
+            Mode.STOP: self._stop,
+            Mode.ALLOCBUFFER: self._allocate,
+            Mode.DEALLOCBUFFER: self._deallocate,
+            Mode.FLUSHBUFFER: self._flush,
+            Mode.QUERYEVENTS: self._query_events,
+            Mode.INSERTSUSEREVENT: lambda event, d0, d1: self._insert_user(event, (d0, d1)),
+            Mode.INSERTCUSEREVENT: self._insert_complex,
+            Mode.INSERTUSRSTREVENT: self._insert_text,
+            Mode.STARTNOSTATE: lambda: self._start(False),
+            Mode.SETRINGMODE: lambda: self._set_mode(True),
+            Mode.SETLINEARMODE: lambda: self._set_mode(False),
+            Mode.SKIPBUFFER: lambda: self._set_skip(True),
+            Mode.OVERWRITEBUFFER: lambda: self._set_skip(False),
+            Mode.QUERYVERSION: lambda: int(self.machine.target.sys_release.replace(".", "")),
+            Mode.QUERYSUPPORT: lambda: 1,
+            Mode.INSERTSCLASSEVENT: lambda cls, event, d0, d1: self._insert_class(cls, event, (d0, d1)),
+            Mode.INSERTCCLASSEVENT: lambda cls, event, data, length: self._insert_class(
+                cls, event, self._words(data, length)
+            ),
+        }
+
+    # Filters and handlers
+
+    def _set_filter(self, known: Mode, args: Sequence[Any]) -> int:
+        """Execute a mode that sets a filter; raise the error that the rule set reports."""
+        if "HANDLER" in known.name and not self.machine.target.has_handlers:
+            raise unsupported("this release has no event handlers")
+        numbers = [arg for name, arg in zip(known.arguments, args, strict=True) if name not in NOT_NUMBERS]
+        if "handler" in known.arguments:
+            position = known.arguments.index("handler")
+            numbers.append(self._handler(args[position], args[position + 1]))
+        error = self.emitter.rules.apply(int(known), *numbers)
+        if error:
+            raise QnxError(Errno(error), f"{known.symbol}({', '.join(map(str, args))[:60]})")
+        return 0
+
+    def _handler(self, function: Any, data: Any) -> DynamicRule:
+        """Return the dynamic rule for the arguments of a handler: a rule of tracelogger, or a program's function."""
+        if data is RULE_DATA:
+            rule: DynamicRule = function
+            return rule
+        if not self.is_root or not self._has_io:
+            raise QnxError(Errno.EPERM, f"attaching a handler: {MISSING}")
+        if not callable(function) or not isinstance(data, EventData) or not isinstance(data.data_array, list):
+            raise QnxError(Errno.EFAULT, "a handler is a callable and an EventData with a list")
+        return KernelHandler(function, data, self._caller[1], self.machine.target.release, self)
+
+    def call_handler(self, handler: KernelHandler) -> int:
+        """Call a program's event handler and return its result; an exception is recorded, and lets the event pass."""
+        if self._in_handler:  # events caused by a handler pass, to prevent infinite recursion
+            return 1
+        self._in_handler, before = True, self._caller
+        try:
+            WATCH.is_on = True
+            answer = handler.function(handler.data)
+            if isinstance(answer, GeneratorType):
+                answer = finish(answer, lambda call: self._call_of_handler(call, handler.pid))
+            if WATCH.locations:
+                self.machine.report_forgotten(f"of process {handler.pid}, event handler")
+            return int(answer)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001  -- an event that nobody judged passes
+            self.machine.fault(
+                f"of process {handler.pid}", f"event handler raised {one_line(error)}", location_of(error)
+            )
+            return 1
+        finally:
+            self._in_handler, self._caller, WATCH.is_on = False, before, False
+
+    def _call_of_handler(self, call: Any, pid: int) -> int:
+        if not isinstance(call, TraceEvent):
+            raise TypeError(f"a handler yielded {call!r:.60}; it may yield TraceEvent() calls only")
+        call.location = ""
+        return self.call(call.mode, call.args, self._caller[0], pid)
+
+    def forget_process(self, pid: int) -> None:
+        """Detach the handlers of a process that has died."""
+        self.emitter.rules.remove_handlers(lambda rule: isinstance(rule, KernelHandler) and rule.pid == pid)
+
+    # Running
+
+    def _start(self, with_state: bool) -> None:
+        if self.emitter.buffers is None:
+            raise QnxError(Errno.ECANCELED, "there are no buffers")
+        if self.emitter.is_tracing:
+            return
+        self.emitter.is_tracing, self.emitter.origin = True, None
+        self.was_started = True
+        if with_state:
+            dump_state(self.machine, self.emitter, self._caller[0])
+
+    def _stop(self) -> None:
+        buffers = self.emitter.buffers
+        if buffers is None and self._is_ring:
+            raise QnxError(Errno.ECANCELED, "ring mode, and there are no buffers")
+        was_tracing, self.emitter.is_tracing = self.emitter.is_tracing, False
+        for ring in buffers.rings if buffers is not None and was_tracing else ():
+            now = self.machine.now + ring.skew_cycles
+            if ring.is_ring:
+                ring.close(now)
+            elif self.machine.target.has_buffer_end:
+                ring.close(now, sequence=1)  # 8.0 hands over the trailing buffer and counts from 1 again
+
+    def report_names(self, pause_ns: int, cpu: int = 0) -> None:
+        """Write the names of all processes and threads into a ring that was saved, as kernels of 7.x and 8.0 do.
+
+        In 8.0 the last buffer gets sequence number 1, like the last buffer of a linear capture.
+
+        Args:
+            pause_ns: Time of the first name, after the machine's current time.
+            cpu: CPU of the events.
+        """
+        buffers, machine = self.emitter.buffers, self.machine
+        if buffers is None or self.emitter.is_tracing:
+            return
+        self.emitter.is_tracing = True
+        end = dump_names(machine, self.emitter, cpu, machine.now + machine.target.cycles(pause_ns))
+        self.emitter.is_tracing = False
+        for ring in buffers.rings:
+            ring.close(end + ring.skew_cycles, sequence=1 if machine.target.has_buffer_end else None, hand_over=False)
+
+    def _allocate(self, count: int, pointer: Any) -> int:
+        if not self.is_root:
+            raise QnxError(Errno.EPERM, "allocating buffers needs root")
+        if self.emitter.buffers is not None:
+            raise QnxError(Errno.EEXIST, "there are buffers already")
+        if not 1 <= count <= MOST_BUFFERS:
+            raise QnxError(Errno.ENOMEM, f"{count} buffers")
+        if not isinstance(pointer, list):
+            raise QnxError(Errno.EFAULT, "the address goes into a list")
+        for ring in self.emitter.allocate(count, self.hand_over).rings:
+            ring.set_mode(self._is_ring)
+            ring.skips = self._skips
+            ring.sequence = self._sequences.get(ring.cpu, 0)
+        pointer[:] = [self.buffer_address]
+        return 0
+
+    def _deallocate(self) -> None:
+        if not self.is_root:
+            raise QnxError(Errno.EPERM, "freeing buffers needs root")
+        self.emitter.is_tracing = False
+        if self.emitter.buffers is not None:
+            self._sequences = {ring.cpu: ring.sequence for ring in self.emitter.buffers.rings}
+        self.emitter.buffers = None
+
+    def _flush(self) -> None:
+        buffers = self.emitter.buffers
+        if buffers is None:
+            raise QnxError(Errno.EFAULT, "there are no buffers")
+        if self._is_ring and self.emitter.is_tracing:
+            raise QnxError(Errno.ECANCELED, "ring mode, and tracing is on")
+        for ring in buffers.rings:
+            ring.flush(self.machine.now + ring.skew_cycles)
+
+    def _query_events(self) -> int:
+        buffers = self.emitter.buffers
+        if buffers is None:
+            raise QnxError(Errno.EFAULT, "there are no buffers")
+        return sum(ring.current.slots for ring in buffers.rings if ring.current is not None)
+
+    def _set_mode(self, is_ring: bool) -> None:
+        if self.emitter.buffers is None or self.emitter.is_tracing:
+            raise QnxError(Errno.ECANCELED, "tracing is on" if self.emitter.is_tracing else "there are no buffers")
+        self._is_ring = is_ring
+        for ring in self.emitter.buffers.rings:
+            ring.set_mode(is_ring)
+
+    def _set_skip(self, skips: bool) -> None:
+        self._skips = skips
+        if self.emitter.buffers is not None:
+            for ring in self.emitter.buffers.rings:
+                ring.skips = skips
+
+    # Inserting events
+
+    def _insert_raw(self, head: int, stamp: int, data0: int, data1: int) -> None:
+        time = self.machine.stamp()
+        buffers, head = self.emitter.buffers, head & WORD_MASK
+        if buffers is None or not self.emitter.is_tracing:
+            return
+        cpu = head >> wire.CPU_SHIFT & wire.CPU_MASK
+        if cpu >= self.machine.target.cpus:
+            cpu = self._caller[0]  # the header has an invalid CPU; the slot goes into the caller's buffer
+        if not head >> wire.STRUCT_SHIFT:
+            stamp = time + buffers.skew_cycles[cpu]
+        buffers.put_slot(cpu, (head, stamp & WORD_MASK, data0 & WORD_MASK, data1 & WORD_MASK), time)
+
+    def _insert_user(self, event: int, words: Sequence[int]) -> None:
+        self._insert_class(int(WireClass.USER), event, words)
+
+    def _insert_class(self, cls: int, event: int, words: Sequence[int]) -> None:
+        event, cls = event & wire.EVENT_MASK, cls & wire.CLASS_MASK
+        time = self.machine.stamp()
+        if not self.emitter.flags(wire.code(WireClass.USER, event)) & ON:
+            return
+        if cls == WireClass.USER:
+            self.machine.history.mark(time, event)
+        by_process = wire.PROCESS_INJECTED if self.machine.target.release == Release.QNX_8 else 0
+        self.emitter.put(self._caller[0], wire.code(cls, event), time, list(words), by_process)
+
+    def _words(self, data: Any, length: int) -> list[int]:
+        """Return the first `length` words of a program's buffer: integers, or bytes in the target's byte order."""
+        if isinstance(data, (bytes, bytearray, memoryview)):
+            data = self._words_of_bytes(bytes(data))
+        if not isinstance(data, Sequence) or not 0 <= length <= len(data):
+            raise QnxError(Errno.EFAULT, "the buffer is shorter than its length says")
+        words = data[:length]
+        if not all(isinstance(word, int) for word in words):
+            raise QnxError(Errno.EFAULT, "the buffer holds something that is no number")
+        return [word & WORD_MASK for word in words]
+
+    def _words_of_bytes(self, raw: bytes) -> list[int]:
+        order = self.emitter.byte_order
+        return [int.from_bytes(raw[i : i + 4], order) for i in range(0, len(raw) - 3, 4)]  # type: ignore[arg-type]
+
+    def _insert_complex(self, event: int, data: Any, length: int) -> None:
+        self._insert_user(event, self._words(data, length))
+
+    def _insert_text(self, event: int, text: Any) -> None:
+        if not isinstance(text, (str, bytes)):
+            raise QnxError(Errno.EFAULT, "no text")
+        raw = (text.encode() if isinstance(text, str) else bytes(text)).split(b"\0")[0] + b"\0"
+        self._insert_user(event, self._words_of_bytes(raw + bytes(-len(raw) % 8)))
+
+
+# The simulated instrumented kernel: machine, emitter and trace control; starts programs and adds devices.
+
 
 MAX_PRIORITY = 255
 BOOT_SECONDS = 341.7  # uptime at the start of a simulation, so that stamps look like those of a running system

@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.capture.buffers import Buffer
-from satview.capture.files import CaptureError
-from satview.capture.kernel import Kernel
-from satview.capture.logger_options import (
+from satview.capture.files import (
     SET_UP_PRIORITY,
+    CaptureError,
     LoggerOptions,
     LoggerReport,
     Output,
@@ -30,6 +29,7 @@ from satview.capture.logger_options import (
     begin_events,
     filter_calls,
 )
+from satview.capture.kernel import Kernel, mode
 from satview.capture.sim.calls import (
     ChannelCreate,
     Compute,
@@ -48,10 +48,8 @@ from satview.capture.sim.calls import (
     ThreadCtl,
     TraceEvent,
 )
-from satview.capture.sim.parts.errors import QnxError
-from satview.capture.sim.parts.objects import Semaphore
-from satview.capture.sim.parts.threads import Policy, Program
-from satview.capture.trace_event import mode
+from satview.capture.sim.errors import QnxError
+from satview.capture.sim.threads import Policy, Program, Semaphore
 from satview.events.spec import Release
 
 _FULL, _END = 1, 2  # pulse codes

@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Final
 
-from satview.events.header_names import number_of
+from satview.events.modes import number_of
 from satview.events.spec import Release
 
 _release: Final = ContextVar("satview_nto_release", default=Release.QNX_7)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from satview.capture.logger_options import LoggerOptions
+from satview.capture.files import LoggerOptions
 from satview.capture.run import Capture, CaptureResult, run
-from satview.capture.sim.parts.threads import Body
+from satview.capture.sim.threads import Body
 from satview.events.spec import Release
 
 MS = 1_000_000

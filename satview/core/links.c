@@ -14,8 +14,8 @@ enum {
 };
 
 /*
- * Find the kernel call that the CPU of each event is in before the event, and the end of each call. linkage.calls and
- * linkage.actors.open_calls have the rules. Losses are ignored.
+ * Find the kernel call that the CPU of each event is in before the event, and the end of each call. linkage.calls
+ * has the rules. Losses are ignored.
  *
  * thread16 or thread32: thread of each event. last_of: scratch, one per thread. stays: which calls never block. entry:
  * receives the entry of the call, NO_EVENT for none. begins, ends: receive pairs of known threads from the front, and

@@ -1,14 +1,17 @@
-"""Compiled passes that load traces: slots to events, times and threads of events; see loading.c and clock.c."""
+"""Compiled passes that load traces, whole or as a stream: slots to events, times, threads and texts of events."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.core.library import CPUS, call
+
+# Compiled passes that load traces: slots to events, times and threads of events; see loading.c and clock.c.
+
 
 _Ints = NDArray[np.int64]
 LOG_SEED: Final = 0
@@ -273,3 +276,175 @@ def protobuf_fields(
             message, number, value, length = (column[:rows] for column in columns)
             return message, number, value, length, is_bad
         capacity = rows
+
+
+# Compiled passes over streamed slots, which form groups of slots and events; see streaming.c.
+#
+# A group is a run of adjacent slots of one event. Events are delivered in the order of their last slots.
+
+
+_STREAM_COUNTS: Final = 6
+
+
+class Groups(NamedTuple):
+    """The groups of a chunk of slots: g groups, of which e start an event.
+
+    Attributes:
+        group_slot: int64 (g + 1,), first slot of each group; the last element is the number of slots.
+        is_whole: bool (g,), whether the group is a complete event.
+        event: int64 (g,), index of the last event that starts in or before the group, -1 for none.
+        code: uint32 (e,), code of each event.
+        cpu: uint8 (e,).
+        stamp: uint32 (e,).
+        first_slot: int64 (e,).
+        other: int64, groups that are an event without its end, or a tail without its event.
+        begun: int64, groups that start a combine event.
+        zeros: Number of groups that are an all-zero slot.
+        zero: The first all-zero slot, -1 for none.
+    """
+
+    group_slot: NDArray[np.int64]
+    is_whole: NDArray[np.bool_]
+    event: NDArray[np.int64]
+    code: NDArray[np.uint32]
+    cpu: NDArray[np.uint8]
+    stamp: NDArray[np.uint32]
+    first_slot: NDArray[np.int64]
+    other: NDArray[np.int64]
+    begun: NDArray[np.int64]
+    zeros: int
+    zero: int
+
+
+def groups(slots: NDArray[np.uint32], most_slots: int) -> Groups:
+    """Return the slots of a chunk in groups: each is an event, a part of one, or an all-zero slot.
+
+    Args:
+        slots: uint32 (n, 4).
+        most_slots: Maximum number of slots of a complete event.
+    """
+    types = {"is_whole": np.bool_, "code": np.uint32, "cpu": np.uint8, "stamp": np.uint32}
+    names = ("group_slot", "is_whole", "event", "code", "cpu", "stamp", "first_slot", "other", "begun")
+    columns: dict[str, NDArray[Any]] = {name: np.empty(len(slots) + 1, types.get(name, np.int64)) for name in names}
+    counts = np.zeros(_STREAM_COUNTS, np.int64)
+    call("stream_groups", slots, most_slots, *columns.values(), counts)
+    size, events, others, begun, zeros, zero = counts.tolist()
+    sizes = dict.fromkeys(("code", "cpu", "stamp", "first_slot"), events)
+    sizes |= {"group_slot": size + 1, "other": others, "begun": begun}
+    return Groups(
+        **{name: column[: sizes.get(name, size)] for name, column in columns.items()}, zeros=zeros, zero=zero
+    )  # fmt: skip
+
+
+def with_keys(
+    slots: NDArray[np.uint32], first_slots: NDArray[np.int64], group: NDArray[np.int64], keys: NDArray[np.uint64]
+) -> NDArray[np.int64]:
+    """Return the groups in `group` whose first slot has one of the ascending `keys`, int64 (k,)."""
+    out = np.empty(len(group), np.int64)
+    return out[: call("with_keys", slots, first_slots, group, keys, out)]
+
+
+class StreamColumns(NamedTuple):
+    """Columns of n events with w payload words.
+
+    Attributes:
+        header: uint32 (n,), first words.
+        stamp: uint32 (n,).
+        time: int64 (n,), cycles.
+        thread: uint32 (n,).
+        start: int64 (n + 1,), index in `words` at which each payload begins.
+        words: uint32 (w,), payload words.
+        last: int64 (n,), last slot of each event.
+    """
+
+    header: NDArray[np.uint32]
+    stamp: NDArray[np.uint32]
+    time: NDArray[np.int64]
+    thread: NDArray[np.uint32]
+    start: NDArray[np.int64]
+    words: NDArray[np.uint32]
+    last: NDArray[np.int64]
+
+
+def deliver(
+    slots: NDArray[np.uint32],
+    chunk_groups: Groups,
+    time: NDArray[np.int64],
+    thread: NDArray[np.uint32],
+    done: StreamColumns,
+) -> StreamColumns:
+    """Merge the complete events of a chunk with the events completed by tails, in the order of their last slots.
+
+    Args:
+        slots: uint32 (n, 4), slots of the chunk.
+        chunk_groups: Groups of the chunk.
+        time: int64 (e,), times of the events that start in the chunk.
+        thread: uint32 (e,), threads of these events.
+        done: Events completed by tails.
+    """
+    count = int(np.count_nonzero(chunk_groups.is_whole)) + len(done.header)
+    size = 2 * len(slots) + len(done.words)
+    columns = StreamColumns(
+        np.empty(count, np.uint32), np.empty(count, np.uint32), np.empty(count, np.int64), np.empty(count, np.uint32),
+        np.empty(count + 1, np.int64), np.empty(size, np.uint32), np.empty(count, np.int64),
+    )  # fmt: skip
+    time, thread = np.ascontiguousarray(time, np.int64), np.ascontiguousarray(thread, np.uint32)
+    before = (done.last, done.header, done.stamp, done.time, done.thread, done.start, done.words)
+    call(
+        "deliver",
+        slots,
+        chunk_groups.group_slot,
+        chunk_groups.is_whole,
+        chunk_groups.event,
+        time,
+        thread,
+        *before,
+        *columns,
+    )
+    return columns._replace(words=columns.words[: int(columns.start[-1])])
+
+
+# Compiled passes over payloads of equal length, which find texts and equal payloads; see texts.c.
+
+
+IS_NUMBERS, IS_ASCII, MAY_BE_UTF8 = range(3)
+_MIN_PLACES: Final = 16  # minimum size of the hash table
+
+
+def text_kinds(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return the kind of each payload, uint8 (n,): `IS_NUMBERS`, `IS_ASCII`, or `MAY_BE_UTF8` = text if valid UTF-8.
+
+    Args:
+        data: uint8 (n, bytes).
+    """
+    kinds = np.empty(len(data), np.uint8)
+    call("text_kinds", data.shape[1], np.ascontiguousarray(data), kinds)
+    return kinds
+
+
+def same_rows(data: NDArray[np.uint8]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Number the distinct payloads; return the number of each payload, and the first payload with each number.
+
+    If very many different payloads have the same hash, equal payloads may get different numbers.
+
+    Args:
+        data: uint8 (n, bytes).
+
+    Returns:
+        uint32 (n,) and uint32 (numbers,), ascending.
+    """
+    number, first_row = np.empty(len(data), np.uint32), np.empty(len(data), np.uint32)
+    table = np.zeros(max(_MIN_PLACES, 1 << (2 * len(data)).bit_length()), np.uint32)
+    count = call("same_rows", data.shape[1], np.ascontiguousarray(data), number, first_row, table)
+    return number, first_row[:count]
+
+
+def joined(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return the concatenated payloads, each cut at its first zero byte and terminated by a zero byte, uint8.
+
+    Args:
+        data: uint8 (n, bytes).
+    """
+    count, size = data.shape
+    out = np.empty(count * (size + 1), np.uint8)
+    return out[: call("joined", size, count, np.ascontiguousarray(data), out)]

@@ -1,13 +1,10 @@
-"""Catalogues of events, states and errors, by number and by name: one per release, and combined ones.
-
-The data is under `resources/events`; this module only reads and indexes it.
-"""
+"""Catalogues of events, states and errors, the kernel calls of each release, and texts for values of arguments."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
 from threading import Lock
@@ -16,9 +13,19 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.events import arguments, class_table, linux, naming, rows, states, unixware, wire
+from satview.base.safe_text import visible_line
+from satview.events import linux, naming, rows, states, unixware, wire
+from satview.events.modes import flag_names
 from satview.events.spec import ClassSpec, EventSpec, Release
+from satview.events.user_events import ValueText
 from satview.events.wire import WireClass
+
+# Catalogues of events, states and errors, by number and by name, and the kernel calls of each release.
+
+
+# Catalogues of events, states and errors, by number and by name: one per release, and combined ones.
+#
+# The data is under `resources/events`; this module only reads and indexes it.
 
 
 class _Events(Protocol):
@@ -66,9 +73,7 @@ class Catalogue:
         self._foreign = _FOREIGN.get(release)
         self._names = self._foreign.names() if self._foreign else naming.names(release)
         self.classes: tuple[ClassSpec, ...] = (
-            self._foreign.classes()
-            if self._foreign
-            else (*class_table.printed_classes(), *class_table.undefined_classes())
+            self._foreign.classes() if self._foreign else (*wire.printed_classes(), *wire.undefined_classes())
         )
         self.class_index_of_code = self._class_indices()
         self.state_value_of_code = self._state_values()
@@ -182,18 +187,18 @@ class Catalogue:
             return self._foreign.spec(code, self.class_name(code))
         if known is None:
             return EventSpec(code, self.class_name(code), naming.unnamed(code, self.release), is_known=False)
-        fast, wide = arguments.lists_of(known, self.release)
+        fast, wide = naming.lists_of(known, self.release)
         return EventSpec(
             code,
             known.class_name,
             known.name,
-            arguments.label_of(known, self.release),
+            naming.label_of(known, self.release),
             fast,
             wide,
-            arguments.calls_of(known),
-            arguments.when_of(known),
+            naming.calls_of(known),
+            naming.when_of(known),
             known.is_64bit,
-            notes=arguments.notes_of(known, self.release),
+            notes=naming.notes_of(known, self.release),
         )
 
     def _index_names(self) -> dict[str, tuple[int, ...]]:
@@ -439,3 +444,154 @@ class CombinedCatalogue(Catalogue):
         self.class_index_of_code[code] = names.index(spec.name)
         self.state_value_of_code[code] = other.state_value_of_code[own]
         return code
+
+
+# Kernel calls by release: numbers and whether they block; and the sizes of the kernel's trace buffers.
+
+
+# Sizes of the kernel's trace buffers by release. Source: trace format, sections 3.2 and 6; capture side, section 4.
+
+
+@dataclass(frozen=True, slots=True)
+class BufferSizes:
+    """Sizes of one trace buffer of the kernel, which has 16 KiB.
+
+    Attributes:
+        slots: Number of event slots that fit behind the header of the buffer.
+        mark_linear, mark_ring: Number of slots at which the kernel closes the buffer in linear and in ring mode.
+        has_end: Whether the buffer ends with BUFFER_END and belongs to one CPU (8.0).
+    """
+
+    slots: int
+    mark_linear: int
+    mark_ring: int
+    has_end: bool = False
+
+
+BUFFER_SIZES: Final = {
+    Release.QNX_6: BufferSizes(1014, 714, 963),
+    Release.QNX_6_6: BufferSizes(1014, 709, 963),
+    Release.QNX_7: BufferSizes(1012, 708, 911),
+    Release.QNX_8: BufferSizes(1011, 707, 909, has_end=True),
+}
+
+
+@cache
+def never_block(release: Release) -> NDArray[np.bool_]:
+    """Return which kernel calls never block their caller, bool (128,) by number; read-only.
+
+    Source: `resources/events/kernel_calls.toml`, block `never_block`.
+    """
+    table = np.zeros(128, np.bool_)
+    if release in rows.RELEASE_ORDER:
+        names = {name for line in rows.columns("kernel_calls", "never_block") for name in line}
+        column = rows.RELEASE_ORDER.index(release)
+        for name, *numbers in rows.columns("kernel_calls", "calls"):
+            if name in names and numbers[column] != "-":
+                table[int(numbers[column])] = True
+    table.setflags(write=False)
+    return table
+
+
+@cache
+def call_numbers(release: Release) -> dict[str, int]:
+    """Return the numbers of the kernel calls of a release by name, without 64-bit forms; empty for other systems."""
+    if release not in rows.RELEASE_ORDER:
+        return {}
+    book = catalogue(release)
+    return {book.name(wire.code(wire.WireClass.KER_CALL, number)): number for number in range(wire.KER_EXIT_OFFSET)}
+
+
+# Texts for the values of arguments, from the tables and from files of event descriptions.
+#
+# The details of an event show these texts, and filter expressions compare with them.
+
+
+_ERRORS: Final = 1024
+_POWER_IDLE: Final = 0x10000
+_BITS: Final = {
+    ("SYSTEM", "RUNSTATE", "bitset"): "runstate",
+    ("SYSTEM", "TIMER", "flags"): "timer",
+    ("SEC", "ABLE", "flags"): "able",
+}
+_VALUES: Final = {("SEC", "PATH_ATTACH", "status"): "path_attach", ("SEC", "QNET_CONNECT", "status"): "qnet_connect"}
+_NONE: Final = {
+    ("SEC", "ABLE", "flags"): ValueText(0, "DENY"),
+    ("SYSTEM", "TIMER", "timer_id"): ValueText(0xFFFFFFFF, "TimerTimeout()"),
+}
+
+
+@cache
+def table_texts(release: Release, code: int, name: str) -> tuple[ValueText, ...]:
+    """Return the texts that the tables of a release have for values of an argument; empty for most arguments."""
+    if name == "errno":
+        return error_texts(release)
+    if name == "policy":
+        return _values("policy")
+    spec = catalogue(release).spec(code)
+    key = (spec.class_name, spec.name, name)
+    if key == ("SYSTEM", "POWER", "bitset"):
+        return tuple(_power())
+    bits = (ValueText(bit, text, bit) for bit, text in flag_names(_BITS[key]).items()) if key in _BITS else ()
+    values = _values(_VALUES[key]) if key in _VALUES else ()
+    return (*bits, *values, *([_NONE[key]] if key in _NONE else ()))
+
+
+@cache
+def error_texts(release: Release) -> tuple[ValueText, ...]:
+    """Return the names of the error numbers of a release, in the order of the numbers."""
+    book = catalogue(release)
+    named = ((number, book.errno_name(number)) for number in range(_ERRORS))
+    return tuple(ValueText(number, text) for number, text in named if text is not None)
+
+
+@cache
+def _values(table: str) -> tuple[ValueText, ...]:
+    return tuple(ValueText(value, text) for value, text in flag_names(table).items())
+
+
+def _power() -> Iterator[ValueText]:
+    """Yield the texts of the bits of POWER; the meaning of some bits depends on the bit IDLE."""
+    yield from (ValueText(bit, text, bit) for bit, text in flag_names("power").items())
+    for table, idle in (("power_idle", _POWER_IDLE), ("power_frequency", 0)):
+        yield from (ValueText(bit | idle, text, bit | _POWER_IDLE) for bit, text in flag_names(table).items())
+
+
+def shown_texts(texts: Sequence[ValueText], value: int, numbers: Mapping[str, int]) -> str | None:
+    """Return all texts that fit a value, separated by spaces; None if there are none; `numbers` as in `fits`."""
+    return " ".join(visible_line(text.text) for text in texts if text.fits(value, numbers)) or None
+
+
+def called(texts: Sequence[ValueText], wanted: str) -> list[tuple[ValueText, ...]]:
+    """Return groups of texts: a value is shown as `wanted` if it has all texts of one group.
+
+    `wanted` may be one text (`late`), several (`ALLOW IS_ROOT`), or have the number before or behind it (`5 key`,
+    `ETIMEDOUT (260)`).
+    """
+    single: list[tuple[ValueText, ...]] = [(text,) for text in texts if text.text == wanted]
+    if single:
+        return single
+    number, text = _with_number(wanted)
+    if number is not None:
+        exact = ValueText(number, wanted)
+        return [(exact, *group) for group in called(texts, text)]
+    group, rest = [], wanted
+    for value_text in texts:
+        name = value_text.text
+        if name and (rest == name or rest.startswith(f"{name} ")):
+            group.append(value_text)
+            rest = rest[len(name) + 1 :]
+    return [tuple(group)] if group and not rest else []
+
+
+def _with_number(shown: str) -> tuple[int | None, str]:
+    """Return number and text from `0x5 key` or `key (5)`; None and an empty text for other forms."""
+    before, _, text = shown.partition(" ")
+    behind = shown.rpartition(" (")
+    for number, rest in ((before, text), (behind[2].removesuffix(")"), behind[0])):
+        try:
+            if rest:
+                return int(number[:20], 0), rest
+        except ValueError:
+            continue
+    return None, ""

@@ -14,13 +14,12 @@ from functools import lru_cache
 from threading import Lock
 from typing import Final, Literal, cast
 
-from satview.events import arguments, variants
+from satview.events import naming, variants
 from satview.events.catalogue import catalogue
 from satview.events.spec import EventSpec, Field, Release, Show
 from satview.events.user_events import UserEvent, ValueText
-from satview.events.variants import BY_COUNT
+from satview.events.variants import BY_COUNT, Plan
 from satview.events.wire import CODE_COUNT, KER_64BIT, THREAD_CREATE, THREAD_DESTROY, WireClass, class_of
-from satview.events.words import Plan
 
 SIGEVENT_WORDS: Final = 4  # of 6.x; later layouts are not known
 _SIGEVENT: Final = (  # member, word, first byte within the word, size in bytes (0 = the whole word)
@@ -225,9 +224,9 @@ def _candidates(spec: EventSpec, release: Release, count: int) -> Iterator[tuple
     yield fast
     if spec.is_64bit and (spec.class_name, spec.name) == ("KER_CALL", "TRACE_EVENT"):
         yield "fast", tuple(replace(field, words=2) for field in spec.fast or ())
-    yield from zip(("fast", "wide"), arguments.listing_lists(spec, release), strict=True)
+    yield from zip(("fast", "wide"), naming.listing_lists(spec, release), strict=True)
     if not spec.is_64bit:
-        yield from zip(("fast", "wide"), arguments.old_lists(spec.name, spec.class_name), strict=True)
+        yield from zip(("fast", "wide"), naming.old_lists(spec.name, spec.class_name), strict=True)
 
 
 def _laid_out(form: str, fields: Sequence[Field], count: int, release: Release) -> Layout:
@@ -364,8 +363,8 @@ def _known_arguments(release: Release, code: int) -> tuple[PayloadPart, ...]:
     lists = (
         spec.fast,
         spec.wide,
-        *arguments.listing_lists(spec, release),
-        *arguments.old_lists(spec.name, spec.class_name),
+        *naming.listing_lists(spec, release),
+        *naming.old_lists(spec.name, spec.class_name),
     )
     needs = {2, 4} | {word_count(fields) + is_open(fields) for fields in lists if fields}
     needs |= {word_count(fields) + SIGEVENT_WORDS for fields in lists if fields and fields[-1].show is Show.STRUCT}
@@ -568,7 +567,7 @@ def logged_list(release: Release, code: int, *, is_wide: bool) -> tuple[int, tup
 
 
 def _two_words(spec: EventSpec, release: Release) -> tuple[Field, ...] | None:
-    printed = arguments.listing_lists(spec, release)[0]
+    printed = naming.listing_lists(spec, release)[0]
     if spec.class_name not in ("KER_CALL", "KER_EXIT") or spec.fast is None or printed is None:
         return spec.fast
     return printed if word_count(spec.fast) > 2 >= word_count(printed) else spec.fast
@@ -583,7 +582,7 @@ def printed_layout(release: Release, code: int, count: int, variant: int = BY_CO
     if variant >= variants.LISTED:
         return _listed(variant)
     spec = catalogue(release).spec(code)
-    fast, wide = arguments.listing_lists(spec, release)
+    fast, wide = naming.listing_lists(spec, release)
     layout: Layout | None = None
     if release is Release.QNX_6:
         if fast is not None and wide is not None:

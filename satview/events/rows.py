@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Iterator
 from functools import cache
 
-from satview.base.resources import resource_path
+from satview.base.named_files import resource_path
 from satview.events.spec import Field, Release, Show
 
 RELEASE_ORDER: tuple[Release, ...] = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)

@@ -15,10 +15,9 @@ from satview.base.new_file import NewFile
 from satview.base.plugins import Plugin, PluginKind, plugins
 from satview.base.time import TimeWindow
 from satview.export.kev import Bools, SubsetReport, write_subset
-from satview.export.listing.of_trace import write_event_list, write_listing
-from satview.export.viewers.perfetto import write_chrome, write_perfetto
-from satview.export.viewers.stacks import write_folded, write_speedscope
-from satview.export.viewers.tables import write_by_class, write_folder, write_table
+from satview.export.listing.printer import write_event_list, write_listing
+from satview.export.perfetto import write_chrome, write_perfetto
+from satview.export.tables import write_by_class, write_folded, write_folder, write_speedscope, write_table
 from satview.formats.registry import source_files
 from satview.store.trace import Trace
 from satview.tables.arguments import kinds

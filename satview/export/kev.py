@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from satview.base.column_arrays import numbers_of
 from satview.base.errors import Cancelled, UsageError
-from satview.base.new_file import NewFile
-from satview.base.targets import find_target
+from satview.base.new_file import NewFile, find_target
 from satview.base.time import TimeWindow
 from satview.events import states
 from satview.events.spec import Release
+from satview.events.variants import name_bytes
 from satview.events.wire import (
     BUFFER_END_COOKIE,
     CONTROL_BUFFER,
@@ -41,15 +41,13 @@ from satview.events.wire import (
     Struct,
     WireClass,
 )
-from satview.events.words import name_bytes
-from satview.filters.derived_columns import state_rows
-from satview.filters.rows import chunks
+from satview.filters.derived_columns import chunks, state_rows
 from satview.formats.kev.header import FROM_LISTING, holds_key, is_key
 from satview.formats.kev.payloads import SlotPayloads
 from satview.formats.kev.writer import SlotWriter, slots_as_bytes, write_kev, write_start
 from satview.formats.registry import source_files
 from satview.linkage.rows import rows_of_codes
-from satview.store.losses import EVERY_CPU, losses
+from satview.store.time_ranges import EVERY_CPU, losses
 from satview.store.trace import Trace
 
 # The state of the target at one time, as the events that START would have logged at that time.

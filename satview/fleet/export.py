@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from satview.base.child import safe_children
 from satview.base.errors import SatviewError, UsageError, one_line
-from satview.base.extras import required
 from satview.base.new_file import NewFile
+from satview.base.plugins import required
 from satview.base.safe_text import csv_text
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
 from satview.events.user_events import UserEvent
-from satview.export.viewers.tables import arrow_of, write_parquet
+from satview.export.tables import arrow_of, write_parquet
 from satview.fleet.layout import (
     DEFAULT_TABLES,
     RECORD,
@@ -37,8 +37,7 @@ from satview.formats.registry import open_trace
 from satview.store.arguments import describe_events, misfits
 from satview.store.trace import Trace
 from satview.tables.arguments import kinds_of
-from satview.tables.schema import SCHEMAS
-from satview.tables.views import near_tables
+from satview.tables.schema import SCHEMAS, near_tables
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,8 +16,8 @@ from typing import Any, Final
 from urllib.parse import quote, unquote
 
 from satview.base.errors import UsageError
-from satview.base.extras import required
 from satview.base.new_file import NewFile
+from satview.base.plugins import required
 from satview.events.user_events import UserEvent
 from satview.tables.schema import SCHEMAS
 

@@ -1,21 +1,49 @@
-"""Runs a DuckDB query over all traces of a data set: read-only, without access to other files or the network."""
+"""Queries over all traces of a data set: SQL, the instances of an activity, and the trend of a metric."""
 
 from __future__ import annotations
 
 import glob
 import re
 import time
-from collections.abc import Callable, Iterator
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.answers.frames import Texts
+from satview.answers.late import late
+from satview.answers.late_comparison import Sample
+from satview.answers.table import Column, Kind, Question, Table
 from satview.base.errors import UsageError
+from satview.base.named_files import resource_path
+from satview.base.time import NS_PER_S, Clock, TimeWindow, format_duration
+from satview.events.user_events import UserEvent
 from satview.fleet.layout import RECORD, Dataset, open_dataset
-from satview.tables.question import Limits, Query, SqlQuestion
+from satview.formats.registry import open_trace
+from satview.store.arguments import describe_events
+from satview.store.time_ranges import Location
 from satview.tables.result import Result
-from satview.tables.schema import SCHEMAS
-from satview.tables.views import CLOCK_MACROS, View, clock_macros, definition, mentioned, quoted, views, with_list
+from satview.tables.schema import (
+    CLOCK_MACROS,
+    SCHEMAS,
+    View,
+    clock_macros,
+    definition,
+    mentioned,
+    quoted,
+    views,
+    with_list,
+)
+from satview.tables.sql import Limits, Query, SqlQuestion
+
+# Runs a DuckDB query over all traces of a data set: read-only, without access to other files or the network.
+
 
 # The documented views and macros over a data set: each is evaluated per trace, and the name of the trace is added.
 
@@ -181,3 +209,272 @@ def _rows(dataset: Dataset, name: str) -> str:
     """Return the SQL that reads a table of all traces; tables of event kinds may have different columns per trace."""
     return (f"read_parquet({quoted(dataset.pattern(name))}, hive_partitioning = true, "
             f"hive_types = {{'trace': VARCHAR}}, union_by_name = {name not in SCHEMAS})")  # fmt: skip
+
+
+# Instances of an activity in all traces of a data set, with their response times.
+#
+# Only one trace is open at a time, so that instances of hundreds of traces can be compared.
+
+
+_TABLE: Final = "activity_instance"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedInstances:
+    """Instances of one activity in one trace of a data set.
+
+    Attributes:
+        path: File of the trace.
+        activity: Name of the activity.
+        event: int64 (n,), row of the first event of each instance.
+        response_s: float64 (n,), response time of each instance.
+        described: Descriptions of events, by code, that were used for the export.
+    """
+
+    path: Path
+    activity: str
+    event: NDArray[np.int64]
+    response_s: NDArray[np.float64]
+    described: Mapping[int, UserEvent]
+
+    def samples(self, *selections: NDArray[np.int64]) -> tuple[Sample, ...]:
+        """Open the trace and return one sample per selection; a selection is int64 (k,), positions in `event`.
+
+        Raises:
+            UsageError: The trace file does not contain these instances, so it has changed since the export.
+        """
+        trace = open_trace(self.path)
+        if self.described:
+            describe_events(trace, self.described)
+        learned = late(trace).learned
+        names = [activity.name for activity in learned.activities]
+        number = names.index(self.activity) if self.activity in names else -1
+        own = learned.instances.taken(learned.instances.activity == number)
+        samples = tuple(Sample(trace, own.taken(np.isin(own.start_row, self.event[part]))) for part in selections)
+        if [len(sample.instances) for sample in samples] != list(map(len, selections)):
+            raise UsageError(f"{self.path.name} has other instances of {self.activity} than the data set; run satview "
+                             "export again")  # fmt: skip
+        return samples
+
+
+def recorded_instances(
+    folder: Path, activity: str, described: Mapping[int, UserEvent] | None = None, without: Path | None = None
+) -> list[RecordedInstances]:
+    """Return the finished instances of an activity, per trace of a data set; those with lost events are left out.
+
+    Args:
+        folder: Folder of the data set.
+        activity: Name of a learned activity; activities of a timing file are not in a data set.
+        described: Descriptions of events, by code, that were used for the export.
+        without: A trace file to leave out, as the caller already has its instances.
+
+    Raises:
+        UsageError: There is no data set, none of its traces has the activity, or a trace file is missing.
+    """
+    dataset = open_dataset(folder)
+    if _TABLE not in dataset.tables:
+        raise UsageError(f"the data set {folder.name} has no table {_TABLE}; add it by `satview export DIR -o OUT "
+                         f"--table {_TABLE}`")  # fmt: skip
+    paths = dict(query_dataset(folder, f"select trace, path from {RECORD}").rows())  # noqa: S608  -- of ours
+    result = query_dataset(
+        folder,
+        f"select trace, event, response_ns from {_TABLE} where activity = {quoted(activity)} "  # noqa: S608  -- quoted
+        "and response_known not in ('unknown', 'at least') order by trace, event",
+    )
+    if not len(result):
+        raise UsageError(f"no trace of the data set {folder.name} has the activity {activity}, as learned without a "
+                         "file of timing")  # fmt: skip
+    trace, event, response_ns = (result[column] for column in result.columns)
+    names, begins = np.unique(trace.astype(str), return_index=True)
+    bounds = [*begins.tolist(), len(trace)]
+    recorded = [
+        RecordedInstances(Path(paths[name]), activity, event[begin:stop].astype(np.int64),
+                          response_ns[begin:stop].astype(np.float64) / NS_PER_S, described or {})
+        for name, begin, stop in zip(names.tolist(), bounds[:-1], bounds[1:], strict=True)
+    ]  # fmt: skip
+    if missing := [instances.path for instances in recorded if not instances.path.is_file()]:
+        raise UsageError(f"{len(missing)} of {len(recorded)} traces of the data set {folder.name} are gone, such as "
+                         f"{missing[0]}")  # fmt: skip
+    return [instances for instances in recorded if without is None or instances.path.resolve() != without.resolve()]
+
+
+# Computes a metric for each trace of a data set, in the order of their start, and marks outliers.
+
+
+# B. Iglewicz, D. Hoaglin: How to Detect and Handle Outliers (1993): the modified z-score and its usual limit.
+_MEDIAN_DEVIATION: Final = 1.4826
+_MEAN_DEVIATION: Final = 1.253314
+_OUTLIER: Final = 3.5
+_MIN_TRACES: Final = 5  # minimum number of values for which outliers are determined
+_TRACES_IN_ORDER: Final = "select trace, begin, path, length_ns from trace order by begin nulls last, trace"
+
+
+class MetricUnit(StrEnum):
+    """Unit of a metric."""
+
+    NS = "ns"
+    SHARE = "share"
+    COUNT = "count"
+    RATE = "rate"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A metric of a trace, defined by a query over the data set.
+
+    Attributes:
+        name: Name on the command line.
+        title: Name for readers.
+        unit: Unit of the value.
+        sql: Query with the columns `trace` and `value`; optional columns are `start_ns`, `end_ns` and `event`.
+        is_zero: Whether a trace without a row in the result has the value 0; otherwise it has no value.
+    """
+
+    name: str
+    title: str
+    unit: MetricUnit
+    sql: str
+    is_zero: bool = False
+
+    def text(self, value: float) -> str:
+        """Format a value with its unit; nan gives an empty text."""
+        if np.isnan(value):
+            return ""
+        if self.unit is MetricUnit.NS:
+            return format_duration(round(value))
+        if self.unit is MetricUnit.SHARE:
+            return f"{value:.1%}"
+        return f"{value:,.1f} /s" if self.unit is MetricUnit.RATE else f"{value:,g}"
+
+
+_OUTLIER_TEXTS: Final = ("", "far from the others")
+_COLUMNS: Final = (
+    Column("trace", Kind.TEXT, "its name in the data set", "Trace"),
+    Column("begin", Kind.TEXT, "when it begins, UTC; empty if its file does not say", "Begins (UTC)"),
+    Column("value", Kind.FIGURE, "the figure", "Value", is_nullable=True),
+    Column("outlier", Kind.TEXT, "whether its modified z-score is above 3.5", "Outlier"),
+    Column("start", Kind.TIME, "where in the trace the figure comes from", "From", is_nullable=True),
+    Column("end", Kind.TIME, "the end of that", is_nullable=True),
+    Column("event", Kind.EVENT, "the event there", "Event", is_nullable=True),
+    Column("length", Kind.DURATION, "of the trace", sql="trace_length"),
+    Column("path", Kind.TEXT, "its file when it was exported", "File"),
+    Column("command", Kind.TEXT, "opens an outlier where its figure comes from", "Opened by"),
+    Column("tone", Kind.TEXT, "`error` of an outlier", sql=""),
+)
+
+
+@cache
+def metrics() -> dict[str, Metric]:
+    """Return the predefined metrics, by name."""
+    with resource_path("fleet/metrics.toml").open("rb") as file:
+        rows = tomllib.load(file)["metric"]
+    return {row["name"]: Metric(row["name"], row["title"], MetricUnit(row["unit"]), row["sql"].strip(),
+                                row.get("zero", False)) for row in rows}  # fmt: skip
+
+
+def metric_of(text: str) -> Metric:
+    """Return a predefined metric by name, or a metric that evaluates the text as a query.
+
+    Raises:
+        UsageError: The text is neither the name of a metric nor a query.
+    """
+    if text in metrics():
+        return metrics()[text]
+    if not any(c.isspace() for c in text.strip()):
+        raise UsageError(f"there is no metric {text[:40]!r}; there are {', '.join(metrics())}, or a query")
+    return Metric("query", " ".join(text.split())[:80], MetricUnit.COUNT, text)
+
+
+def trend(
+    path: Path | str,
+    metric: str = "ready-longest",
+    limits: Limits | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Table:
+    """Return a table with the value of a metric for each trace of a data set.
+
+    Traces are sorted by start time; traces without a start time are last, sorted by name.
+
+    Args:
+        path: Folder of the data set.
+        metric: Name of one of `metrics()`, or a query with the columns `trace` and `value`.
+        limits: See `query_dataset`.
+        cancelled: See `query_dataset`.
+
+    Raises:
+        UsageError: There is no such metric, or the query lacks a column; see also `query_dataset`.
+        Cancelled: `cancelled()` returned True.
+    """
+    selected = metric_of(metric)
+    traces = query_dataset(path, _TRACES_IN_ORDER, limits, cancelled)
+    result = query_dataset(path, selected.sql, limits, cancelled)
+    if "trace" not in result.columns or "value" not in result.columns:
+        raise UsageError(f"the query has the columns {', '.join(result.columns)}; it needs trace and value")
+    by_trace = {row["trace"]: row for row in _records(result)}
+    missing = 0.0 if selected.is_zero else float("nan")
+    order = list(traces.rows())
+    rows = [by_trace.get(name, {}) for name, *_ in order]
+    values = np.array([_number(row.get("value"), missing) for row in rows], np.float64)
+    is_far, begins = outliers(values), [begin for _, begin, *_ in order]
+    start, end, event = (np.array([-1 if row.get(name) is None else int(row[name]) for row in rows], np.int64)
+                         for name in ("start_ns", "end_ns", "event"))  # fmt: skip
+    median = selected.text(middle(values)) or "unknown"
+    note = f"median {median}, {len(order):,} traces, {int(is_far.sum()):,} far from the others"
+    question = Question("trend", selected.title, selected.title, _COLUMNS, "", "The data set has no traces.",
+                        tone="tone", note=note)  # fmt: skip
+    table = Table(question, None, {
+        "trace": Texts.of([name for name, *_ in order]),
+        "begin": Texts.of([begin.isoformat() if begin else "" for begin in begins]),
+        "value": values,
+        "outlier": Texts(is_far.astype(np.uint8), _OUTLIER_TEXTS),
+        "start": start,
+        "end": end,
+        "event": event,
+        "length": np.array([length_ns for *_, length_ns in order], np.int64),
+        "path": Texts.of([file for _, _, file, _ in order]),
+        "command": lambda: Texts.of([location(table, row).command if far else "" for row, far in enumerate(is_far)]),
+        "tone": Texts(is_far.astype(np.uint8), ("", "error")),
+    }, texts={"value": lambda row: selected.text(values[row])})  # fmt: skip
+    return table
+
+
+def middle(values: NDArray[np.float64]) -> float:
+    """Return the median of values, float64 (n,), ignoring nan; nan if no value remains."""
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) if len(known) else float("nan")
+
+
+def location(table: Table, row: int) -> Location:
+    """Return the location in its trace that the value of a row comes from; the whole trace if there is none."""
+    # Times in a data set are rounded down to nanoseconds, so the last event may be later than the length.
+    clock, whole = Clock(NS_PER_S), TimeWindow(0, table.held(row, "length") + 1)
+    path, start = Path(table.text(row, "path")), table.held(row, "start")
+    if start < 0:
+        return Location(path, whole.start, whole.end, 0, clock, whole)
+    return Location(path, start, max(table.held(row, "end"), start), table.event(row) + 1, clock, whole)
+
+
+def outliers(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which values are outliers, bool (n,): values whose modified z-score exceeds 3.5, but never nan.
+
+    Args:
+        values: float64 (n,); fewer than `_MIN_TRACES` known values have no outliers.
+    """
+    known = ~np.isnan(values)
+    if int(known.sum()) < _MIN_TRACES:
+        return np.zeros(len(values), np.bool_)
+    away = np.abs(values - np.median(values[known]))
+    usual = float(np.median(away[known])) * _MEDIAN_DEVIATION
+    usual = usual or float(away[known].mean()) * _MEAN_DEVIATION  # the median is 0 if more than half of them are equal
+    return known & (np.nan_to_num(away) > _OUTLIER * usual) if usual else np.zeros(len(values), np.bool_)
+
+
+def _records(result: Result) -> list[dict[str, Any]]:
+    return [dict(zip(result.columns, row, strict=True)) for row in result.rows()]
+
+
+def _number(value: Any, missing: float) -> float:
+    try:
+        return missing if value is None else float(value)
+    except (TypeError, ValueError):
+        raise UsageError(f"{str(value)[:40]!r} is no number; the column value holds numbers") from None

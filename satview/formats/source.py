@@ -16,21 +16,28 @@ from satview.base.errors import TraceFormatError
 from satview.events.catalogue import Catalogue, catalogue, listed_catalogue
 from satview.events.spec import Release
 from satview.events.wire import SLOT_BYTES
+from satview.formats import qst
 from satview.formats.kev.assemble import LISTING, choose_rate, choose_release, clock_surroundings
-from satview.formats.kev.header import BEGIN, END, FROM_LISTING, MAX_HEADER_BYTES, key_byte_order, parse_header
+from satview.formats.kev.header import (
+    BEGIN,
+    END,
+    FROM_LISTING,
+    MAX_HEADER_BYTES,
+    key_byte_order,
+    parse_header,
+    parse_syspage,
+)
 from satview.formats.kev.reader import SAMPLE_SLOTS, byte_order_of
 from satview.formats.kev.stream import EventStream, blocks_of_array, blocks_of_file
-from satview.formats.kev.syspage import parse_syspage
 from satview.formats.linux import reader as linux
 from satview.formats.listing.model import StampNotation
 from satview.formats.listing.reader import read_listing
 from satview.formats.listing.reader import score as listing_score
-from satview.formats.qst import reader as qst
-from satview.formats.qst.reader import one_pass
+from satview.formats.qst import one_pass
+from satview.formats.registry import is_packed, unpacked_stream
 from satview.formats.unixware import reader as unixware
-from satview.formats.unpacked import is_packed, unpacked_stream
-from satview.store.head import Header, SystemInfo
 from satview.store.problems import Problems
+from satview.store.trace import Header, SystemInfo
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
 )
 
 from satview.answers.table import Column, Kind, Known, Table
-from satview.base.memory import borrowed
+from satview.base.column_arrays import borrowed
 from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import TimeWindow
 from satview.formats.registry import source_files

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from satview.events import states
-from satview.events.class_table import mark_colours
+from satview.events.wire import mark_colours
 from satview.session.settings import PRINT, STANDARD
 
 if TYPE_CHECKING:

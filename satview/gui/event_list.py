@@ -32,16 +32,15 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.base.memory import borrowed
+from satview.base.column_arrays import borrowed
 from satview.base.safe_text import counted, tool_tip, visible_line
-from satview.base.time import TimeWindow
-from satview.base.time_text import format_moment
+from satview.base.time import TimeWindow, format_moment
 from satview.events.spec import arguments_text
 from satview.gui.colours import class_colour
 from satview.gui.panel import HEIGHT_LIMIT_PX, PanelContext, TablePanel, Value, select_row, selected_ranges, set_up_rows
 from satview.gui.theme import Theme, colour
 from satview.gui.widgets import ElidedLabel, PlainLabel, flat_button, line_up, paint_next_frame
-from satview.session.events.event_text import COLUMNS, arguments_as, list_row
+from satview.session.event_text import COLUMNS, arguments_as, list_row
 from satview.session.open_trace import OpenTrace
 from satview.session.range_view import frequency_text, length_text
 from satview.store.trace import Trace

@@ -11,7 +11,7 @@ from satview.gui.filters.editing import ExpressionLine
 from satview.gui.theme import Theme
 from satview.gui.widgets import PlainLabel, flat_button, line_up
 from satview.session.commands import BACK, ON
-from satview.session.filtering.search import suggested
+from satview.session.filter_stack import suggested
 from satview.session.open_trace import OpenTrace
 
 _TYPING_MS = 200

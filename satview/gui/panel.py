@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from satview.gui.swimlane.area import SwimlaneArea
     from satview.session.comparison import Comparison
     from satview.session.open_trace import OpenTrace
-    from satview.session.questions import WatchedAnswer
     from satview.session.settings import Settings
+    from satview.session.tasks import WatchedAnswer
 
 
 # Values of a panel's fields by name, saved until the trace is opened again.

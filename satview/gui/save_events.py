@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 
 from satview.base.time import TimeWindow
 from satview.export.kev import write_subset
-from satview.export.listing.of_trace import write_event_list, write_listing
+from satview.export.listing.printer import write_event_list, write_listing
 from satview.gui import dialogs
 from satview.gui.widgets import Dialog, MessageLine, PlainLabel, guard_from_wheel, line_up
 from satview.session.open_trace import OpenTrace

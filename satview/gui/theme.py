@@ -12,7 +12,7 @@ from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPainter, QPalette, QP
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication, QWidget
 
-from satview.base.resources import resource_path
+from satview.base.named_files import resource_path
 from satview.session.settings import HATCH_ALWAYS, HATCH_PRINT, PRINT, STANDARD, Settings
 
 

@@ -14,14 +14,14 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSplitter, QTableView, QVB
 
 from satview.answers.table import Table
 from satview.base.safe_text import menu_text, tool_tip, visible_line
-from satview.fleet.trends import Metric, location, metric_of, metrics, middle, trend
+from satview.fleet.query import Metric, location, metric_of, metrics, middle, trend
 from satview.gui.answer_table import AnswerModel
 from satview.gui.panel import set_up_rows
-from satview.gui.plots.axes import new_plot, paint_with
+from satview.gui.plots.time_plot import new_plot, paint_with
 from satview.gui.theme import Theme, colour
 from satview.gui.widgets import PlainLabel, line_up
 from satview.session.tasks import Task, dismantle
-from satview.tables.query_process import close_processes
+from satview.tables.sql import close_processes
 
 # A plot with a point for each trace of a data set.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from satview.linkage.blockers import Blockers, blockers
+from satview.linkage.chain import link_table
 from satview.linkage.latencies import Latencies, latencies
 from satview.linkage.table import LinkKind, LinkTable
-from satview.linkage.trace_links import link_table
 from satview.linkage.transactions import Transactions, transactions
 from satview.store.trace import Trace
 

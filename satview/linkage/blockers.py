@@ -12,18 +12,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core.ordering import stable_order
+from satview.core.links import stable_order
 from satview.events.states import STATE_BY_NAME
 from satview.linkage.messages import messages
-from satview.linkage.mutexes import MUTEX, Mutexes, codes_of_entries, holds, mutexes
-from satview.linkage.rows import comm_words, thread_rows
+from satview.linkage.rows import comm_words, is_whole, thread_rows
 from satview.linkage.table import NO_EVENT, OPEN, Certainty
-from satview.linkage.waits import Waits, waits
+from satview.linkage.waits import MUTEX, Mutexes, Waits, codes_of_entries, holds, mutexes, waits
 from satview.linkage.wake_ups import last_sends, wake_ups
-from satview.linkage.whole import is_whole
 from satview.store.arguments import argument
-from satview.store.losses import KERNEL_PID
 from satview.store.tables import UNKNOWN_THREAD
+from satview.store.time_ranges import KERNEL_PID
 from satview.store.trace import Trace
 
 OWNER_MASK: Final = 0x7FFFFFFF

@@ -9,16 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import wire
-from satview.events.kernel_calls import call_numbers
+from satview.events.catalogue import call_numbers
 from satview.events.states import STATE_BY_NAME
-from satview.linkage import actors, interrupts, pulses
+from satview.linkage import calls, messages
 from satview.linkage.calls import partners
-from satview.linkage.rows import comm_words, last_of_codes, rows_of_codes
-from satview.linkage.states import IS_RUN, first_that_fits, state_positions
+from satview.linkage.rows import comm_words, is_whole, last_of_codes, rows_of_codes
 from satview.linkage.table import NO_EVENT, Certainty, LinkKind, LinkTable, Pairs, ReadOnlyColumns, no_pairs, pairs_of
-from satview.linkage.waits import number_of, waits
+from satview.linkage.waits import IS_RUN, first_that_fits, number_of, state_positions, waits
 from satview.linkage.wake_ups import wake_ups
-from satview.linkage.whole import is_whole
 from satview.store.arguments import argument
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
@@ -52,21 +50,21 @@ def creations(trace: Trace) -> LinkTable:
 
 
 def _deliveries(trace: Trace) -> Pairs:
-    rows = rows_of_codes(trace, *(code for code in pulses.SENDS if code != DEATH_PULSE), _SIGNAL)
+    rows = rows_of_codes(trace, *(code for code in messages.SENDS if code != DEATH_PULSE), _SIGNAL)
     if not len(rows) or trace.pairs is not None:
         return no_pairs()
-    cause, certainty = actors.open_calls(trace, rows), np.full(len(rows), Certainty.EXACT, np.uint8)
+    cause, certainty = calls.open_calls(trace, rows), np.full(len(rows), Certainty.EXACT, np.uint8)
     free = np.flatnonzero(cause == NO_EVENT)
-    timer = last_of_codes(trace, (actors.TIMER,), rows[free])
+    timer = last_of_codes(trace, (calls.TIMER_EVENT,), rows[free])
     known = np.flatnonzero(timer != NO_EVENT)
-    known = known[actors.quiet_between(trace, timer[known], rows[free[known]])]
+    known = known[calls.quiet_between(trace, timer[known], rows[free[known]])]
     cause[free[known]] = timer[known]
     free = np.flatnonzero((cause == NO_EVENT) & (trace.events.code[rows] != _SIGNAL))
     scoid, pid = comm_words(trace, rows[free])
     to = pid.astype(np.int64) << 32 | scoid
     # An interrupt sends its pulse before the CPU's next kernel call event or thread switch.
-    since = actors.last_switch(trace, rows[free])
-    interrupt, _ = actors.last_of_usual(trace, rows[free], to, np.where(since == NO_EVENT, np.uint32(0), since))
+    since = calls.last_switch(trace, rows[free])
+    interrupt, _ = calls.last_of_usual(trace, rows[free], to, np.where(since == NO_EVENT, np.uint32(0), since))
     cause[free], certainty[free] = interrupt, Certainty.INFERRED
     return _known(trace, cause, rows, certainty)
 
@@ -76,7 +74,7 @@ def _creations(trace: Trace) -> Pairs:
     rows = rows[trace.events.time_cycles[rows] > trace.dump_end_cycles]
     if not len(rows) or trace.pairs is not None:
         return no_pairs()
-    call = actors.open_calls(trace, rows)
+    call = calls.open_calls(trace, rows)
     number, events, process = number_of(trace, call), trace.events, trace.threads.process
     numbers = call_numbers(trace.release)
     call[number == numbers["TRACE_EVENT"]] = NO_EVENT  # the dump of another START
@@ -189,14 +187,14 @@ def _join(*parts: dict[str, _Ints]) -> dict[str, _Ints]:
 
 def _of_pulses(trace: Trace) -> dict[str, _Ints]:
     """Return cause, wake-up and receipt of every pulse except death pulses, which the end of a process causes."""
-    rows = rows_of_codes(trace, *(code for code in pulses.SENDS if code != DEATH_PULSE))
+    rows = rows_of_codes(trace, *(code for code in messages.SENDS if code != DEATH_PULSE))
     if trace.pairs is not None:
         rows = rows[:0]
     sure = np.full(len(rows), Certainty.EXACT, np.int64)
     cause = _begin(deliveries(trace), rows, sure)
     table = wake_ups(trace)
     ready = _end(table, rows, sure)
-    received = _end(pulses.pulses(trace), rows, sure)
+    received = _end(messages.pulses(trace), rows, sure)
     thread = np.full(len(rows), -1, np.int64)
     for moment in (ready, received):
         known = moment >= 0
@@ -290,7 +288,7 @@ def _add_handlers(trace: Trace, columns: dict[str, _Ints]) -> None:
 
 def _handlers(trace: Trace) -> tuple[_Ints, _Ints, _Ints, _Ints]:
     """Return entry, exit, pid and source (CPU << 32 | number of the interrupt) of the handlers that return an event."""
-    enters, exits = interrupts.handlers(trace)
+    enters, exits = calls.handlers(trace)
     returned = np.zeros(len(exits), np.bool_)
     counts = trace.payloads.word_counts(exits)
     for word in range(1, int(counts.max(initial=0))):  # words after the number: the event; all zero means no event

@@ -1,4 +1,4 @@
-"""Links of messages to their receipts, to their replies, and to the ends of the calls that sent them."""
+"""Links of messages to their receipts and replies, and of pulses to their receipts."""
 
 from __future__ import annotations
 
@@ -8,17 +8,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.core import links
-from satview.core.ordering import stable_order
+from satview.core.links import stable_order
 from satview.events import wire
-from satview.linkage.actors import open_calls
-from satview.linkage.calls import partners
-from satview.linkage.mutexes import entries_of
-from satview.linkage.rows import comm_words, rows_of_codes, thread_rows
-from satview.linkage.table import NO_EVENT, Certainty, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
-from satview.linkage.whole import is_whole
+from satview.events.states import STATE_BY_NAME
+from satview.linkage.calls import open_calls, partners
+from satview.linkage.rows import (
+    comm_words,
+    depth_within,
+    is_whole,
+    last_of_codes,
+    positions,
+    rows_of_codes,
+    thread_rows,
+)
+from satview.linkage.table import NO_EVENT, OPEN, Certainty, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
+from satview.linkage.waits import entries_of, following, state_values
 from satview.store.arguments import argument
 from satview.store.tables import UNKNOWN_THREAD
+from satview.store.time_ranges import losses
 from satview.store.trace import Trace
+
+# Links of messages to their receipts, to their replies, and to the ends of the calls that sent them.
+
 
 _ANSWERS: Final = "links.answers"
 SEND: Final = wire.code(wire.WireClass.COMM, 0)  # rcvid, pid of the receiver
@@ -178,3 +189,158 @@ def _round_trips(trace: Trace) -> Pairs:
     ends = partners(trace)[enters]
     comes_back = (ends != NO_EVENT) & (ends > sent)
     return pairs_of(sent[comes_back], ends[comes_back])
+
+
+# Links of pulses to their receipts.
+
+
+_COMM: Final = wire.WireClass.COMM
+SENDS: Final = tuple(wire.code(_COMM, event) for event in (1, 4, 5, 6, 7, 8))  # scoid, pid of the receiver
+PULSE_RECEIPT: Final = wire.code(_COMM, 3)  # scoid, pid of the receiver
+RECEIVE: Final = STATE_BY_NAME["RECEIVE"].value
+_Positions = NDArray[np.intp]
+
+
+def pulses(trace: Trace) -> LinkTable:
+    """Return the links from SND_PULSE* to REC_PULSE.
+
+    A pulse that finds a thread waiting in MsgReceive() goes to that thread: its receipt is the thread's next REC_PULSE.
+    Other pulses are queued by priority, which the trace does not show; the oldest of a connection (scoid) is assumed to
+    be received first. Such a link is exact while only one pulse is queued, and a guess while there are several. It is
+    also a guess until a waiting thread shows that the queue is empty: pulses from before the trace, or lost ones, may
+    still be queued.
+    Source: building block M6 of the reference.
+    """
+    return trace.cached("links.pulse", lambda trace: LinkTable.of(LinkKind.PULSE, _pulses(trace)))
+
+
+def _pulses(trace: Trace) -> Pairs:
+    sends, receipts = rows_of_codes(trace, *SENDS), rows_of_codes(trace, PULSE_RECEIPT)
+    if not len(sends) or not len(receipts) or trace.pairs is not None:
+        return no_pairs()
+    rows = np.concatenate((sends, receipts))
+    is_receipt = np.arange(len(rows)) >= len(sends)
+    number, pid = comm_words(trace, rows)
+    key = receiver_keys(trace, rows, is_receipt, number, pid)
+    waiting = _waiting(trace)
+    send, receipt = _handed_over(trace, sends, key[: len(sends)], receipts, key[len(sends) :], waiting)
+    direct = pairs_of(sends[send], receipts[receipt])
+    anchors = sends[send]
+    is_left = np.ones(len(rows), np.bool_)
+    is_left[send], is_left[len(sends) + receipt] = False, False
+    is_left &= key >= 0
+    queued = _queued(trace, rows[is_left], key[is_left], is_receipt[is_left], anchors, key[send])
+    sent = np.concatenate((direct[0], queued[0]))
+    received = np.concatenate((direct[1], queued[1]))
+    certainty = np.concatenate((direct[2], queued[2]))
+    sure = is_whole(trace, sent, received)
+    return sent[sure], received[sure], certainty[sure]
+
+
+def _waiting(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Return the begin and end events of all waits in state RECEIVE in which no event is missing, by end."""
+    receiving = np.flatnonzero(state_values(trace) == RECEIVE)
+    ends = following(trace, receiving)
+    receiving, ends = receiving[ends != OPEN], ends[ends != OPEN]
+    begins = trace.states.event[receiving]
+    whole = np.flatnonzero(is_whole(trace, begins, ends))
+    by_end = whole[stable_order(ends[whole])]
+    return begins[by_end], ends[by_end]
+
+
+def _handed_over(
+    trace: Trace, sends: NDArray[np.uint32], send_key: NDArray[np.int64], receipts: NDArray[np.uint32],
+    receipt_key: NDArray[np.int64], waiting: tuple[NDArray[np.uint32], NDArray[np.uint32]],
+) -> tuple[_Positions, _Positions]:  # fmt: skip
+    """Return positions of the pulses that went to a waiting thread, and of their receipts.
+
+    Such a pulse is the last one sent on the CPU before the event that ends the wait. The receipt is the thread's first
+    one after that event, unless the thread begins another wait before the receipt.
+    """
+    thread, (begins, ends) = trace.events.thread, waiting
+    pulse = last_of_codes(trace, SENDS, ends)
+    within_wait = np.flatnonzero((pulse != NO_EVENT) & (pulse > begins))
+    ends, pulse = ends[within_wait], pulse[within_wait]
+    of_receipts = thread[receipts].astype(np.int64)
+    following = links.next_of_number(receipts, of_receipts, ends, thread[ends], len(trace.threads))
+    followed = np.flatnonzero(following != NO_EVENT)
+    sent, receipt = positions(sends, pulse[followed]), positions(receipts, following[followed])
+    fits = np.flatnonzero(send_key[sent] == receipt_key[receipt])
+    # Another wait that begins before the receipt means that this one ended without a pulse.
+    fits = fits[_last_of_each(receipt[fits], len(receipts))][::-1]
+    fits = fits[_last_of_each(sent[fits], len(sends))]  # of a pulse the first receipt
+    return sent[fits], receipt[fits]
+
+
+def _last_of_each(numbers: _Positions, count: int) -> _Positions:
+    """Return the position at which each number below `count` occurs last, in the order of the numbers."""
+    last = np.full(count, -1, np.intp)
+    last[numbers] = np.arange(len(numbers))
+    return last[last >= 0]
+
+
+def _queued(
+    trace: Trace, rows: NDArray[np.uint32], key: NDArray[np.int64], is_receipt: NDArray[np.bool_],
+    anchors: NDArray[np.uint32], anchor_key: NDArray[np.int64],
+) -> Pairs:  # fmt: skip
+    """Return the links of pulses that were queued.
+
+    Args:
+        trace: The events.
+        rows: (n,), sends and receipts.
+        key: int64 (n,), connection.
+        is_receipt: bool (n,).
+        anchors: (m,), rows at which the queue of a channel was empty.
+        anchor_key: int64 (m,), a connection to that channel.
+    """
+    if not len(rows):
+        return no_pairs()
+    both = np.unique(np.concatenate((key, anchor_key)), return_inverse=True)[1]
+    row = np.concatenate((rows, anchors))
+    step = np.concatenate((np.where(is_receipt, -1, 1), np.zeros(len(anchors), np.int64)))
+    order = stable_order(row)
+    order = order[stable_order(both[order])]
+    row, step, who = row[order], step[order], both[order]
+    # A new part of a connection's events begins where the queue is known to be empty, or where events are missing.
+    time = trace.events.time_cycles[row]
+    part_of_loss = np.searchsorted(np.sort(losses(trace)[:, 1]), time, side="right")
+    is_new = np.append(True, who[1:] != who[:-1])
+    is_lossy = np.append(False, part_of_loss[1:] != part_of_loss[:-1]) & ~is_new
+    is_anchor = step == 0
+    part = np.cumsum(is_new | is_lossy | is_anchor)
+    is_known = np.zeros(int(part[-1]) + 1, np.bool_)
+    is_known[part[is_anchor]] = True
+    entered, left, is_single = _first_in_first_out(step, part)
+    exact = is_single & is_known[part[entered]]
+    certainty = np.where(exact, np.uint8(Certainty.EXACT), np.uint8(Certainty.GUESS))
+    return pairs_of(row[entered], row[left], certainty)
+
+
+def _first_in_first_out(
+    step: NDArray[np.int64], part: NDArray[np.intp]
+) -> tuple[_Positions, _Positions, NDArray[np.bool_]]:
+    """Return positions of the entries and exits of queues, matched in order, and whether each entry was always alone.
+
+    An entry was alone if the queue never held two entries from when it was last empty until it was empty again.
+
+    Args:
+        step: int64 (n,), 1 for an entry, -1 for an exit, 0 for neither.
+        part: (n,), ascending; a queue begins empty in each, and exits from an empty queue are ignored.
+    """
+    starts = np.searchsorted(part, part)
+    depth = depth_within(step, part)
+    before = np.append(0, depth[:-1])
+    before[np.append(True, part[1:] != part[:-1])] = 0
+    is_in, is_out = step > 0, (step < 0) & (before > 0)
+    entries, exits = np.flatnonzero(is_in), np.flatnonzero(is_out)
+    # Within a part the k-th exit takes the k-th entry.
+    rank_in = np.arange(len(entries)) - np.searchsorted(entries, starts[entries])
+    rank_out = np.arange(len(exits)) - np.searchsorted(exits, starts[exits])
+    requested = part[exits] * len(step) + rank_out
+    position = np.searchsorted(part[entries] * len(step) + rank_in, requested)
+    entered, left = entries[position], exits
+    # From when the queue is empty until it is empty again: how deep was it at most?
+    epoch = np.cumsum((is_in & (before == 0)) | np.append(True, part[1:] != part[:-1]))
+    deepest = np.zeros(int(epoch[-1]) + 1, np.int64)
+    np.maximum.at(deepest, epoch, depth)
+    return entered, left, deepest[epoch[entered]] == 1

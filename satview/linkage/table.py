@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.core import links
-from satview.core.ordering import stable_order
+from satview.core.links import stable_order
 
 Rows = NDArray[np.integer]
 Pairs = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint8]]  # from_row, to_row, certainty; in any order

@@ -1,4 +1,4 @@
-"""Waits of threads: their states, begins and ends, kernel calls, and the objects waited for."""
+"""States of threads and their ends; waits with their calls and objects; and the kernel calls on mutexes."""
 
 from __future__ import annotations
 
@@ -9,16 +9,143 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.core import links
+from satview.core.links import stable_order
 from satview.events import wire
-from satview.events.kernel_calls import call_numbers
+from satview.events.catalogue import call_numbers
 from satview.events.states import DEAD, NOT_A_STATE, READY, RUNNING, STATE_BY_NAME
-from satview.linkage.calls import scanned
-from satview.linkage.states import state_values, whole_states
-from satview.linkage.table import NO_EVENT, OPEN, Rows
-from satview.linkage.whole import is_whole
-from satview.store.arguments import argument
-from satview.store.losses import losses
+from satview.events.variants import FAILURES
+from satview.linkage.calls import exits_of, partners, scanned
+from satview.linkage.rows import is_whole, is_whole_on, rows_of_codes
+from satview.linkage.table import NO_EVENT, OPEN, Certainty, LinkKind, LinkTable, Pairs, Rows, no_pairs, pairs_of
+from satview.store.arguments import argument, variants_of
+from satview.store.tables import UNKNOWN_THREAD
+from satview.store.time_ranges import EVERY_CPU, losses
 from satview.store.trace import Trace
+
+# States of threads and the events that end them; waits with their kernel calls and the objects waited for.
+
+
+# States of threads and the events that end them.
+
+
+LANE_VALUES: Final = 256  # tables by lane value (`events.states`) have a position for each
+IS_RUN: Final = np.arange(LANE_VALUES) == RUNNING
+
+
+def state_values(trace: Trace) -> NDArray[np.uint8]:
+    """Return the state that each entry of `Trace.states.event` begins, as lane value (`events.states`), uint8 (n,).
+
+    Computed at the first call and cached with the trace; 1 byte per entry.
+    """
+    return trace.cached("links.state_values", _state_values)
+
+
+def state_ends(trace: Trace) -> NDArray[np.uint32]:
+    """Return for every event that begins a state of a thread the event that ends it: the thread's next state event.
+
+    Computed at the first call and cached with the trace; 4 bytes per event.
+
+    Returns:
+        uint32 (events,), rows of the event table, `OPEN` where the trace ends before the state does, `NO_EVENT` for
+        other events and where events are missing.
+    """
+    return trace.cached("links.state_ends", _state_ends)
+
+
+def _state_values(trace: Trace) -> NDArray[np.uint8]:
+    return links.values_of(trace.events.code, trace.states.event, trace.catalogue.state_value_of_code)
+
+
+def _state_ends(trace: Trace) -> NDArray[np.uint32]:
+    events, states = trace.events, trace.states
+    values_and_ends = links.states(
+        events.code, events.thread, states.event, states.start, trace.catalogue.state_value_of_code, NOT_A_STATE
+    )
+    if values_and_ends is not None and not len(losses(trace)):
+        return values_and_ends[1]
+    ends, is_known = whole_states(trace)
+    if values_and_ends is not None:
+        values_and_ends[1][states.event[~is_known]] = NO_EVENT
+        return values_and_ends[1]
+    column = np.full(len(events), NO_EVENT, np.uint32)
+    column[states.event[is_known]] = ends[is_known]
+    return column
+
+
+def following(trace: Trace, entries: NDArray[np.intp] | None = None) -> NDArray[np.uint32]:
+    """Return for entries of `Trace.states.event` the thread's next state event, `OPEN` after its last, uint32 (n,).
+
+    It is not checked whether events are missing in between.
+
+    Args:
+        trace: The events.
+        entries: (n,), indices into `Trace.states.event`, ascending; None = all.
+    """
+    states = trace.states
+    last = states.start[1:][np.diff(states.start) > 0] - 1
+    if entries is None:
+        out = np.append(states.event[1:], np.uint32(OPEN))[: len(states.event)]
+        out[last] = OPEN
+        return out
+    out = states.event.take(entries + 1, mode="clip")
+    position = np.searchsorted(entries, last)
+    is_requested = entries.take(position, mode="clip") == last if len(entries) else np.zeros(len(last), np.bool_)
+    out[position[is_requested]] = OPEN
+    return out
+
+
+def whole_states(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
+    """Return the end of each entry of `Trace.states.event`, and whether the entry is a state without missing events.
+
+    A running state can only be ended by events of its CPU, so losses on other CPUs do not matter for it.
+
+    Returns:
+        uint32 (n,), result of `following`; bool (n,).
+    """
+    events, rows, ends = trace.events, trace.states.event, following(trace)
+    value = state_values(trace)
+    is_known = value != NOT_A_STATE
+    for cpu in np.unique(losses(trace)[:, 2]).tolist():
+        is_elsewhere = (value == RUNNING) & (cpu != EVERY_CPU) & (events.cpu[rows] != cpu)
+        complete = np.flatnonzero(is_known & ~is_elsewhere)
+        begin, end = rows[complete], np.minimum(ends[complete], np.uint32(len(events) - 1))
+        is_known[complete] = is_whole(trace, begin, end) if cpu == EVERY_CPU else is_whole_on(trace, cpu, begin, end)
+    return ends, is_known
+
+
+def state_positions(trace: Trace, rows: NDArray[np.integer], threads: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Return the index in `Trace.states.event` of each thread's first state event at or after a row, intp (n,).
+
+    Args:
+        trace: The events.
+        rows: (n,), rows of the event table.
+        threads: int64 (n,), rows of the thread table, all at least 0.
+
+    Returns:
+        Indices; where the thread has no such event, the index of the next thread's first event, or the length.
+    """
+    return links.state_positions(trace.states.event, trace.states.start, rows.astype(np.uint32), threads)
+
+
+def first_that_fits(
+    trace: Trace, positions: NDArray[np.intp], threads: NDArray[np.int64], table: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """Return the row of each thread's first event, from a position on, of one of the given states; int64 (n,), or -1.
+
+    It is not checked whether events are missing in between.
+
+    Args:
+        trace: The events.
+        positions: (n,), results of `state_positions`.
+        threads: int64 (n,), rows of the thread table.
+        table: bool (256,), whether each lane value is one of the states.
+    """
+    states = trace.states
+    return links.first_in_table(states.event, state_values(trace), states.start, positions, threads, table)
+
+
+# Waits of threads: their states, begins and ends, kernel calls, and the objects waited for.
+
 
 _IS_WAIT: Final = np.ones(256, np.bool_)  # lane values
 _IS_WAIT[[RUNNING, READY, DEAD, NOT_A_STATE]] = False
@@ -158,3 +285,173 @@ def _objects(
     if len(retaking):
         objects[retaking], known[retaking] = argument(trace, call_row[retaking], "mutex_p")
     return objects, known
+
+
+# Kernel calls on mutexes: which call locked each mutex, and which call unlocked it.
+
+
+MUTEX: Final = STATE_BY_NAME["MUTEX"].value
+_Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class MutexCalls:
+    """Kernel calls that lock or unlock mutexes, in time order; every column has shape (n,).
+
+    SYNC_CONDVAR_WAIT unlocks the mutex and locks it again: the call is in both tables of `Mutexes`.
+
+    Attributes:
+        row: uint32, entry of the call.
+        thread: int64, row of the thread table.
+        mutex: int64, a number for each process and address of a mutex; -1 where the event does not show the address.
+    """
+
+    row: NDArray[np.uint32]
+    thread: _Ints
+    mutex: _Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Mutexes:
+    """Calls and waits on the mutexes of a trace.
+
+    Attributes:
+        gets: Calls that locked a mutex.
+        gives: Calls that unlocked a mutex.
+        of_wait: int32, number of the mutex for each row of `waits` in state MUTEX; -1 for others and where not known.
+    """
+
+    gets: MutexCalls
+    gives: MutexCalls
+    of_wait: NDArray[np.int32]
+
+    def may_be_given(self, begin: _Ints, end: _Ints) -> NDArray[np.bool_]:
+        """Return for each pair of rows whether an unidentified thread unlocks any mutex between them.
+
+        Returns:
+            bool (n,).
+        """
+        rows = self.gives.row[self.gives.thread == UNKNOWN_THREAD]
+        return np.asarray(np.searchsorted(rows, begin) < np.searchsorted(rows, end))
+
+
+def mutexes(trace: Trace) -> Mutexes:
+    """Return the kernel calls on mutexes that did not fail; computed at the first call and cached with the trace."""
+    return trace.cached("links.mutexes", _mutexes)
+
+
+def holds(trace: Trace) -> LinkTable:
+    """Return the links from the kernel call by which a thread locked a mutex to its next call that unlocks the mutex.
+
+    Locking a free mutex and unlocking one that nobody waits for need no kernel call, so that the trace shows neither.
+    A hold is exact if another thread waited all the time, as the unlock then needs the kernel. Other holds are
+    inferred: the thread may have unlocked the mutex and locked it again in between.
+    """
+    return trace.cached("links.hold", lambda trace: LinkTable.of(LinkKind.HOLD, _holds(trace)))
+
+
+def entries_of(trace: Trace, *names: str) -> NDArray[np.uint32]:
+    """Return the entries of the named kernel calls, uint32, ascending; names that the release lacks are skipped."""
+    codes = codes_of_entries(trace, *names)
+    return rows_of_codes(trace, *codes) if codes else np.empty(0, np.uint32)
+
+
+def codes_of_entries(trace: Trace, *names: str) -> list[int]:
+    """Return the entry codes of the named kernel calls; names that the release lacks are skipped."""
+    numbers = call_numbers(trace.release)
+    return [wire.code(wire.WireClass.KER_CALL, numbers[name] | form)
+            for name in names if name in numbers for form in (0, wire.KER_64BIT)]  # fmt: skip
+
+
+def _mutexes(trace: Trace) -> Mutexes:
+    locks = succeeded(trace, entries_of(trace, "SYNC_MUTEX_LOCK"))
+    unlocks = succeeded(trace, entries_of(trace, "SYNC_MUTEX_UNLOCK"), is_open_fine=True)
+    all_waits = waits(trace)
+    pauses = entries_of(trace, "SYNC_CONDVAR_WAIT")
+    in_pause = all_waits.call == call_numbers(trace.release).get("SYNC_CONDVAR_WAIT", -1)
+    pauses = pauses[np.isin(pauses, all_waits.call_row[in_pause])]  # a call that fails does not touch the mutex
+    parts = [argument(trace, locks, "sync_p"), argument(trace, unlocks, "sync_p"), argument(trace, pauses, "mutex_p")]
+    waiting = np.flatnonzero((all_waits.value == MUTEX) & all_waits.has_object)
+    address = np.concatenate([*(part[0] for part in parts), all_waits.object[waiting]])
+    known = np.concatenate([*(part[1] for part in parts), np.ones(len(waiting), np.bool_)])
+    callers = (trace.events.thread[rows] for rows in (locks, unlocks, pauses))
+    thread = np.concatenate((*callers, all_waits.thread[waiting]))
+    process = trace.threads.process[thread].astype(np.int64)
+    addresses, which = links.numbered(address)
+    number = links.numbered(process * addresses + which)[1]
+    number[~known | (address == 0) | (thread == UNKNOWN_THREAD)] = -1
+    ends = np.cumsum([len(locks), len(unlocks), len(pauses)])
+    of_lock, of_unlock, of_pause, of_waiting = np.split(number, ends)
+    of_wait = np.full(len(all_waits), -1, np.int32)
+    of_wait[waiting] = of_waiting
+    return Mutexes(_together(trace, (locks, pauses), (of_lock, of_pause)),
+                   _together(trace, (unlocks, pauses), (of_unlock, of_pause)), of_wait)  # fmt: skip
+
+
+def _together(
+    trace: Trace, rows: tuple[NDArray[np.uint32], NDArray[np.uint32]], mutex: tuple[_Ints, _Ints],
+) -> MutexCalls:  # fmt: skip
+    row, number = np.concatenate(rows), np.concatenate(mutex)
+    order = stable_order(row)
+    return MutexCalls(row[order], trace.events.thread[row[order]].astype(np.int64), number[order])
+
+
+def succeeded(trace: Trace, entries: NDArray[np.uint32], is_open_fine: bool = False) -> NDArray[np.uint32]:
+    """Return the entries of the given kernel calls that exited without an error.
+
+    Args:
+        trace: The events.
+        entries: uint32 (n,), entries of kernel calls.
+        is_open_fine: Also return calls whose end is not in the trace.
+    """
+    exits = exits_of(trace, entries)
+    has_exit = exits != NO_EVENT
+    good = np.full(len(entries), is_open_fine) & ~has_exit
+    with_exit = np.flatnonzero(has_exit)
+    is_exit = trace.events.code[exits[with_exit]] & wire.KER_FORM == wire.KER_EXIT_OFFSET
+    good[with_exit] = is_exit & ~np.isin(variants_of(trace, exits[with_exit]), FAILURES)
+    return np.asarray(entries[good])
+
+
+def _holds(trace: Trace) -> Pairs:
+    known = mutexes(trace)
+    gets, gives = known.gets, known.gives
+    if not len(gets.row) or not len(gives.row):
+        return no_pairs()
+    row = np.concatenate((gets.row, gives.row)).astype(np.int64)
+    is_get = np.arange(len(row)) < len(gets.row)
+    thread = np.concatenate((gets.thread, gives.thread))
+    mutex = np.concatenate((gets.mutex, gives.mutex))
+    order = stable_order(row * 2 + is_get)  # SYNC_CONDVAR_WAIT unlocks first, then locks
+    row, is_get, thread, mutex = row[order], is_get[order], thread[order], mutex[order]
+    before = links.previous_same(mutex * len(trace.threads) + thread)
+    give = np.flatnonzero(~is_get & (mutex >= 0) & (before >= 0))
+    give = give[is_get[before[give]]]
+    begin, end, number, who = row[before[give]], row[give], mutex[give], thread[give]
+    # A SYNC_CONDVAR_WAIT whose event does not show the mutex may unlock this one.
+    unclear = np.sort((gives.thread << 32 | gives.row)[gives.mutex < 0])
+    clear = np.searchsorted(unclear, who << 32 | begin, side="right") == np.searchsorted(unclear, who << 32 | end)
+    clear &= is_whole(trace, begin, end)
+    begin, end, number = begin[clear], end[clear], number[clear]
+    is_exact = _is_held(trace, known, begin, end, number) & ~known.may_be_given(begin, end)
+    return pairs_of(begin, end, np.where(is_exact, np.uint8(Certainty.EXACT), np.uint8(Certainty.INFERRED)))
+
+
+def _is_held(trace: Trace, known: Mutexes, begin: _Ints, end: _Ints, mutex: _Ints) -> NDArray[np.bool_]:
+    """Return for each hold whether some thread waits for the mutex all the time after the call that locked it."""
+    since = partners(trace)[begin].astype(np.int64)
+    all_waits, wait = waits(trace), np.flatnonzero(known.of_wait >= 0)
+    ended = wait[all_waits.end_row[wait] != OPEN]
+    row = np.concatenate((all_waits.row[wait], all_waits.end_row[ended])).astype(np.int64)
+    number = known.of_wait[np.concatenate((wait, ended))].astype(np.int64)
+    step = np.where(np.arange(len(row)) < len(wait), 1, -1)
+    order = np.lexsort((row, number))
+    key = number[order] << 32 | row[order]
+    depth = np.cumsum(step[order])
+    group_start = np.searchsorted(number[order], number[order])
+    depth -= depth[group_start] - step[order][group_start]
+    none_left = np.append(0, np.cumsum(depth == 0))
+    start, stop = np.searchsorted(key, mutex << 32 | since), np.searchsorted(key, mutex << 32 | end)
+    requested = (start > 0) & (since != NO_EVENT)
+    requested[requested] = (number[order][start[requested] - 1] == mutex[requested]) & (depth[start[requested] - 1] > 0)
+    return np.asarray(requested & (none_left[stop] == none_left[start]))

@@ -8,18 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.core import links
-from satview.core.ordering import stable_order
+from satview.core.links import stable_order
 from satview.events import linux, wire
-from satview.events.kernel_calls import call_numbers
+from satview.events.catalogue import call_numbers
 from satview.events.spec import Release
 from satview.events.states import READY, RUNNING, STATE_BY_NAME
-from satview.linkage import actors, messages, pulses
-from satview.linkage.actors import interrupt_rows
-from satview.linkage.mutexes import entries_of
-from satview.linkage.rows import comm_words, last_of_codes, positions, rows_of_codes, thread_rows
+from satview.linkage import calls, messages
+from satview.linkage.calls import interrupt_rows
+from satview.linkage.rows import comm_words, is_whole, last_of_codes, positions, rows_of_codes, thread_rows
 from satview.linkage.table import NO_EVENT, Certainty, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
-from satview.linkage.waits import Waits, number_of, objects_of, waits
-from satview.linkage.whole import is_whole
+from satview.linkage.waits import Waits, entries_of, number_of, objects_of, waits
 from satview.store.arguments import argument, arguments
 from satview.store.trace import Trace
 
@@ -98,7 +96,7 @@ def _ended_waits(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     ended = np.flatnonzero((every.end_value == READY) | (every.end_value == RUNNING))
     # In time order, searches for causes use the processor's cache well.
     ordered = ended[stable_order(every.end_row[ended])].astype(np.uint32)
-    return ordered, actors.open_calls(trace, every.end_row[ordered])
+    return ordered, calls.open_calls(trace, every.end_row[ordered])
 
 
 def _linux_pairs(trace: Trace) -> Pairs:
@@ -198,12 +196,12 @@ class _WakeUps:
         trace, wakeups = self.trace, self._in("RECEIVE")
         if not len(wakeups):
             return
-        received = rows_of_codes(trace, messages.RECEIPT, pulses.RECEIPT)
+        received = rows_of_codes(trace, messages.RECEIPT, messages.PULSE_RECEIPT)
         thread = trace.events.thread[received].astype(np.int64)
         receipt = links.next_of_number(received, thread, self.row[wakeups], self.thread[wakeups], len(trace.threads))
         wakeups, receipt = wakeups[receipt != NO_EVENT], receipt[receipt != NO_EVENT]
-        last = last_of_codes(trace, (messages.SEND, *pulses.SENDS), self.row[wakeups])
-        for table in (messages.messages(trace), pulses.pulses(trace)):
+        last = last_of_codes(trace, (messages.SEND, *messages.SENDS), self.row[wakeups])
+        for table in (messages.messages(trace), messages.pulses(trace)):
             link = table.ended_by(receipt)
             known = np.flatnonzero(link >= 0)
             begun = table.from_row[link[known]]
@@ -213,12 +211,12 @@ class _WakeUps:
             self._offer(wakeups[known[is_it & ~exact]], begun[is_it & ~exact], Certainty.INFERRED)
 
     def _objects(self) -> None:
-        for state, calls in _ENDS_BY_OBJECT.items():
-            wakeups = self._called(self._in(state), tuple(calls))
+        for state, ends in _ENDS_BY_OBJECT.items():
+            wakeups = self._called(self._in(state), tuple(ends))
             if not len(wakeups):
                 continue
             wait = self.wait[wakeups]
-            given, known = objects_of(self.trace, self.call[wakeups], self.call_number[wakeups], calls)
+            given, known = objects_of(self.trace, self.call[wakeups], self.call_number[wakeups], ends)
             known &= self.waits.has_object[wait]
             process = self.trace.threads.process
             by = self.trace.events.thread[self.call[wakeups]]
@@ -230,7 +228,7 @@ class _WakeUps:
 
     def _timers(self) -> None:
         trace = self.trace
-        expired = rows_of_codes(trace, actors.TIMER)
+        expired = rows_of_codes(trace, calls.TIMER_EVENT)
         if not len(expired):
             return
         (pid, _), (tid, _), (ident, _) = arguments(trace, expired, "pid", "tid", "timer_id")
@@ -241,7 +239,7 @@ class _WakeUps:
         wakeups = self._in("INTR")
         last = self._last_naming(expired[~is_timeout], thread[~is_timeout], wakeups)
         known = np.flatnonzero(last != NO_EVENT)
-        known = known[actors.quiet_between(trace, last[known], self.row[wakeups[known]])]
+        known = known[calls.quiet_between(trace, last[known], self.row[wakeups[known]])]
         self._offer(wakeups[known], last[known], Certainty.INFERRED)
 
     def _ends_of_threads(self) -> None:
@@ -279,7 +277,7 @@ class _WakeUps:
         keep = np.flatnonzero((last != NO_EVENT) & (last > self.begin[wakeups]))
         wakeups, last = wakeups[keep], last[keep]
         # A signal that ends a process wakes its threads one after the other, with no call or thread switch in between.
-        call = actors.last_switch(trace, self.row[wakeups])
+        call = calls.last_switch(trace, self.row[wakeups])
         fits = (call == NO_EVENT) | (call < last)
         came = interrupt_rows(trace)
         came = came[np.maximum(np.searchsorted(came, self.row[wakeups]) - 1, 0)] if len(came) else last
@@ -303,15 +301,15 @@ class _WakeUps:
         self._offer(wakeups, self._attached(wakeups), Certainty.EXACT)
         wakeups = wakeups[self.cause[wakeups] == NO_EVENT]
         own = self.thread[wakeups].astype(np.int64)
-        interrupt, is_only = actors.last_of_usual(trace, self.row[wakeups], own, self.begin[wakeups])
+        interrupt, is_only = calls.last_of_usual(trace, self.row[wakeups], own, self.begin[wakeups])
         self._offer(wakeups[is_only], interrupt[is_only], Certainty.EXACT)
         self._offer(wakeups, interrupt, Certainty.INFERRED)
-        if trace.code_counts[actors.TIMER]:
+        if trace.code_counts[calls.TIMER_EVENT]:
             return
         wakeups = self._in("NANOSLEEP", *_LIMITED)
         wakeups = wakeups[self.call[wakeups] == NO_EVENT]
         one_group = np.zeros(len(wakeups), np.int64)
-        interrupt, _ = actors.last_of_usual(trace, self.row[wakeups], one_group, self.begin[wakeups])
+        interrupt, _ = calls.last_of_usual(trace, self.row[wakeups], one_group, self.begin[wakeups])
         self._offer(wakeups, interrupt, Certainty.INFERRED)
 
     def _attached(self, wakeups: NDArray[np.intp]) -> NDArray[np.uint32]:
@@ -321,13 +319,13 @@ class _WakeUps:
         instead of the number.
         """
         trace, out = self.trace, np.full(len(wakeups), NO_EVENT, np.uint32)
-        calls = entries_of(trace, "INTERRUPT_ATTACH", "INTERRUPT_UNMASK")
-        if trace.release is Release.QNX_8 or not len(calls) or not len(wakeups):
+        attached = entries_of(trace, "INTERRUPT_ATTACH", "INTERRUPT_UNMASK")
+        if trace.release is Release.QNX_8 or not len(attached) or not len(wakeups):
             return out
-        number, known = argument(trace, calls, "intr")
-        by, number = trace.events.thread[calls[known]], number[known] & 0xFFFFFFFF
+        number, known = argument(trace, attached, "intr")
+        by, number = trace.events.thread[attached[known]], number[known] & 0xFFFFFFFF
         entries = interrupt_rows(trace)
-        vector = actors.interrupt_numbers(trace)
+        vector = calls.interrupt_numbers(trace)
         for thread in np.unique(self.thread[wakeups]).tolist():
             own = np.unique(number[by == thread])
             if len(own) == 1:

@@ -12,12 +12,11 @@ from platformdirs import user_state_path
 
 from satview.analysis.alignment import PS_PER_S, START, offsets_ps
 from satview.base.errors import UsageError
-from satview.base.time import NS_PER_S
-from satview.base.time_text import parse_length
+from satview.base.time import NS_PER_S, parse_length
 from satview.events.user_events import UserEvent
 from satview.formats.registry import open_trace
 from satview.store.arguments import describe_events
-from satview.store.axis_file import SUFFIX, AxisEntry, check_entries, names_for, write_axis
+from satview.store.axis import SUFFIX, AxisEntry, check_entries, names_for, write_axis
 
 _MOST_NAME: Final = 60
 

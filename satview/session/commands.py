@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Signal
 
 from satview.base.shared_file import DamagedFileError
 from satview.session.lanes.lane_arrangement import Label
-from satview.session.stored_json import StoredJson
+from satview.session.settings import StoredJson
 from satview.timeline.lane_classes import LANE_CLASSES
 
 
@@ -218,7 +218,7 @@ PANELS: Final = (
     PanelRow("verdicts", "&Verdicts", ("Ctrl+Shift+V",),
              "Show or hide problems of the traced system: deadlocks, inversions, threads that wait too long.",
              Topic.ASK, "What is wrong in the traced system?",
-             "satview.gui.panels.verdicts_panel:VerdictsPanel"),
+             "satview.gui.panels.why_panel:VerdictsPanel"),
     PanelRow("why", "&Why?", ("Ctrl+Shift+J",),
              "Show or hide why a thread is running, ready or waiting, from the effect to its causes.",
              Topic.ASK, "Why does a thread run, stay ready or wait at a moment?",
@@ -226,7 +226,7 @@ PANELS: Final = (
     PanelRow("path", "&Critical path", ("Ctrl+Shift+Y",),
              "Show or hide the critical path: the chain of work that took a thread from one moment to another.",
              Topic.ASK, "What took a thread from one moment to another?",
-             "satview.gui.panels.path_panel:PathPanel"),
+             "satview.gui.panels.why_panel:PathPanel"),
     PanelRow("snapshot", "S&napshot", ("Ctrl+Shift+T",),
              "Show or hide the state of every thread at the selected moment, and what it waits for.",
              Topic.ASK, "What did every thread do at one moment, and what did it wait for?",
@@ -272,7 +272,7 @@ PANELS: Final = (
     PanelRow("problems", "&Problems", ("Ctrl+Shift+M",),
              "Show or hide problems in the file: data that was lost, damaged or not understood.",
              Topic.ABOUT, "What of the file was lost, damaged or not understood?",
-             "satview.gui.panels.problems_panel:ProblemsPanel"),
+             "satview.gui.panels.doctor_panel:ProblemsPanel"),
     PanelRow("marks", "Mar&ks and notes", ("Ctrl+M",), "Show or hide the list of marks and notes.",
              Topic.ABOUT, "What did you mark and note?",
              "satview.gui.panels.marks_panel:MarksPanel"),

@@ -15,14 +15,12 @@ from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis
 from satview.answers.comparison import ChangedRow, by_weight, change_table, compare_statistics, durations, has_durations
 from satview.answers.table import Table
+from satview.base.column_arrays import borrowed
 from satview.base.errors import Cancelled, UsageError
-from satview.base.memory import borrowed
-from satview.base.time import NS_PER_S, TimeWindow
-from satview.base.time_text import format_exactly, parse_length
+from satview.base.time import NS_PER_S, TimeWindow, format_exactly, parse_length
 from satview.session.open_trace import OpenTrace
-from satview.session.questions import WatchedAnswer
 from satview.session.range_view import Extent, ExtentAnswer
-from satview.session.tasks import IsCancelled, Task
+from satview.session.tasks import IsCancelled, Task, WatchedAnswer
 from satview.session.viewport import with_margin
 from satview.store.trace import Trace
 

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from satview.base.errors import WriteError
 from satview.base.shared_file import Damaged
 from satview.base.time import TimeWindow
-from satview.session.stored_json import Stored, StoredJson
+from satview.session.settings import Stored, StoredJson
 from satview.store.mark_file import FILE_BYTES_MAX, Mark, MarkFiles, by_time, checked, mark_of, row_of
 
 

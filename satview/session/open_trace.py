@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.analysis.needs import PRIORITIES
 from satview.analysis.times.basis import Basis
-from satview.analysis.verdicts.thresholds import default_thresholds
+from satview.analysis.verdicts.rule import default_thresholds
 from satview.answers.activity_lanes import ACTIVITIES, ActivityLanes
 from satview.answers.doctor import doctor
 from satview.answers.table import Table
@@ -26,30 +26,26 @@ from satview.events import wire
 from satview.events.user_events import Descriptions
 from satview.formats.symbols import Symbols, add_symbols
 from satview.linkage.chain import NamedHop
-from satview.session.events.event_links import EventLinks
-from satview.session.filtering.filter_stack import EditHistory, FilterStack
-from satview.session.filtering.search import Search
+from satview.session.event_links import EventLinks
+from satview.session.filter_stack import EditHistory, FilterStack, Search
 from satview.session.highlight import Highlight, Highlighted, LegendHighlight, Selection, of_row
 from satview.session.lanes.class_loader import ClassLoader, descriptions_of, timing_of
 from satview.session.lanes.label_source import LabelSource
-from satview.session.lanes.lane_arrangement import GroupBy, LaneArrangement, SortBy, labels_in
+from satview.session.lanes.lane_arrangement import GroupBy, LaneArrangement, SortBy, event_of_slot, labels_in
 from satview.session.lanes.lane_list import LaneList
-from satview.session.lanes.lane_row import event_of_slot
 from satview.session.lanes.lane_sorter import LaneSorter
 from satview.session.loading.loaded_trace import Reload, ShownState, events_per_thread
 from satview.session.marks import Marks
-from satview.session.questions import PathSearch, TraceAnswer, WhySearch
 from satview.session.settings import Settings
-from satview.session.tasks import IsCancelled, Task
+from satview.session.tasks import IsCancelled, PathSearch, Task, TraceAnswer, WhySearch
 from satview.session.viewport import PreviewView, Viewport, with_margin
 from satview.store.arguments import describe_events
-from satview.store.doubts import doubts, trusted_window
-from satview.store.mark_file import Mark
-from satview.store.recorded_marks import recorded_marks
+from satview.store.mark_file import Mark, recorded_marks
+from satview.store.time_ranges import doubts, trusted_window
 from satview.store.trace import Trace
 from satview.timeline.lane_classes import classes_in
 from satview.timeline.lane_tree import LaneKind, Timeline
-from satview.timeline.preview import Preview
+from satview.timeline.state_lanes import Preview
 
 PIDIN: Final = "events/pidin"  # setting: text of pidin given on the command line
 SYMBOLS: Final = "events/symbols"  # setting: folder of programs given on the command line

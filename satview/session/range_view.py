@@ -13,13 +13,11 @@ from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis
 from satview.answers.statistics import TABLES
 from satview.answers.table import SUBJECT, Table
-from satview.base.memory import borrowed
-from satview.base.time import Clock, TimeWindow
-from satview.base.time_text import format_cycles, format_duration, format_exactly, format_moment
-from satview.session.events.event_text import Cell, DetailLine, Details, DetailTable, Section
+from satview.base.column_arrays import borrowed
+from satview.base.time import Clock, TimeWindow, format_cycles, format_duration, format_exactly, format_moment
+from satview.session.event_text import Cell, DetailLine, Details, DetailTable, Section
 from satview.session.open_trace import OpenTrace
-from satview.session.questions import WatchedAnswer
-from satview.session.tasks import IsCancelled
+from satview.session.tasks import IsCancelled, WatchedAnswer
 from satview.store.trace import Trace
 
 # Lengths of measured ranges as text: exactly, in time and in cycles.

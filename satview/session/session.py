@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
+from satview.base.column_arrays import give_back
 from satview.base.errors import SourceChangedError, TraceFormatError
-from satview.base.memory import give_back
 from satview.session.loading.follow import Follow
 from satview.session.loading.loading_tasks import (
     Prepare,
@@ -286,7 +286,7 @@ class Session(QObject):
         """Show the preview, unless the file has been read completely."""
         if self.stage is Stage.LOADING and number == self._opens and preview is not None:
             from satview.session.viewport import PreviewView  # brings numpy
-            from satview.timeline.preview import Preview
+            from satview.timeline.state_lanes import Preview
 
             assert isinstance(preview, Preview)
             self._drop_preview()
@@ -327,7 +327,7 @@ class Session(QObject):
         if result is None:
             self.close()
             return
-        from satview.session.loading.loaded_trace import LoadedTrace, Reload  # brings numpy
+        from satview.session.loading.loaded_trace import LoadedTrace, Reload
 
         if isinstance(result, Reload):
             self._held = result
@@ -394,7 +394,7 @@ class Session(QObject):
     @Slot(object)
     def _on_names(self, result: object) -> None:
         """Switch to the trace with names; retry later if `may_reload` returns False, as during a drag."""
-        from satview.session.loading.loaded_trace import Reload  # brings numpy
+        from satview.session.loading.loaded_trace import Reload
 
         shown = self._shown()
         if self.opened is None or shown is None or self._naming.is_busy:

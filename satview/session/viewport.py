@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 from satview.base.time import TimeWindow
 
 if TYPE_CHECKING:
-    from satview.timeline.preview import Preview
+    from satview.timeline.state_lanes import Preview
 
 SHORTEST_CYCLES: Final = 8
 _SNAP_CYCLES_PER_PX: Final = 256  # below that, lanes are drawn from intervals, and rounding would make moves jerky

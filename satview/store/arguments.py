@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from satview.base.errors import UsageError
 from satview.base.safe_text import visible_line
 from satview.core import links
-from satview.core.texts import joined, same_rows
-from satview.events.catalogue import catalogue
+from satview.core.loading import joined, same_rows
+from satview.events.catalogue import catalogue, shown_texts
 from satview.events.layout import (
     Layout,
     PayloadPart,
@@ -36,10 +36,8 @@ from satview.events.layout import (
 )
 from satview.events.spec import Release
 from satview.events.user_events import UserEvent
-from satview.events.value_texts import shown_texts
-from satview.events.variants import BY_COUNT, TEXT, USER_CLASSES, user_texts, variants
+from satview.events.variants import BY_COUNT, TEXT, USER_CLASSES, join64, user_texts, variants
 from satview.events.wire import CLASS_SHIFT, CODE_COUNT, FAST_WORDS
-from satview.events.words import join64
 from satview.store.axis import AxisPart, FileAxis, files_of
 from satview.store.trace import Trace
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from satview.answers.frames import ColumnsByName, Frames, Partial, Texts, Values, arrow_array, html_rows
 from satview.base.errors import UsageError
-from satview.base.extras import required
+from satview.base.plugins import required
 from satview.base.safe_text import visible_line
 from satview.events.catalogue import Catalogue
 from satview.events.layout import PayloadPart, arguments_of, one_spelling, text_name
@@ -23,8 +23,7 @@ from satview.linkage.rows import rows_of_codes
 from satview.store.arguments import EVENTS_AT_ONCE, Arguments, Piece, Rows, all_arguments, argument_pieces, taught
 from satview.store.axis import files_of
 from satview.store.trace import Trace
-from satview.tables.schema import SCHEMAS
-from satview.tables.views import views
+from satview.tables.schema import SCHEMAS, views
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,6 +1,6 @@
 """The process that runs queries with DuckDB: tables come in through standard input, answers go to standard output.
 
-`satview.tables.query_process` starts the process. It has no network access, cannot write files, and its memory and
+`satview.tables.sql` starts the process. It has no network access, cannot write files, and its memory and
 time are limited. It ends when its standard input is closed, even during a query, as a separate thread reads the input.
 
 A message in either direction is a letter, eight bytes of length, and the data: `J` is JSON, `A` an Arrow stream. For
@@ -23,7 +23,7 @@ from types import ModuleType
 from typing import Any, BinaryIO, Final, NoReturn, cast
 
 from satview.base.errors import UsageError
-from satview.base.extras import required
+from satview.base.plugins import required
 
 JSON: Final = b"J"
 ARROW: Final = b"A"

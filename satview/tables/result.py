@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from satview.answers.frames import Frames, html_rows
 from satview.base.errors import UsageError
-from satview.base.extras import required
+from satview.base.plugins import required
 
 if TYPE_CHECKING:
     import pyarrow as pa

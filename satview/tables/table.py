@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.client_server import client_server
+from satview.analysis.statistics import client_server
 from satview.analysis.times.basis import Basis, Scope, scope_of
 from satview.analysis.times.cpu_times import CutRuns, cut_runs, migrations, switches
 from satview.analysis.times.message_times import interrupts, kernel_calls
@@ -22,17 +22,15 @@ from satview.base.time import Cycles
 from satview.events.states import IDLE, KERNEL_CALL, NAMES_BY_VALUE, VALUE_COUNT
 from satview.events.wire import CODE_COUNT
 from satview.linkage.blockers import blockers
-from satview.linkage.pulses import SENDS, pulses
+from satview.linkage.messages import SENDS, pulses
 from satview.linkage.rows import comm_words, rows_of_codes
 from satview.linkage.table import OPEN
 from satview.linkage.wake_ups import wake_ups
-from satview.store.losses import EVERY_CPU, idle_threads, losses
 from satview.store.mark_file import stored_marks
-from satview.store.time_ranges import TimeRanges
+from satview.store.time_ranges import EVERY_CPU, TimeRanges, idle_threads, losses
 from satview.store.trace import Trace
 from satview.tables.arguments import argument_columns, kinds
-from satview.tables.schema import SCHEMAS
-from satview.tables.views import near_tables
+from satview.tables.schema import SCHEMAS, near_tables
 from satview.timeline.state_lanes import run_slices
 
 # Shared by the functions that build tables: names of events, times of event rows.

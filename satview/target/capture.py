@@ -34,13 +34,20 @@ from satview.base.errors import SatviewError, UsageError, WriteError
 from satview.base.new_file import write_file
 from satview.base.safe_text import counted, visible_line
 from satview.capture.flight_recorder import Bounds
-from satview.store.axis_file import AxisEntry, write_axis
-from satview.target.arrival import Arrival, Checksum, CutError
-from satview.target.board import PATHS, Board, ask_board, check_board
-from satview.target.line import OWN_WORDS, ClockOffset, LineSession, TargetLine
-from satview.target.profiles import GivenUpError, Profile, TargetError
-from satview.target.request import TargetRequest, attributes, check_disk, logger_command, with_rules
-from satview.target.watching import Recording
+from satview.store.axis import AxisEntry, write_axis
+from satview.target.line import OWN_WORDS, ClockOffset, GivenUpError, LineSession, Profile, TargetError, TargetLine
+from satview.target.request import (
+    PATHS,
+    Board,
+    TargetRequest,
+    ask_board,
+    attributes,
+    check_board,
+    check_disk,
+    logger_command,
+    with_rules,
+)
+from satview.target.watching import Arrival, Checksum, CutError, Recording
 
 _BUILD_S: Final = 120.0
 _PROGRAM_BYTES_MAX: Final = 64 << 20

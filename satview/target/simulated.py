@@ -1,56 +1,58 @@
-"""A persistent simulated target: its kernel boots once; shells, loggers and programs connect to it over a socket.
-
-The target's clock follows real time, like the clock of a board: it advances in steps of 20 ms and at every request. If
-the simulation is slower than real time, the clock falls behind, and `pidin info` reports by how much.
-
-A single thread runs the simulation and serves all clients. Sockets never block it: data that a client does not read is
-queued in a bounded buffer, and a client that sends invalid data, stalls or dies does not affect the others.
-"""
+"""A persistent simulated target, to which shells, loggers and programs connect, and the logger that runs on it."""
 
 from __future__ import annotations
 
 import os
 import re
+import select
 import selectors
 import shlex
 import socket
 import sys
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, BinaryIO, Final, cast
+from typing import Annotated, Any, BinaryIO, Final, cast
 
 import msgspec
 
 from satview.base.child import child_command
 from satview.base.errors import SatviewError, UsageError, one_line
-from satview.base.new_file import write_file
+from satview.base.new_file import NewFile, write_file
 from satview.base.process import BAD_USE
 from satview.base.safe_text import visible_line
 from satview.base.time import NS_PER_S
 from satview.capture.buffers import TraceBuffers
 from satview.capture.control import advancing
-from satview.capture.files import VERSIONS, KevFile
+from satview.capture.files import VERSIONS, KevFile, LoggerOptions, LoggerReport
 from satview.capture.kernel import BOOT_SECONDS, Kernel
+from satview.capture.kernel import mode as mode_of_name
 from satview.capture.logger import Logger
-from satview.capture.logger_options import LoggerOptions, LoggerReport
-from satview.capture.run import PACE_S, calls_of_text, why_nothing
+from satview.capture.run import PACE_S, CaptureResult, calls_of_text, why_nothing
 from satview.capture.sim.calls.processes import kill
-from satview.capture.sim.machine.machine import Machine
-from satview.capture.sim.parts.interrupt_sources import InterruptSource
-from satview.capture.sim.parts.target import Target
-from satview.capture.sim.parts.threads import Cpu, Policy, Process, Thread
-from satview.capture.sim.parts.truth import describe
-from satview.capture.trace_event import mode as mode_of_name
+from satview.capture.sim.machine import Machine
+from satview.capture.sim.target import Target
+from satview.capture.sim.threads import Cpu, InterruptSource, Policy, Process, Thread
+from satview.capture.sim.truth import describe
 from satview.capture.workloads import registry
+from satview.events.catalogue import release_of
+from satview.events.spec import Release
 from satview.filters.diagnostics import RuleError
 from satview.target import shell
-from satview.target.c_programs import CProgram, HandlersRequest, ProgramRequest, ThreadRequest
-from satview.target.clients import Client, ClientJob
-from satview.target.profiles import TargetError
+from satview.target.c_programs import Client, ClientJob, CProgram, HandlersRequest, ProgramRequest, ThreadRequest
+from satview.target.line import TargetError
+
+# A persistent simulated target: its kernel boots once; shells, loggers and programs connect to it over a socket.
+#
+# The target's clock follows real time, like the clock of a board: it advances in steps of 20 ms and at every request.
+# If the simulation is slower than real time, the clock falls behind, and `pidin info` reports by how much.
+#
+# A single thread runs the simulation and serves all clients. Sockets never block it: data that a client does not read
+# is queued in a bounded buffer, and a client that sends invalid data, stalls or dies does not affect the others.
+
 
 _CLIENTS_MAX: Final = 200
 _REQUEST_S: Final = 10.0  # time limit for a client to send its request
@@ -635,3 +637,121 @@ def _write_program(path: Path, words: Sequence[str]) -> None:
     """Write a shell script that runs a command and appends the script's own arguments."""
     write_file(path, f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
     path.chmod(0o700)
+
+
+# Runs tracelogger on a persistent simulated target, and writes the received trace to a file.
+
+
+_LOOK_S: Final = 0.1
+
+
+@contextmanager
+def as_target_error() -> Iterator[None]:
+    """Convert NoTargetError to TargetError."""
+    try:
+        yield
+    except shell.NoTargetError as error:
+        raise TargetError(str(error)) from error
+
+
+def release_there(name: str) -> Release:
+    """Return the release of a persistent simulated target.
+
+    Raises:
+        TargetError: No target of that name runs, or it does not report its release.
+    """
+    with as_target_error():
+        _, text, _ = shell.answer(shell.folder_of(name), ["uname", "-r"])
+    release = release_of(text.strip())
+    if release is None:
+        raise TargetError(f"the simulated target {name} does not say its release; end it, and start it again")
+    return release
+
+
+def log_there(
+    name: str, request: LoggerRun, path: Path, stream: BinaryIO | None, stops: Callable[[], bool],
+    say: Callable[[int, str], None],
+) -> CaptureResult:  # fmt: skip
+    """Run a logger on a persistent simulated target until it has ended, and return its result.
+
+    Args:
+        name: Name of the target.
+        request: Options and rules of the logger.
+        path: The file; it gets its name as soon as its header is complete, or in ring mode when the file is complete.
+        stream: Write to this stream instead of `path`; None = write to `path`.
+        stops: Called ten times a second; True stops the logger.
+        say: Called with level and text of each message.
+
+    Raises:
+        TargetError: No target of that name runs, or the target ended before the logger.
+        UsageError: The target rejects the request; nothing was written.
+        WriteError: The file cannot be written.
+    """
+    with as_target_error(), shell.connect(shell.folder_of(name)) as line:
+        line.sendall(msgspec.json.encode(request) + b"\n")
+        answers = _answers(line, stops)
+        messages: list[str] = []
+        for kind, content in answers:  # before the file is created
+            if kind == shell.DATA:
+                break
+            if kind == shell.EXIT:
+                raise UsageError("; ".join(messages) or "refused without a reason")
+            messages.append(_text(content))
+        else:
+            raise TargetError(f"the simulated target {name} has ended")
+        for text in messages:
+            say(0, text)
+        with nullcontext() if stream else NewFile(path, streams=True, keeps_part=True, is_buffered=False) as new:
+            output: BinaryIO = stream if stream is not None else new.stream  # type: ignore[union-attr]
+            _write(output, content)
+            if new is not None and not request.options.is_ring:
+                new.publish()
+            report = _take(answers, output, say)
+    if report is None:
+        raise TargetError(f"the simulated target {name} ended before its logger; {path.name} has what came")
+    return CaptureResult(path, report.logger.slots, report.logger.buffers, report.lost_buffers, report.dropped_events,
+                         report.duration_ns, report.findings, False, report.logger)  # fmt: skip
+
+
+def _answers(line: Any, stops: Callable[[], bool]) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the kind and the content of each received frame; send a stop line once `stops()` returns True."""
+    coming, is_stopping = shell.frames(line), False
+    while True:
+        if not is_stopping and stops():
+            is_stopping = True
+            line.sendall(b"stop\n")
+        if select.select([line], [], [], _LOOK_S)[0]:
+            frame = next(coming, None)
+            if frame is None:
+                return
+            yield frame
+
+
+def _take(
+    answers: Iterator[tuple[bytes, bytes]], output: BinaryIO, say: Callable[[int, str], None]
+) -> LogReport | None:
+    """Write the received data and pass messages to `say`; return the logger's final report, None if none was sent."""
+    report = None
+    for kind, content in answers:
+        if kind == shell.DATA:
+            _write(output, content)
+        elif kind == shell.SAID:
+            say(content[0], _text(content[1:]))
+        elif kind == shell.ERROR:
+            say(0, _text(content))
+        elif kind == shell.REPORT:
+            report = msgspec.json.decode(content, type=LogReport)
+        elif kind == shell.EXIT:
+            break
+    return report
+
+
+def _write(output: BinaryIO, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[output.write(left) :]
+    output.flush()
+
+
+def _text(content: bytes) -> str:
+    return content.decode("utf-8", "replace").rstrip("\n")

@@ -14,8 +14,7 @@ import pytest
 
 if TYPE_CHECKING:
     from satview.opened import OpenedTrace
-    from satview.testing.baseline import Baseline
-    from satview.testing.figure import ClaimResults, Pictures
+    from satview.testing.figure import Baseline, ClaimResults, Pictures
     from satview.testing.kev import Kev
 
 _MAX_OPEN = 2  # maximum number of open traces cached between tests: the tests of one file mostly share a trace
@@ -72,7 +71,7 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError("--update-kev-baseline goes with --baseline FILE")
         return
     from satview.base.errors import SatviewError
-    from satview.testing.baseline import read_baseline
+    from satview.testing.figure import read_baseline
 
     try:
         config.stash[_baseline] = read_baseline(_seen_from(config.invocation_params.dir, option))
@@ -168,7 +167,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if baseline is None or not baseline.now or not (baseline.before is None or config.getoption("update_kev_baseline")):
         return
     from satview.base.errors import SatviewError
-    from satview.testing.baseline import write_baseline
+    from satview.testing.figure import write_baseline
 
     try:
         write_baseline(_seen_from(config.invocation_params.dir, config.getoption("kev_baseline")), baseline.merged())

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from satview.threadtrace import codes, locks, state, threads, times
+from satview.threadtrace import codes, locks, state, times
 from satview.threadtrace.locks import TracedLock, TracedRLock
 from satview.threadtrace.state import RecordOptions, ThreadRecorder
 
@@ -46,7 +46,7 @@ def install(settings: RecordOptions, program: str = "") -> ThreadRecorder:
         if hasattr(os, name):
             _replace(os, name, _flushing(getattr(os, name)))
     if "thread" in settings.categories:
-        threads.adopt_main_thread()
+        times.adopt_main_thread()
     _watch_forks()
     atexit.register(finish)
     return recorder
@@ -55,7 +55,7 @@ def install(settings: RecordOptions, program: str = "") -> ThreadRecorder:
 def _replacements(categories: frozenset[str]) -> list[tuple[Any, str, Any]]:
     replacements: list[tuple[Any, str, Any]] = list(locks.patches(categories))
     if "thread" in categories:
-        replacements += threads.patches()
+        replacements += times.thread_patches()
     if "mutex" in categories:
         replacements.append((threading, "Lock", TracedLock))
     if "rmutex" in categories:
@@ -63,7 +63,7 @@ def _replacements(categories: frozenset[str]) -> list[tuple[Any, str, Any]]:
     if "sema" in categories:
         replacements.append((queue, "SimpleQueue", locks.TracedSimpleQueue))
     if "time" in categories:
-        replacements += times.patches()
+        replacements += times.wait_patches()
     return replacements
 
 
@@ -96,7 +96,7 @@ def finish() -> None:
     if recorder.is_closed:
         return
     if "thread" in recorder.settings.categories and threading.current_thread() is threading.main_thread():
-        threads.end_thread()
+        times.end_thread()
     recorder.close()
 
 
@@ -104,7 +104,7 @@ def uninstall() -> None:
     """Write all records and restore the patched attributes; traced objects stay usable, but record nothing."""
     finish()
     atexit.unregister(finish)
-    threads.release_main_thread()
+    times.release_main_thread()
     while _Installed.originals:
         owner, name, value = _Installed.originals.pop()
         if value is None:  # the attribute was inherited

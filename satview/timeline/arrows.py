@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from satview.base.column_arrays import ColumnTable
 from satview.base.time import TimeWindow
 from satview.events import wire
-from satview.linkage.actors import TIMER
+from satview.linkage.calls import TIMER_EVENT
+from satview.linkage.chain import link_table
 from satview.linkage.messages import ERROR, REPLY
 from satview.linkage.table import OPEN, LinkKind, LinkTable
-from satview.linkage.trace_links import link_table
 from satview.store.trace import Trace
 from satview.timeline.lane_info import LaneInfo, LaneKind
 
@@ -174,7 +174,7 @@ class _Lanes:
         link = table.ended_by(rows)
         origin[link >= 0] = table.from_row[link[link >= 0]]
         code = trace.events.code[origin]
-        is_interrupt = (code >> wire.CLASS_SHIFT == wire.WireClass.INT) | (code == TIMER)
+        is_interrupt = (code >> wire.CLASS_SHIFT == wire.WireClass.INT) | (code == TIMER_EVENT)
         cpu = trace.events.cpu[rows]
         there = np.where(self._of_interrupts[cpu] == _ABSENT, self._of_cpu[cpu], self._of_interrupts[cpu])
         return np.where(is_interrupt & (there != _ABSENT), there, self.of(rows))

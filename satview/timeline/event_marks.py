@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from satview.core import pictures
 from satview.events import wire
-from satview.store.doubts import doubts
+from satview.store.time_ranges import doubts
 from satview.store.trace import Trace
 from satview.timeline.lane_info import LaneInfo, LaneKind
 from satview.timeline.spans import LaneSpans

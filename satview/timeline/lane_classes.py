@@ -1,6 +1,6 @@
 """The classes of event lanes (kernel calls, handlers, page faults, log lines, ...), one row each.
 
-To add a class, add a row. Classes with intervals or counters also name a function of `timeline.tracks.finders`. Menus
+To add a class, add a row. Classes with intervals or counters also name a function of `timeline.finders`. Menus
 are built from this table, so that it imports no numpy and reads the event tables only on demand.
 """
 
@@ -42,7 +42,7 @@ class LaneClass:
         text: Template for the text of an interval or moment, with arguments of the event in braces; missing ones are
             empty. `{event}` is the name of the event, `{process}` the process of the argument `pid`, else of the
             event's thread, `{timer}` the number of a timer or `timeout`.
-        finder: Name of a function of `timeline.tracks.finders`; empty = the one passed to `Timeline.use_finder`.
+        finder: Name of a function of `timeline.finders`; empty = the one passed to `Timeline.use_finder`.
     """
 
     name: str

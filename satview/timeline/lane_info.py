@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from satview.events.states import STATE_BY_VALUE
 
 if TYPE_CHECKING:
-    from satview.timeline.tracks.track import Track
+    from satview.timeline.track import Track
 
 
 class LaneKind(StrEnum):

@@ -13,7 +13,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from satview.events import header_names as names
+from satview.events import modes as names
 from satview.events.spec import Release
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def __getattr__(name: str) -> Any:
         number = import_module(f"{__name__}.constants").header_number(name)
     elif "_NTO_TRACE_" in name or "__KER_" in name:
         spec = import_module("satview.events.spec")
-        number = import_module("satview.events.header_names").number_of(name, spec.Release.QNX_7)
+        number = import_module("satview.events.modes").number_of(name, spec.Release.QNX_7)
     else:
         number = None
     if number is None:

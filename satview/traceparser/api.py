@@ -29,11 +29,10 @@ from satview.base.errors import TraceFormatError
 from satview.base.process import standard_input
 from satview.base.time import Clock
 from satview.events import wire
-from satview.events.class_table import external_classes, plain_classes
 from satview.events.spec import Release
-from satview.events.wire import WireClass
+from satview.events.wire import WireClass, external_classes, plain_classes
 from satview.formats.kev.stream import Batch
-from satview.formats.listing import head
+from satview.formats.listing import model
 from satview.formats.source import TraceSource, source_of
 from satview.traceparser.constants import ERROR_TEXTS, Debug, Error, Info, Sort, info_key
 
@@ -95,14 +94,14 @@ class State:
 
 def say_head(state: State, source: TraceSource) -> None:
     """Write header and system page to the debug stream if its flags enable them."""
-    state.say(Debug.HEADER, head.LIBRARY_BANNER + head.HEADER_TITLE)
+    state.say(Debug.HEADER, model.LIBRARY_BANNER + model.HEADER_TITLE)
     is_all = state.debug_flags & Debug.ALL == Debug.ALL
     if state.debug_flags and state.debug_stream is not None:
-        state.debug_stream.writelines(head.header_lines(source.header, is_vendor=True, is_verbose=is_all))
+        state.debug_stream.writelines(model.header_lines(source.header, is_vendor=True, is_verbose=is_all))
     if is_all:
-        state.say(Debug.ALL, head.SYSPAGE_TITLE)
+        state.say(Debug.ALL, model.SYSPAGE_TITLE)
         if source.system is not None:
-            state.say(Debug.ALL, "".join(head.syspage_lines(source.system, source.byte_order)))
+            state.say(Debug.ALL, "".join(model.syspage_lines(source.system, source.byte_order)))
 
 
 def deliver(state: State, userdata: Any, source: TraceSource) -> None:
@@ -110,7 +109,7 @@ def deliver(state: State, userdata: Any, source: TraceSource) -> None:
     start = state.registrations.get(0)
     if start is not None:
         _call(state, start, userdata, 0, 0, None)
-    state.say(Debug.HEADER, head.EVENTS_TITLE)
+    state.say(Debug.HEADER, model.EVENTS_TITLE)
     requested = np.zeros(wire.CODE_COUNT, np.bool_)
     requested[[code for code in state.registrations if code]] = True
     is_first = True
@@ -163,9 +162,9 @@ def _with_empty(batch: Batch, rows: NDArray[np.intp]) -> NDArray[np.intp]:
 
 def _deliver_with_slots(state: State, userdata: Any, source: TraceSource, batch: Batch, rows: NDArray[np.intp]) -> None:
     """Write every slot to the debug stream, followed by the callback for the event that the slot completes."""
-    texts = head.slot_lines(batch.slots, source.byte_order)
+    texts = model.slot_lines(batch.slots, source.byte_order)
     for slot in batch.stray_tails.tolist():
-        texts[slot] += head.stray_line(int(batch.slots[slot, 0]))
+        texts[slot] += model.stray_line(int(batch.slots[slot, 0]))
     done = 0
     for row in rows.tolist():
         last = (int(batch.last_slot[row]) if row >= 0 else ~row) + 1

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from satview.base.errors import UsageError
 from satview.base.named_files import read_toml
-from satview.base.time_text import parse_length
+from satview.base.time import parse_length
 from satview.events.wire import MAX_CPUS
 from satview.whatif import steps as steps_of
 from satview.whatif.steps import InterruptLine, Programs, Step, ThreadProgram

@@ -1,18 +1,23 @@
-"""Adds mutex locks that a trace does not show because no thread waited and the library needed no kernel call.
-
-A trace shows a lock call that has to wait, and an unlock call for which another thread waits. If some rounds of a piece
-of work show a lock or unlock of a mutex, all rounds are assumed to have it, after the same amount of work.
-"""
+"""What a trace does not show and a replay needs: mutex locks without waits, and priorities of threads."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from satview.events.states import READY, RUNNING, STATE_BY_NAME
+from satview.linkage.table import OPEN
+from satview.linkage.transactions import Transactions, transactions
+from satview.linkage.waits import following, state_values
+from satview.store.arguments import argument, arguments
+from satview.store.time_ranges import idle_threads
+from satview.store.trace import Trace
 from satview.whatif.steps import (
     Await,
     AwaitInterrupt,
@@ -28,6 +33,12 @@ from satview.whatif.steps import (
     Unlock,
     Work,
 )
+
+# Adds mutex locks that a trace does not show because no thread waited and the library needed no kernel call.
+#
+# A trace shows a lock call that has to wait, and an unlock call for which another thread waits. If some rounds of a
+# piece of work show a lock or unlock of a mutex, all rounds are assumed to have it, after the same amount of work.
+
 
 LEAST_SEEN: Final = 2
 """Fewest rounds that show a mutex before all rounds are assumed to use it."""
@@ -246,3 +257,218 @@ def _rebuilt(steps: Sequence[Step], places: Sequence[tuple[Lock, int, int]]) -> 
         else:
             out.append(step)
     return out + [change for _, _, change in changes]
+
+
+# Priorities of threads: those that wide events show, or else an order that fits the fast events.
+
+
+SPORADIC: Final = 4
+_SLICE_NS: Final = 3_500_000  # of round robin, less half a tick
+_SPREAD_LEVELS: Final = 200  # of priorities in an order of all threads
+_MOST_LEVELS: Final = 40  # of priorities that follow from who preempts whom
+_LEAST_FALLS: Final = 2
+_MOST_RUNS: Final = 12  # before a rise
+_NEAR_NS: Final = 100_000  # lengths that are taken to be the same
+_MUTEX: Final = STATE_BY_NAME["MUTEX"].value
+_LOW: Final = 0xFFFFFFFF
+_Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedPriorities:
+    """Priorities and policies of all threads, by row of the thread table.
+
+    Attributes:
+        own: Priority of each thread, without inheritance.
+        policies: Numbers of the policies on the wire.
+        others: Alternative priorities of each thread, see `ThreadProgram.other_priorities`.
+        are_inferred: Whether the trace shows no priorities, so that these are inferred from its events.
+    """
+
+    own: list[int]
+    policies: list[int]
+    others: list[tuple[int, ...]]
+    are_inferred: bool
+
+
+def priorities_of(trace: Trace) -> LearnedPriorities:
+    """Return the priority that every thread has most often while it is blocked, and its most frequent policy."""
+    rows, value, count = trace.states.event, state_values(trace), len(trace.threads)
+    thread = np.repeat(np.arange(count), np.diff(trace.states.start))
+    (priority, known), (policy, has_policy) = arguments(trace, rows, "priority", "policy")
+    if not known.any():
+        return _inferred(trace)
+    calm = known & ~np.isin(value, (RUNNING, READY, _MUTEX))
+    out, policies = [10] * count, [2] * count
+    for mask in (known, calm):  # blocked states count more than others
+        with_priority = np.flatnonzero(mask & (priority > 0) & (priority < 1 << 8))
+        pairs, size = np.unique(thread[with_priority] << 8 | priority[with_priority], return_counts=True)
+        for pair, _ in sorted(zip(pairs.tolist(), size.tolist(), strict=True), key=lambda entry: entry[1]):
+            out[pair >> 8] = pair & 0xFF
+    with_priority = np.flatnonzero(has_policy & (policy > 0))
+    for number, which in zip(thread[with_priority].tolist(), policy[with_priority].tolist(), strict=True):
+        policies[number] = which
+    return LearnedPriorities(out, policies, [()] * count, are_inferred=False)
+
+
+def sporadic_of(trace: Trace, row: int, usual_priority: int, tick_ns: int) -> tuple[int, tuple[int, int, int] | None]:
+    """Return a sporadic thread's priority, and (low priority, budget, period), inferred from its states, or None.
+
+    The kernel checks the budget on ticks, so runs at the high priority are up to one tick longer than the budget. The
+    priority rises one replenishment period after an earlier run; the period is the distance that most rises share.
+    Budget and period are in ns.
+    """
+    rows = trace.states.of(row)
+    priority, known = argument(trace, rows, "priority")
+    value = state_values(trace)[int(trace.states.start[row]) :][: len(rows)]
+    time = trace.events.time_cycles[rows]
+    is_busy = known & np.isin(value, (RUNNING, READY))
+    if not is_busy.any() or not 0 < priority[is_busy].min() < priority[is_busy].max() < 1 << 8:
+        return usual_priority, None
+    high, low = int(priority[is_busy].max()), int(priority[is_busy].min())
+    runs = (value == RUNNING) & (priority == high)
+    used = np.concatenate(([0], np.cumsum(np.where(runs[:-1], np.diff(time), 0))))
+    falls = np.flatnonzero((priority[1:] == low) & (priority[:-1] == high)) + 1
+    rises = np.flatnonzero((priority[1:] == high) & (priority[:-1] == low)) + 1
+    begins = np.flatnonzero(runs)
+    if len(falls) < _LEAST_FALLS or not len(rises) or not len(begins):
+        return high, None
+    usual = int(np.median(np.diff(used[falls], prepend=0)))
+    used_ns = trace.clock.duration_ns(usual)
+    budget_ns = roundest(max(1, used_ns - (tick_ns or 1_000_000)), used_ns)
+    before = np.maximum(np.searchsorted(begins, rises)[:, None] - np.arange(1, _MOST_RUNS), 0)
+    lengths = (time[rises][:, None] - time[begins[before]]).reshape(-1)
+    lengths = lengths[lengths > usual]
+    if not len(lengths):
+        return high, None
+    near = trace.clock.cycles_of(_NEAR_NS)
+    common = lengths[np.argmax([np.count_nonzero(abs(lengths - length) < near) for length in lengths.tolist()])]
+    period_ns = trace.clock.duration_ns(int(np.median(lengths[abs(lengths - common) < near])))
+    return high, (low, budget_ns, roundest(max(budget_ns, period_ns - _NEAR_NS), period_ns + _NEAR_NS))
+
+
+def _inferred(trace: Trace) -> LearnedPriorities:
+    """Return priorities, policies and alternatives that fit a trace of fast events.
+
+    A thread is above another if it takes the CPU from that before the time slice is over, or sends a message later but
+    is served first. Servers run at their clients' priorities, which show nothing about their own. A thread that runs
+    longer than a slice without ever losing the CPU has no time slices.
+    """
+    events, index, value, count = trace.events, trace.states.event, state_values(trace), len(trace.threads)
+    ends = following(trace)
+    is_run = (value == RUNNING) & (ends < OPEN)
+    begin, end = index[is_run], ends[is_run]
+    is_lost = np.zeros(len(events), np.bool_)  # READY of threads that ran
+    is_lost[end] = True
+    length = np.zeros(len(events), np.int64)
+    length[end] = events.time_cycles[end] - events.time_cycles[begin]
+    state = np.zeros(len(events), np.uint8)
+    state[index] = value
+    rows = np.sort(index[np.isin(value, (RUNNING, READY))])
+    order = rows[np.argsort(events.cpu[rows], kind="stable")]
+    ready, runs = order[:-1], order[1:]
+    taken = is_lost[ready] & (state[ready] == READY) & (state[runs] == RUNNING)
+    taken &= events.cpu[ready] == events.cpu[runs]
+    winner, loser = events.thread[runs[taken]].astype(np.int64), events.thread[ready[taken]].astype(np.int64)
+    slice_cycles = trace.clock.cycles_of(_SLICE_NS)
+    is_slice = length[ready[taken]] > slice_cycles
+    messages = transactions(trace)
+    servers = np.unique(messages.server)
+    is_sure = ~is_slice & ~np.isin(winner, servers) & ~np.isin(loser, (*servers, *idle_threads(trace)))
+    high, low = _served_first(messages)
+    pairs, size = np.unique(np.concatenate((winner[is_sure] << 32 | loser[is_sure], high << 32 | low)),
+                            return_counts=True)  # fmt: skip
+    wins = dict(zip(pairs.tolist(), size.tolist(), strict=True))
+    above = [(pair >> 32, pair & _LOW) for pair, times in wins.items()
+             if times > 2 * wins.get((pair & _LOW) << 32 | pair >> 32, 0)]  # fmt: skip
+    level = _levels(count, above)
+    longest = np.zeros(count, np.int64)
+    np.maximum.at(longest, events.thread[end], length[end])
+    sliced = np.isin(np.arange(count), loser[is_slice])
+    policies = np.where((longest > 2 * slice_cycles) & ~sliced, 1, 2).tolist()
+    return LearnedPriorities(level, policies, other_orders(count, above), are_inferred=True)
+
+
+def _served_first(messages: Transactions) -> tuple[_Ints, _Ints]:
+    """Return clients whose messages overtook others in the same server, and for each the client that was overtaken."""
+    received = np.flatnonzero((messages.receive_row >= 0) & (messages.client > 0))
+    received = received[np.lexsort((messages.receive_row[received], messages.server_pid[received]))]
+    one, other = received[:-1], received[1:]
+    is_later = (messages.server_pid[one] == messages.server_pid[other]) & (
+        messages.send_row[one] > messages.send_row[other]
+    )
+    return messages.client[one[is_later]], messages.client[other[is_later]]
+
+
+def other_orders(count: int, above: list[tuple[int, int]]) -> list[tuple[int, ...]]:
+    """Return for each thread its priorities in three orders; in all, the first thread of each pair is above the second.
+
+    In the first order all priorities are as low as the pairs allow. The second is the reverse of the first, as far as
+    the pairs allow. In the third all priorities are as high as possible.
+    """
+    level, height = _levels(count, above), _levels(count, [(low, high) for high, low in above])
+    order = sorted(range(count), key=lambda row: (level[row], row))
+    urgent = sorted(range(count), key=lambda row: (height[row], row), reverse=True)
+    return list(zip(*map(_spread, (order, _reversed(order, above), urgent)), strict=True))
+
+
+def _reversed(order: list[int], above: list[tuple[int, int]]) -> list[int]:
+    """Return threads, least urgent first, in the reverse of `order` as far as the pairs in `above` allow.
+
+    Each step takes the last thread of `order` that is above no untaken thread; if there is none, as pairs form a cycle,
+    the last untaken thread.
+    """
+    rank, missing = {row: place for place, row in enumerate(order)}, [0] * len(order)
+    highs = defaultdict[int, list[int]](list)
+    for high, low in above:
+        highs[low].append(high)
+        missing[high] += 1
+    free = [(-rank[row], row) for row in order if not missing[row]]
+    heapify(free)
+    out, rest = list[int](), list(order)
+    is_placed = [False] * len(order)
+    while len(out) < len(order):
+        if free:
+            row = heappop(free)[1]
+        else:
+            while is_placed[rest[-1]]:
+                rest.pop()
+            row = rest[-1]
+        is_placed[row] = True
+        out.append(row)
+        for high in highs[row]:
+            missing[high] -= 1
+            if not missing[high] and not is_placed[high]:
+                heappush(free, (-rank[high], high))
+    return out
+
+
+def _levels(count: int, above: list[tuple[int, int]]) -> list[int]:
+    """Return for each thread the lowest level, from 10 on, that puts the first thread of each pair above the second."""
+    level = [10] * count
+    for _ in range(_MOST_LEVELS):
+        lower = [(high, low) for high, low in above if level[high] <= level[low] < 10 + _MOST_LEVELS]
+        for high, low in lower:
+            level[high] = level[low] + 1
+        if not lower:
+            break
+    return level
+
+
+def _spread(order: list[int]) -> list[int]:
+    """Return a priority for each thread of `order` (ascending urgency); up to 200 threads get distinct priorities."""
+    out = [0] * len(order)
+    for rank, row in enumerate(order):
+        out[row] = 10 + rank * _SPREAD_LEVELS // max(len(order), _SPREAD_LEVELS)
+    return out
+
+
+def roundest(least: int, most: int) -> int:
+    """Return the number between `least` and `most`, inclusive, that has the largest number of trailing zeros."""
+    unit = 10 ** len(str(most))
+    while unit > 1:
+        number = -(-least // unit) * unit
+        if number <= most:
+            return int(number)
+        unit //= 10
+    return most

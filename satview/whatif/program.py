@@ -17,27 +17,22 @@ from numpy.typing import NDArray
 from satview.analysis.partitions import first_budgets, partition_names, partition_title
 from satview.base.errors import UsageError
 from satview.base.safe_text import counted
-from satview.base.time_text import format_duration
+from satview.base.time import format_duration
 from satview.events import wire
-from satview.events.kernel_calls import call_numbers
+from satview.events.catalogue import call_numbers
 from satview.events.spec import Release
 from satview.events.states import DEAD, NOT_A_STATE, READY, RUNNING, STATE_BY_NAME, STATE_BY_VALUE
-from satview.linkage import actors, pulses
-from satview.linkage.calls import exits_of
-from satview.linkage.interrupts import handlers
+from satview.linkage import calls, messages
+from satview.linkage.calls import exits_of, handlers
 from satview.linkage.latencies import Latencies, deliveries, latencies
-from satview.linkage.mutexes import entries_of
-from satview.linkage.rows import comm_words, rows_of_codes, rows_where, thread_rows
-from satview.linkage.states import state_positions, state_values
+from satview.linkage.rows import comm_words, is_whole, rows_of_codes, rows_where, thread_rows
 from satview.linkage.table import NO_EVENT, OPEN
 from satview.linkage.transactions import transactions
-from satview.linkage.waits import Waits, waits
-from satview.linkage.whole import is_whole
+from satview.linkage.waits import Waits, entries_of, state_positions, state_values, waits
 from satview.store.arguments import argument, argument_under, arguments
-from satview.store.losses import idle_threads, losses
+from satview.store.time_ranges import idle_threads, losses
 from satview.store.trace import Trace
-from satview.whatif.locks import with_unseen_locks
-from satview.whatif.priorities import SPORADIC, priorities_of, roundest, sporadic_of
+from satview.whatif.locks import SPORADIC, priorities_of, roundest, sporadic_of, with_unseen_locks
 from satview.whatif.steps import (
     Await,
     AwaitInterrupt,
@@ -232,7 +227,7 @@ class _Builder:
         enters = _IS_ENTRY | _IS_USER_EVENT
         enters[list(_INTERRUPT_ENTRIES + _IPIS)] = True
         if self.trace.release is Release.QNX_8:  # no clock interrupt, no entry of others
-            enters[[actors.TIMER, _DELIVERY]] = True
+            enters[[calls.TIMER_EVENT, _DELIVERY]] = True
         replayed = np.zeros(128, np.bool_)
         replayed[self.code_numbers(*_SENDS, *_RECEIVES, *_REPLIES, *_GIVES, "SYNC_MUTEX_LOCK", "SYNC_CONDVAR_WAIT",
                                    "SYNC_SEM_WAIT", "TIMER_TIMEOUT", "INTERRUPT_WAIT", "INTERRUPT_UNMASK",
@@ -551,10 +546,10 @@ class _Builder:
             code = int(self.events.code[cause]) if cause >= 0 else -1
             number = by_pulse.get(row, -1)
             vector = int(latency.number[number]) if number >= 0 else -1
-            if vector >= 0 and vector in lines and code != actors.TIMER:
+            if vector >= 0 and vector in lines and code != calls.TIMER_EVENT:
                 self._deliver(lines[vector], latency, number, stream)
                 continue
-            is_timer = code == actors.TIMER
+            is_timer = code == calls.TIMER_EVENT
             ident = int(payload.column(np.array([cause]), 2)[0]) if is_timer else 0
             thread = int(self.events.thread[cause]) if is_timer else 0
             source = timers.setdefault((stream, ident), TimerSource(stream, thread, ident, []))
@@ -693,8 +688,8 @@ class _Items:
     def _pulses(self) -> None:
         """Store the streams, the pulse that each entry receives, and the streams whose pulses each call sends."""
         builder, trace, events = self.builder, self.builder.trace, self.builder.events
-        table = pulses.pulses(trace)
-        sends = rows_of_codes(trace, *pulses.SENDS)
+        table = messages.pulses(trace)
+        sends = rows_of_codes(trace, *messages.SENDS)
         sends = sends[events.time_cycles[sends] >= builder.begin]
         scoid, pid = comm_words(trace, sends)
         _, stream = np.unique(pid.astype(np.int64) << 32 | scoid, return_inverse=True)

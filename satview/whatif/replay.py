@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from satview.base.errors import UsageError
+from satview.capture.files import LoggerOptions
 from satview.capture.kernel import Kernel
-from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.capture.sim.calls import (
     BarrierWait,
@@ -35,16 +35,30 @@ from satview.capture.sim.calls import (
 )
 from satview.capture.sim.calls import Sleep as SleepCall
 from satview.capture.sim.calls.call import Call
+from satview.capture.sim.calls.channels import send_pulse, wake_for_interrupt
 from satview.capture.sim.calls.processes import add_process, add_thread, start
-from satview.capture.sim.calls.pulses import send_pulse, wake_for_interrupt
 from satview.capture.sim.calls.timers import FLAGS_PROCESS, FLAGS_THREAD, NO_TIMER, log_expiry
-from satview.capture.sim.machine.machine import Machine
-from satview.capture.sim.parts.interrupt_sources import Attachment
-from satview.capture.sim.parts.objects import Barrier, Condvar, Mutex, RwLock, Semaphore, SyncObject
-from satview.capture.sim.parts.services import KernelServices
-from satview.capture.sim.parts.sigevent import Sigevent
-from satview.capture.sim.parts.target import target
-from satview.capture.sim.parts.threads import Channel, Connection, Cpu, Partition, Policy, Process, Program, Thread
+from satview.capture.sim.machine import Machine
+from satview.capture.sim.services import KernelServices
+from satview.capture.sim.target import target
+from satview.capture.sim.threads import (
+    Attachment,
+    Barrier,
+    Channel,
+    Condvar,
+    Connection,
+    Cpu,
+    Mutex,
+    Partition,
+    Policy,
+    Process,
+    Program,
+    RwLock,
+    Semaphore,
+    Sigevent,
+    SyncObject,
+    Thread,
+)
 from satview.capture.workloads.registry import Workload
 from satview.events.modes import Mode
 from satview.formats.registry import open_trace

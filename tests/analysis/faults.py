@@ -24,9 +24,8 @@ from satview.capture.sim.calls import (
     ThreadCreate,
     TimerTimeout,
 )
-from satview.capture.sim.parts.errors import QnxError
-from satview.capture.sim.parts.objects import Condvar, Mutex, Semaphore
-from satview.capture.sim.parts.threads import Policy, Program
+from satview.capture.sim.errors import QnxError
+from satview.capture.sim.threads import Condvar, Mutex, Policy, Program, Semaphore
 from satview.capture.workloads.parts import MS, US, Address
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from satview.analysis.verdicts.verdict import Verdict
+from satview.analysis.verdicts.evidence import Verdict
 from satview.capture.kernel import Kernel
 from satview.capture.sim.calls import (
     ChannelCreate,
@@ -39,8 +39,7 @@ from satview.capture.sim.calls import (
     TimerSettime,
 )
 from satview.capture.sim.calls.mutexes import BarrierWait
-from satview.capture.sim.parts.objects import Barrier, Condvar, Mutex, RwLock, Semaphore
-from satview.capture.sim.parts.threads import Policy, Program
+from satview.capture.sim.threads import Barrier, Condvar, Mutex, Policy, Program, RwLock, Semaphore
 from satview.capture.workloads.parts import MS, US, Address
 from tests.capture.made import Traced
 

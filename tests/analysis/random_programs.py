@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from satview.analysis.verdicts.evidence import Severity, Verdict
 from satview.analysis.verdicts.find import find_verdicts
-from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.answers.verdicts import undecided_table
-from satview.capture.kernel import Kernel
+from satview.capture.kernel import Kernel, mode
 from satview.capture.sim.calls import (
     ChannelCreate,
     Compute,
@@ -28,10 +28,8 @@ from satview.capture.sim.calls import (
     Sleep,
     ThreadCreate,
 )
-from satview.capture.sim.parts.objects import Mutex, Semaphore
-from satview.capture.sim.parts.threads import Policy, Program
-from satview.capture.sim.parts.truth import ThreadId
-from satview.capture.trace_event import mode
+from satview.capture.sim.threads import Mutex, Policy, Program, Semaphore
+from satview.capture.sim.truth import ThreadId
 from satview.capture.workloads.parts import MS, US, Address
 from satview.events.spec import Release
 from tests.capture.made import FAST, WIDE, as_trace, kernel, run

@@ -6,10 +6,9 @@ Times of scenes are in microseconds; thresholds are those of the scene, far belo
 from __future__ import annotations
 
 from satview.analysis.verdicts.find import find_verdicts
-from satview.analysis.verdicts.rule import Thresholds
-from satview.analysis.verdicts.thresholds import default_thresholds
+from satview.analysis.verdicts.rule import Thresholds, default_thresholds
 from satview.events import wire
-from satview.events.kernel_calls import call_numbers
+from satview.events.catalogue import call_numbers
 from satview.events.spec import Release
 from tests.helpers.kev import START, TraceBuilder
 

@@ -13,8 +13,8 @@ import pytest
 from satview.analysis.activities import Instances, activities
 from satview.analysis.blame import Blame, blame, cpu_timeline, object_words
 from satview.capture import run as capture
-from satview.capture.logger_options import LoggerOptions
-from satview.capture.sim.parts.truth import ThreadId, TrueWait
+from satview.capture.files import LoggerOptions
+from satview.capture.sim.truth import ThreadId, TrueWait
 from satview.events import wire
 from satview.events.spec import Release
 from satview.linkage.rows import row_bounds

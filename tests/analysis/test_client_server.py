@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from satview.__main__ import main
-from satview.analysis.client_server import _older
-from satview.analysis.statistics import Statistics
+from satview.analysis.statistics import Statistics, _older
 from satview.answers.statistics import TABLES
 from satview.base.time import TimeWindow
 from satview.events import wire
-from satview.linkage.servers import services
+from satview.linkage.transactions import services
 from tests.helpers.kev import START, TraceBuilder
 
 SENDV, RECEIVEV = 11, 14

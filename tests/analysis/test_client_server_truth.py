@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from satview.analysis.statistics import Statistics
-from satview.capture.sim.parts.truth import ThreadId, TrueMessage
+from satview.capture.sim.truth import ThreadId, TrueMessage
 from satview.events.spec import Release
 from satview.events.states import STATE_BY_NAME
 from tests.analysis.test_statistics_truth import since_dump, workload

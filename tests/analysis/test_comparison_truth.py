@@ -11,7 +11,7 @@ from satview.analysis.times.basis import Basis
 from satview.answers.comparison import by_weight, compare_statistics, durations
 from satview.base.time import TimeWindow
 from satview.capture.sim.calls import Compute
-from satview.capture.sim.parts.threads import Policy
+from satview.capture.sim.threads import Policy
 from satview.capture.workloads.parts import MS, periodic
 from satview.events.states import READY
 from tests.capture.made import WIDE, traced

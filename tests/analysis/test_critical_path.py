@@ -9,12 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from satview.analysis.reasons.critical_path import CriticalPath, PathWords, PieceKind, critical_path
-from satview.analysis.reasons.why import Rounds, find_rounds
+from satview.analysis.critical_path import CriticalPath, PathWords, PieceKind, critical_path
+from satview.analysis.why import Rounds, find_rounds
 from satview.answers.path import path_answer
 from satview.base.errors import UsageError
-from satview.base.time import TimeWindow
-from satview.base.time_text import format_duration, format_moment
+from satview.base.time import TimeWindow, format_duration, format_moment
 from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.events.states import STATE_BY_VALUE

@@ -17,12 +17,11 @@ from satview.answers.doctor import capture_for, doctor
 from satview.answers.verdicts import undecided_table
 from satview.capture.kernel import Kernel
 from satview.capture.run import calls_of_text
-from satview.capture.sim.parts.target import target
+from satview.capture.sim.target import target
 from satview.capture.workloads import registry
 from satview.events.spec import Release
-from satview.filters.rules.building import build
+from satview.filters.rules.building import build, from_tracelogger_args, tracelogger_command
 from satview.filters.rules.text import parse_rules
-from satview.filters.rules.writing import from_tracelogger_args, tracelogger_command
 from satview.formats.registry import open_trace
 from satview.store.trace import Trace
 from tests.analysis.test_why import made_of

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import satview
-from satview.analysis.load import LARGEST, OTHERS, LoadBy, bin_edges, load_over_time
 from satview.analysis.times.basis import scope_of
+from satview.analysis.times.cpu_times import LARGEST, OTHERS, LoadBy, bin_edges, load_over_time
 from satview.base.time import TimeWindow
 from satview.store.time_ranges import cut_at
 from tests.analysis.test_partitions import scene as partitions_scene

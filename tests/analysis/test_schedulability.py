@@ -14,11 +14,11 @@ from satview.__main__ import main
 from satview.analysis.activities import activities
 from satview.analysis.schedulability import ASSUMPTIONS, Arrivals, response_bound, response_bounds
 from satview.analysis.timing import Timing
-from satview.answers.schedulability import Replayed, schedulability
+from satview.answers.late import Replayed, schedulability
 from satview.base.errors import UsageError
 from satview.capture.kernel import Kernel
 from satview.capture.sim.calls import Compute, Sleep, ThreadRunmask
-from satview.capture.sim.parts.threads import Program
+from satview.capture.sim.threads import Program
 from satview.events import wire
 from satview.events.spec import Release
 from satview.store.trace import Trace

@@ -13,7 +13,7 @@ import satview
 from satview.__main__ import main
 from satview.answers.table import Known
 from satview.base.errors import UsageError
-from satview.capture.sim.parts.truth import ThreadId
+from satview.capture.sim.truth import ThreadId
 from satview.events import wire
 from satview.events.spec import Release
 from satview.events.states import NAMES_BY_VALUE, WAITING

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from satview.analysis.activities import Activities, activities
-from satview.analysis.spans import MOST_CALLS
+from satview.analysis.activities import MOST_CALLS, Activities, activities
 from satview.answers.late import late
 from satview.events import wire
 from satview.events.user_events import UserEvent

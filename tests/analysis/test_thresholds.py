@@ -8,8 +8,7 @@ import tomllib
 import pytest
 
 from satview.analysis.verdicts.find import find_verdicts
-from satview.analysis.verdicts.rule import Thresholds, rules
-from satview.analysis.verdicts.thresholds import default_thresholds, read_thresholds, thresholds_text
+from satview.analysis.verdicts.rule import Thresholds, default_thresholds, read_thresholds, rules, thresholds_text
 from satview.base.errors import UsageError
 from satview.capture.workloads import registry
 from tests.capture.made import WIDE, traced

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pytest
 
-from satview.analysis.reasons.why import why
+from satview.analysis.why import why
 from satview.answers.verdicts import find
 from satview.capture.workloads import registry
 from satview.cli.ask.why import as_record as step_record

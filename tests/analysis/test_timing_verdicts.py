@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from satview.analysis.timing import Timing
+from satview.analysis.verdicts.evidence import Verdict
 from satview.analysis.verdicts.find import find_verdicts
-from satview.analysis.verdicts.thresholds import default_thresholds, refuse_without_timing
-from satview.analysis.verdicts.verdict import Verdict
+from satview.analysis.verdicts.rule import default_thresholds, refuse_without_timing
 from satview.answers.verdicts import find
 from satview.base.errors import UsageError
 from satview.linkage.table import Certainty

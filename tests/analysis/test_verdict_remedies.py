@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from satview.analysis.verdicts.servers import _no_sleep
+from satview.analysis.verdicts.system import _no_sleep
 from tests.analysis.scenes import END, Scene, found
 from tests.analysis.test_verdict_scenes import beside_idle, mixed, pulse_queue, senders
 from tests.analysis.test_verdict_sentences import QUEUE, chain, channels, circle, dead_posters, queue

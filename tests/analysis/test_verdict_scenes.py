@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from satview.analysis.verdicts.find import find_verdicts
-from satview.analysis.verdicts.rule import ENABLED, Thresholds
-from satview.analysis.verdicts.thresholds import default_thresholds
+from satview.analysis.verdicts.rule import ENABLED, Thresholds, default_thresholds
 from satview.events import wire
 from tests.analysis.scenes import (
     CALLS,

@@ -11,32 +11,32 @@ import pytest
 from satview.analysis.verdicts.evidence import (
     _MOST_EVENTS,
     Evidence,
+    Occurrence,
+    Severity,
+    Verdict,
     counts_within,
     full_windows,
     groups,
     longest,
     named,
+    of_whom,
+    waited_for,
 )
 from satview.analysis.verdicts.find import _verdicts_of_plugin, all_kinds, find_verdicts, on_axis
-from satview.analysis.verdicts.inversions import _priority, _remedy, _row_before
-from satview.analysis.verdicts.rule import Limits, Thresholds, rules
-from satview.analysis.verdicts.servers import _does
-from satview.analysis.verdicts.system import leaks
-from satview.analysis.verdicts.thresholds import default_thresholds
-from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
-from satview.analysis.verdicts.waiting import _way_out
-from satview.analysis.verdicts.words import of_whom, waited_for
+from satview.analysis.verdicts.rule import Limits, Thresholds, default_thresholds, rules
+from satview.analysis.verdicts.system import _does, leaks
+from satview.analysis.verdicts.waiting import _priority, _remedy, _row_before, _way_out
 from satview.base.errors import Cancelled
 from satview.events import wire
-from satview.events.kernel_calls import call_numbers
+from satview.events.catalogue import call_numbers
 from satview.events.spec import Release
 from satview.events.states import STATE_BY_NAME
-from satview.formats.axis.assemble import Member, trace_on_axis
+from satview.formats.axis import Member, trace_on_axis
 from satview.linkage.blockers import REPLY as REPLY_STATE
 from satview.linkage.blockers import SEND as SEND_STATE
 from satview.linkage.blockers import blockers
-from satview.linkage.mutexes import MUTEX
 from satview.linkage.table import Certainty
+from satview.linkage.waits import MUTEX
 from satview.store.axis import files_of
 from tests.helpers.kev import START, TraceBuilder
 

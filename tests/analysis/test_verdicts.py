@@ -12,19 +12,18 @@ import pytest
 
 import satview
 from satview.analysis.doctor import may_be_more
+from satview.analysis.verdicts.evidence import Severity, Verdict
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.rule import rules
-from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.answers.verdicts import undecided_table
-from satview.base.time_text import format_duration, parse_moment
-from satview.capture.kernel import Kernel
-from satview.capture.sim.parts.target import target
-from satview.capture.trace_event import mode
+from satview.base.time import format_duration, parse_moment
+from satview.capture.kernel import Kernel, mode
+from satview.capture.sim.target import target
 from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.linkage.table import Certainty
 from satview.linkage.transactions import transactions
-from satview.store.losses import losses
+from satview.store.time_ranges import losses
 from satview.store.trace import Trace
 from tests.analysis import faults
 from tests.analysis.pairs import PAIRS, is_about, is_then

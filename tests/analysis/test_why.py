@@ -12,10 +12,10 @@ import pytest
 
 import satview
 from satview.__main__ import main
-from satview.analysis.reasons.why import MOST_STEPS, WhyStep, chain_lines, why
 from satview.analysis.thread_names import thread_of
+from satview.analysis.why import MOST_STEPS, WhyStep, chain_lines, why
 from satview.base.errors import UsageError
-from satview.base.time_text import format_moment
+from satview.base.time import format_moment
 from satview.capture.workloads import registry
 from satview.events import wire
 from satview.events.spec import Release

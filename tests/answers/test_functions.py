@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from satview.answers.flame_graph import FlameWidth, flame_graph
-from satview.answers.functions import function_table
+from satview.answers.functions import FlameWidth, flame_graph, function_table
 from satview.base.time import TimeWindow
 from satview.capture.run import Capture, run
-from satview.capture.workloads.instrumented import CHECK, PLAN, SEARCH, STORE
+from satview.capture.workloads.kernel_notes import CHECK, PLAN, SEARCH, STORE
 from satview.events import wire
 from satview.export.by_ending import export
 from satview.formats.kev.reader import open_kev

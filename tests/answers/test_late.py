@@ -12,7 +12,7 @@ from satview.answers.late import blame_table, late
 from satview.base.errors import UsageError
 from satview.events import wire
 from satview.opened import open_trace
-from satview.store.axis_file import AxisEntry, write_axis
+from satview.store.axis import AxisEntry, write_axis
 from satview.store.trace import Trace
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.scene import chained, rounds_of_a_loop

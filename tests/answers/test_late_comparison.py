@@ -16,9 +16,8 @@ from satview.answers.late_comparison import thinned
 from satview.base.errors import UsageError
 from satview.capture.kernel import Kernel
 from satview.capture.sim.calls import Compute, MutexLock, MutexUnlock
-from satview.capture.sim.parts.objects import Mutex
-from satview.capture.sim.parts.threads import Program
-from satview.capture.workloads.instrumented import CHECK, PLAN, SEARCH, STORE
+from satview.capture.sim.threads import Mutex, Program
+from satview.capture.workloads.kernel_notes import CHECK, PLAN, SEARCH, STORE
 from satview.capture.workloads.parts import MS, periodic
 from satview.events import wire
 from satview.events.spec import Release

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from satview.base.array_file import _HEAD, MAGIC, read_arrays, word_sum, write_arrays
+from satview.base.column_arrays import _HEAD, MAGIC, read_arrays, word_sum, write_arrays
 from satview.base.errors import Cancelled
 from satview.base.shared_file import DamagedFileError
 from satview.core import loading

@@ -7,14 +7,14 @@ import sys
 
 import pytest
 
-from satview.base.memory import _glibc
+from satview.base.column_arrays import _glibc
 
 # A freed block of 30 MB teaches glibc to keep up to 60 MB at the end of each heap.
 PROGRAM = """
 import threading
 import numpy as np
 import psutil
-from satview.base.memory import give_back, use_one_arena
+from satview.base.column_arrays import give_back, use_one_arena
 
 def work():
     arrays = [np.ones(12_500) for _ in range(500)]

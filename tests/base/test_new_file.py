@@ -15,8 +15,7 @@ import pytest
 
 import satview
 from satview.base.errors import WriteError
-from satview.base.new_file import NewFile, begin_growing, new_text_file, write_file
-from satview.base.targets import find_target
+from satview.base.new_file import NewFile, begin_growing, find_target, new_text_file, write_file
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="devices, signals and locks of POSIX systems")
 

@@ -3,14 +3,14 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-from satview.base import resources
+from satview.base import named_files
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_sample_of_a_checkout():
-    assert resources.sample_trace() == ROOT / "sample_traces" / "dense-4cpu.kev"
-    assert resources.sample_trace().is_file()
+    assert named_files.sample_trace() == ROOT / "sample_traces" / "dense-4cpu.kev"
+    assert named_files.sample_trace().is_file()
 
 
 def test_the_sample_of_an_installed_satview(tmp_path, monkeypatch):
@@ -20,9 +20,9 @@ def test_the_sample_of_an_installed_satview(tmp_path, monkeypatch):
     target = tmp_path / position
     target.parent.mkdir(parents=True)
     target.write_bytes(b"sample")
-    monkeypatch.setattr(resources, "_PACKAGE", tmp_path / "satview")
-    resources._root.cache_clear()
+    monkeypatch.setattr(named_files, "_PACKAGE", tmp_path / "satview")
+    named_files._root.cache_clear()
     try:
-        assert resources.sample_trace() == target
+        assert named_files.sample_trace() == target
     finally:
-        resources._root.cache_clear()
+        named_files._root.cache_clear()

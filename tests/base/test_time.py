@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satview.base.time import NS_PER_S, Clock, TimeWindow
-from satview.base.time_text import format_duration, format_exactly, format_time
+from satview.base.time import NS_PER_S, Clock, TimeWindow, format_duration, format_exactly, format_time
 
 RATES = st.integers(1, 20_000_000_000)
 CYCLES = st.integers(-(2**61), 2**61)

@@ -8,10 +8,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from satview.base.errors import UsageError
-from satview.base.time import Clock, TimeWindow
-from satview.base.time_text import (
+from satview.base.time import (
+    Clock,
     MomentAxis,
     TimePosition,
+    TimeWindow,
     format_exactly,
     format_moment,
     moment_text,

@@ -13,16 +13,14 @@ from pathlib import Path
 import numpy as np
 
 from satview.events.wire import WireClass, code
-from satview.filters import rows as event_rows
-from satview.filters.derived_columns import TraceDerivedColumns
+from satview.filters import derived_columns as event_rows
+from satview.filters.derived_columns import EventMask, TraceDerivedColumns
 from satview.filters.expressions.expression import Expression
-from satview.filters.rows import EventMask
+from satview.filters.passes import Pass, PassEvaluator, PassStack
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.switches import C
-from satview.filters.views.passes import Pass, PassEvaluator, PassStack
 from satview.formats.kev.reader import open_kev
-from satview.linkage.calls import calls
-from satview.linkage.interrupts import interrupts
+from satview.linkage.calls import calls, interrupts
 from satview.store.trace import Trace
 from tests.benchmarks.load import median_ns
 from tests.benchmarks.made_traces import make_file

@@ -14,8 +14,7 @@ import time
 from pathlib import Path
 
 from satview.fleet.export import export_folder
-from satview.fleet.query import query_dataset
-from satview.fleet.trends import metrics, trend
+from satview.fleet.query import metrics, query_dataset, trend
 from tests.benchmarks.made_traces import make_file
 
 LIMIT_S = 300

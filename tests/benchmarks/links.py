@@ -13,13 +13,13 @@ from time import perf_counter_ns
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.reasons.why import why
+from satview.analysis.why import why
 from satview.formats.kev.reader import open_kev
 from satview.linkage.accessor import Links
 from satview.linkage.calls import partners
-from satview.linkage.states import state_ends
+from satview.linkage.chain import reading_ahead
 from satview.linkage.table import LinkKind
-from satview.linkage.trace_links import reading_ahead
+from satview.linkage.waits import state_ends
 from satview.store.trace import Trace
 from tests.benchmarks.load import median_ns
 from tests.benchmarks.made_traces import make_file

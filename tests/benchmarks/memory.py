@@ -9,7 +9,7 @@ import argparse
 import gc
 import os
 
-from satview.base.memory import give_back
+from satview.base.column_arrays import give_back
 from tests.benchmarks._live import new_window, resident_bytes, spin
 from tests.benchmarks.made_traces import SHAPES, file_of
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from satview.filters.views.passes import Effect
+from satview.filters.passes import Effect
 from tests.benchmarks.made_traces import make_file
 
 DENSE = Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev"

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from satview.capture.flight_recorder import Bounds
-from satview.capture.tiles import make_tile, write_tiles
+from satview.capture.run import make_tile, write_tiles
 from satview.events.spec import Release
 from satview.filters.rules.building import build
 from satview.filters.rules.text import parse_rules

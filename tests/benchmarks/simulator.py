@@ -15,10 +15,9 @@ from typing import Any
 import psutil
 
 from satview.capture.emit import EventData
-from satview.capture.kernel import Kernel
-from satview.capture.sim.parts.target import target
-from satview.capture.tiles import MemorySink, make_tile, write_tiles
-from satview.capture.trace_event import mode
+from satview.capture.kernel import Kernel, mode
+from satview.capture.run import MemorySink, make_tile, write_tiles
+from satview.capture.sim.target import target
 from satview.capture.workloads.registry import find
 from satview.events.spec import Release
 from satview.filters.external import ExternalClass as Class

@@ -15,12 +15,11 @@ from collections.abc import Callable
 from operator import itemgetter
 from pathlib import Path
 
-from satview.export.viewers.tables import write_table
+from satview.export.tables import write_table
 from satview.opened import OpenedTrace, open_trace
 from satview.tables.arguments import argument_chunks
-from satview.tables.question import Limits
-from satview.tables.schema import SCHEMAS
-from satview.tables.views import mentioned, views
+from satview.tables.schema import SCHEMAS, mentioned, views
+from satview.tables.sql import Limits
 from tests.benchmarks.made_traces import SHAPES, file_of
 
 LIMIT_S = 0.5

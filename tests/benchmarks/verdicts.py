@@ -9,12 +9,12 @@ from functools import partial
 from pathlib import Path
 
 from satview.analysis.doctor import may_be_more
+from satview.analysis.verdicts.evidence import Severity
 from satview.analysis.verdicts.find import find_verdicts
-from satview.analysis.verdicts.verdict import Severity
 from satview.answers.verdicts import undecided_table
 from satview.capture.kernel import Kernel
 from satview.events.spec import Release
-from satview.store.losses import losses
+from satview.store.time_ranges import losses
 from tests.analysis.pairs import PAIRS, Pair, is_about, is_then
 from tests.analysis.random_programs import judged
 from tests.capture.made import FAST, WIDE, damaged, traced

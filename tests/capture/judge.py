@@ -9,11 +9,11 @@ from itertools import pairwise
 import numpy as np
 
 from satview.base.time import TimeWindow
-from satview.capture.sim.parts.truth import Run, ThreadId, Truth
+from satview.capture.sim.truth import Run, ThreadId, Truth
 from satview.events.spec import Release
 from satview.events.states import ABSENT, DEAD, IDLE, INTERRUPT, READY, RUNNING, STATE_BY_NAME, UNKNOWN, WAITING
 from satview.linkage.calls import partner
-from satview.store.losses import EVERY_CPU, losses
+from satview.store.time_ranges import EVERY_CPU, losses
 from satview.store.trace import Trace
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from satview.capture.kernel import Kernel
-from satview.capture.trace_event import mode
+from satview.capture.kernel import Kernel, mode
 from satview.events.spec import Release
 from tests.capture.made import ALL, Traced, as_trace, finish, kernel, run
 

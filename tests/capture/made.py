@@ -11,11 +11,10 @@ import numpy as np
 
 from satview.capture.buffers import Buffer
 from satview.capture.files import start_of_file
-from satview.capture.kernel import Kernel
-from satview.capture.sim.parts.target import target
-from satview.capture.sim.parts.truth import Truth
-from satview.capture.tiles import MemorySink
-from satview.capture.trace_event import mode
+from satview.capture.kernel import Kernel, mode
+from satview.capture.run import MemorySink
+from satview.capture.sim.target import target
+from satview.capture.sim.truth import Truth
 from satview.events import wire
 from satview.events.spec import Release
 from satview.formats.kev.reader import open_kev

@@ -28,9 +28,8 @@ from satview.capture.sim.calls import (
     TimerTimeout,
 )
 from satview.capture.sim.calls.call import Call
-from satview.capture.sim.parts.errors import QnxError
-from satview.capture.sim.parts.objects import Barrier, Condvar, Mutex, RwLock, Semaphore
-from satview.capture.sim.parts.threads import Program
+from satview.capture.sim.errors import QnxError
+from satview.capture.sim.threads import Barrier, Condvar, Mutex, Program, RwLock, Semaphore
 
 MS = 1_000_000
 DURATION_MS = 40

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.capture.buffers import Buffer, TraceBuffers
-from satview.capture.sim.parts.target import target
+from satview.capture.sim.target import target
 from satview.events import wire
 from satview.events.spec import Release
 from tests.capture.made import as_trace, kernel

@@ -10,8 +10,8 @@ from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.events.states import ABSENT, UNKNOWN
 from satview.filters.derived_columns import TraceDerivedColumns
+from satview.linkage.chain import link_of
 from satview.linkage.table import LinkKind
-from satview.linkage.trace_links import link_of
 from satview.timeline.lane_tree import LaneKind, Timeline
 from tests.capture.judge import Judge
 from tests.capture.made import damaged

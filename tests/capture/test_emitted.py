@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import satview.capture.sim.machine.machine  # noqa: F401  -- all classes of calls
+import satview.capture.sim.machine  # noqa: F401  -- all classes of calls
 from satview.capture.run import Capture, run
 from satview.capture.sim.calls import PLAIN_CALLS, Call
-from satview.events.catalogue import catalogue
-from satview.events.kernel_calls import call_numbers
+from satview.events.catalogue import call_numbers, catalogue
 from satview.events.spec import Release
 from satview.formats.kev.reader import open_kev
 from tools import emitted

@@ -6,20 +6,17 @@ from functools import cache
 import numpy as np
 import pytest
 
-from satview.capture.emit import Emitter, call_payloads
-from satview.capture.gate import ON, WIDE
+from satview.capture.emit import ON, WIDE, Emitter, call_payloads
 from satview.capture.sim.calls import Mmap
-from satview.capture.sim.parts.sigevent import Sigevent
-from satview.capture.sim.parts.target import target
-from satview.capture.sim.parts.threads import Partition, Process, Thread
+from satview.capture.sim.target import target
+from satview.capture.sim.threads import Partition, Process, Sigevent, Thread
 from satview.events import naming, wire
 from satview.events.catalogue import catalogue
 from satview.events.layout import canonical, layout_of, part_names
 from satview.events.spec import Release, Show
-from satview.events.variants import BY_COUNT, variant_of
-from satview.events.words import WORD_MASK, encode, word_bytes
+from satview.events.variants import BY_COUNT, WORD_MASK, encode, variant_of, word_bytes
 from satview.filters.external import COMM_NAMES
-from satview.formats.kev.details import build, prepared
+from satview.formats.kev.payloads import build, prepared
 
 QNX = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 every = pytest.mark.parametrize(("release", "order"), [(r, o) for r in QNX for o in ("little", "big")], ids=str)

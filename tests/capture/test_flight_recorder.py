@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 
 from satview.base.errors import UsageError
-from satview.base.time_text import format_time
+from satview.base.time import format_time
+from satview.capture.files import LoggerOptions
 from satview.capture.flight_recorder import Bounds, FlightRecorder, Hit, disk_bytes
-from satview.capture.logger_options import LoggerOptions
+from satview.capture.kernel import mode
 from satview.capture.run import Capture, run
 from satview.capture.sim.calls import Compute, Sleep, TraceEvent
-from satview.capture.trace_event import mode
 from satview.capture.workloads.registry import Workload
 from satview.events.spec import Release
 from satview.filters.rules.building import build
 from satview.filters.rules.text import Action, parse_rules
 from satview.filters.rules.triggers import Trigger, trigger_hits
 from satview.formats.registry import open_trace
-from satview.store.recorded_marks import recorded_marks
+from satview.store.mark_file import recorded_marks
 from tests.helpers.commands import satview
 from tests.helpers.extent import WIDTH, points
 from tests.helpers.recorder_soak import DISK_BYTES, FILES, WEEK_S, soak

@@ -61,10 +61,9 @@ from satview.capture.sim.calls import (
     WaitPid,
     transmitted,
 )
-from satview.capture.sim.parts.errors import Errno, QnxError
-from satview.capture.sim.parts.objects import BoundedQueue
-from satview.capture.sim.parts.threads import Policy
-from satview.capture.sim.parts.truth import Truth
+from satview.capture.sim.errors import Errno, QnxError
+from satview.capture.sim.threads import BoundedQueue, Policy
+from satview.capture.sim.truth import Truth
 from satview.events.spec import Release
 from tests.capture.made import FAST, WIDE, Traced, events, names, traced
 

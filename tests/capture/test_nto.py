@@ -10,8 +10,8 @@ from satview.__main__ import main
 from satview.capture import control, nto
 from satview.capture.kernel import Kernel
 from satview.capture.sim.calls import TraceEvent
-from satview.capture.sim.parts.target import target
-from satview.events.header_names import header_names
+from satview.capture.sim.target import target
+from satview.events.modes import header_names
 from satview.events.spec import Release
 from satview.formats.kev.reader import open_kev
 from tests.helpers.shared import shared_path

@@ -9,7 +9,7 @@ import pytest
 from satview.capture.emit import call_payloads
 from satview.capture.workloads import registry
 from satview.events.spec import Release
-from satview.events.words import encode, name_bytes, text_words
+from satview.events.variants import encode, name_bytes, text_words
 from satview.formats.kev.reader import open_kev
 from satview.store.trace import Trace
 from tests.capture.made import events, names, traced

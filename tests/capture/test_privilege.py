@@ -11,7 +11,7 @@ import pytest
 from satview.__main__ import main
 from satview.capture import nto
 from satview.capture.emit import EventData
-from satview.capture.kernel import Kernel
+from satview.capture.kernel import Kernel, mode
 from satview.capture.sim.calls import (
     InterruptAttach,
     InterruptAttachEvent,
@@ -23,10 +23,9 @@ from satview.capture.sim.calls import (
     ThreadJoin,
     TraceEvent,
 )
-from satview.capture.sim.parts.errors import QnxError
-from satview.capture.sim.parts.target import target
-from satview.capture.sim.parts.threads import Program
-from satview.capture.trace_event import mode
+from satview.capture.sim.errors import QnxError
+from satview.capture.sim.target import target
+from satview.capture.sim.threads import Program
 from satview.events.spec import Release
 
 MS = 1_000_000

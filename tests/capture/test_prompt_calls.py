@@ -57,9 +57,8 @@ from satview.capture.sim.calls import (
     TimerInfo,
     TimerSettime,
 )
-from satview.capture.sim.parts.errors import QnxError
-from satview.capture.sim.parts.objects import Condvar, Mutex, Semaphore
-from satview.capture.sim.parts.threads import Policy
+from satview.capture.sim.errors import QnxError
+from satview.capture.sim.threads import Condvar, Mutex, Policy, Semaphore
 from satview.events.spec import Release
 from tests.capture.made import Traced, events, traced
 

@@ -37,10 +37,9 @@ from satview.capture.sim.calls import (
     TimerTimeout,
     WaitPid,
 )
-from satview.capture.sim.parts.errors import Errno, QnxError
-from satview.capture.sim.parts.objects import Barrier, Mutex, RwLock, Semaphore
-from satview.capture.sim.parts.target import target
-from satview.capture.sim.parts.threads import Policy, Program
+from satview.capture.sim.errors import Errno, QnxError
+from satview.capture.sim.target import target
+from satview.capture.sim.threads import Barrier, Mutex, Policy, Program, RwLock, Semaphore
 from satview.events.spec import Release
 
 MS = 1_000_000

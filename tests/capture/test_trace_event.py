@@ -9,14 +9,12 @@ from typing import Any
 
 import pytest
 
-from satview.capture.emit import EventData
-from satview.capture.gate import ON, WIDE
-from satview.capture.kernel import Kernel
+from satview.capture.emit import ON, WIDE, EventData
+from satview.capture.kernel import Kernel, mode
 from satview.capture.sim.calls import ClockTime, Compute, Sleep, ThreadCtl, TraceEvent
-from satview.capture.sim.parts.errors import QnxError
-from satview.capture.sim.parts.target import target
-from satview.capture.sim.parts.threads import Program
-from satview.capture.trace_event import mode
+from satview.capture.sim.errors import QnxError
+from satview.capture.sim.target import target
+from satview.capture.sim.threads import Program
 from satview.capture.workloads import registry
 from satview.events import wire
 from satview.events.modes import Mode

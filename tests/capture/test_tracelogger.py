@@ -20,12 +20,11 @@ import pytest
 import satview
 from satview.__main__ import main
 from satview.capture import control
+from satview.capture.files import LoggerOptions
 from satview.capture.kernel import Kernel
 from satview.capture.logger import Logger
-from satview.capture.logger_options import LoggerOptions
-from satview.capture.run import Capture, run
-from satview.capture.sim.parts.target import target
-from satview.capture.tiles import MemorySink, count_events, make_tile, write_tiles
+from satview.capture.run import Capture, MemorySink, count_events, make_tile, run, write_tiles
+from satview.capture.sim.target import target
 from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.formats.kev.reader import open_kev

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from satview.base.errors import UsageError
+from satview.capture.files import LoggerOptions
 from satview.capture.kernel import Kernel
-from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
-from satview.capture.sim.parts.target import target
-from satview.capture.sim.parts.truth import Truth
+from satview.capture.sim.target import target
+from satview.capture.sim.truth import Truth
 from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.formats.kev.reader import open_kev

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from satview.analysis.times.message_times import Durations
 from satview.base.time import TimeWindow
-from satview.capture.sim.parts.truth import CallSpan, InterruptSpan, ThreadId, TrueMessage
+from satview.capture.sim.truth import CallSpan, InterruptSpan, ThreadId, TrueMessage
 from satview.events.states import ABSENT, NOT_A_STATE, RUNNING, STATE_BY_NAME
 from tests.capture.judge import histories, is_idle
 from tests.capture.made import Traced

@@ -11,7 +11,7 @@ import pytest
 
 from satview.__main__ import main
 from satview.cli.shared.files import InputFile, OutputFile, actions
-from satview.store.axis_file import AxisEntry, write_axis
+from satview.store.axis import AxisEntry, write_axis
 from satview.viewer_command import whole_parser
 from tests.helpers.commands import ROOT, SAMPLE, satview
 from tests.helpers.extent import fewer

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from satview.analysis.wait_graph import runs_and_overlaps, whole_states
-from satview.core import lanes
+from satview.core import pictures
 from satview.events.spec import Release
 from satview.events.states import ABSENT, READY, RUNNING, UNKNOWN, WAITING
 from satview.formats.kev.reader import open_kev
@@ -14,7 +14,7 @@ from satview.timeline.lane_tree import Timeline
 from satview.timeline.spans import LaneSpans
 from satview.timeline.state_lanes import contradicted_runs, process_spans, run_slices
 from tests.analysis.test_why import made_of
-from tests.core.reference import lanes as reference
+from tests.core.reference import pictures as reference
 from tests.core.reference.replacing import numpy_passes
 from tests.helpers.core import of_damaged_files
 from tests.helpers.extent import usually
@@ -63,11 +63,11 @@ def test_slices_where_threads_have_other_numbers_of_states_than_events():
     code, time, cpu = np.zeros(3, np.uint16), np.array([5, 7, 9]), np.zeros(3, np.uint8)
     value = np.full(32768, RUNNING, np.uint8)
     columns = np.array([0, 2, 1], np.uint32), np.array([0, 2, 3]), code, time, cpu
-    rows, ends, is_cut = lanes.run_slices(*columns, np.array([0, 1, 0], np.uint16), value, RUNNING, 20)
+    rows, ends, is_cut = pictures.run_slices(*columns, np.array([0, 1, 0], np.uint16), value, RUNNING, 20)
     assert (rows.tolist(), ends.tolist()) == ([0, 1, 2], [7, 9, 20])
     assert is_cut.tolist() == [True, True, False], "thread 0 runs till 9, as its next event says, and thread 1 on"
-    assert lanes.run_slices(*columns, np.array([0, 0, 0], np.uint16), value, RUNNING, 20) is None
-    assert lanes.run_slices(*columns, np.array([0, 1, 2], np.uint16), value, RUNNING, 20) is None
+    assert pictures.run_slices(*columns, np.array([0, 0, 0], np.uint16), value, RUNNING, 20) is None
+    assert pictures.run_slices(*columns, np.array([0, 1, 2], np.uint16), value, RUNNING, 20) is None
 
 
 def test_what_counts_for_a_process():
@@ -97,5 +97,5 @@ def test_who_had_a_cpu_and_in_which_interrupt(seed):
     parts = [part(count, kind) for count, kind in zip(counts, (np.int32, np.bool_, np.int64), strict=True)]
     times, _ = parts[2]
     parts[2] = times, rng.integers(-1, 4, len(times)), rng.integers(-1, 9, len(times))
-    compiled, expected = lanes.cpu_timeline(*parts, 45), reference.cpu_timeline(*parts, 45)
+    compiled, expected = pictures.cpu_timeline(*parts, 45), reference.cpu_timeline(*parts, 45)
     assert [column.tolist() for column in compiled] == [column.tolist() for column in expected]

@@ -9,13 +9,13 @@ from satview.capture.workloads import registry
 from satview.core import links
 from satview.events import wire
 from satview.events.spec import Release
+from satview.formats.kev import slot_source
 from satview.formats.kev.reader import open_kev
-from satview.formats.kev.slots import slot_source
-from satview.linkage import actors, interrupts, rows
+from satview.linkage import calls, rows
 from satview.linkage.blockers import blockers
 from satview.linkage.calls import partners
+from satview.linkage.chain import link_table, reading_ahead
 from satview.linkage.table import NO_EVENT, LinkKind
-from satview.linkage.trace_links import link_table, reading_ahead
 from satview.linkage.transactions import transactions
 from tests.analysis.test_why import made_of
 from tests.core.reference import links as reference
@@ -35,8 +35,8 @@ def found_in(trace):
     """Return everything that is made of links, as lists."""
     every = np.arange(len(trace.events), dtype=np.uint32)
     mixed = np.random.default_rng(1).permutation(every)
-    found = {"partners": partners(trace).tolist(), "open": actors.open_calls(trace, mixed).tolist()}
-    found["switch"] = actors.last_switch(trace, mixed).tolist()
+    found = {"partners": partners(trace).tolist(), "open": calls.open_calls(trace, mixed).tolist()}
+    found["switch"] = calls.last_switch(trace, mixed).tolist()
     for codes in TABLES:
         for name, requested in (("all", mixed), ("few", mixed[:20])):
             found[f"last {codes} {name}"] = rows.last_of_codes(trace, codes, requested).tolist()
@@ -187,7 +187,7 @@ ENTRY, EXIT, HANDLER, HANDLER_EXIT = (wire.code(wire.WireClass.INT, event) for e
 
 def pairs_in(nested, codes, cpus):
     columns = np.array(codes, np.uint16), np.array(cpus, np.uint8)
-    found = nested(*columns, interrupts._STEP_OF_CODE, np.arange(len(codes), dtype=np.uint32))
+    found = nested(*columns, calls._STEP_OF_CODE, np.arange(len(codes), dtype=np.uint32))
     return sorted(zip(*(rows.tolist() for rows in found), strict=True))
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from satview.core import ordering
-from satview.core.ordering import stable_order
-from tests.core.reference import ordering as reference
+from satview.core import links
+from satview.core.links import stable_order
+from tests.core.reference import links as reference
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -18,7 +18,7 @@ def test_rows_that_are_not_in_the_order_of_time(seed):
     for _ in range(int(rng.integers(0, 4))):
         first, last = np.sort(rng.integers(0, count + 1, 2))
         time[first:last] = rng.permutation(time[first:last])
-    assert ordering.disordered(time).tolist() == reference.disordered(time).tolist()
+    assert links.disordered(time).tolist() == reference.disordered(time).tolist()
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -29,12 +29,12 @@ def test_what_cpus_log_in_order_is_merged(seed):
     for number in range(cpus):
         time[cpu == number] = np.sort(time[cpu == number])
     rows = np.flatnonzero(rng.random(count) < 0.9)
-    assert ordering.merged(time, cpu, rows).tolist() == rows[np.argsort(time[rows], kind="stable")].tolist()
+    assert links.merged(time, cpu, rows).tolist() == rows[np.argsort(time[rows], kind="stable")].tolist()
 
 
 def test_what_a_cpu_logs_out_of_order_is_not_merged():
-    assert ordering.merged(np.array([5, 1, 4]), np.array([0, 1, 0], np.uint8), np.arange(3)) is None
-    assert ordering.merged(np.array([5, 1, 4]), np.array([0, 1, 0], np.uint8), np.arange(2)).tolist() == [1, 0]
+    assert links.merged(np.array([5, 1, 4]), np.array([0, 1, 0], np.uint8), np.arange(3)) is None
+    assert links.merged(np.array([5, 1, 4]), np.array([0, 1, 0], np.uint8), np.arange(2)).tolist() == [1, 0]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -46,8 +46,8 @@ def test_columns_are_moved_as_numpy_takes_them(seed):
     kinds = ("i8", "u2", "u1", "u4", "u8", "?")
     columns = [rng.integers(0, 2 if kind == "?" else 250, events).astype(kind) for kind in kinds]
     before, went = [column.copy() for column in columns], np.arange(events, dtype=rng.choice(("u4", "u8")))
-    is_moved = ordering.move(columns, first, rows, went)
-    assert is_moved is bool(np.abs(rows - np.arange(first, end)).max(initial=0) <= len(rows) // ordering._MIN_PARTS)
+    is_moved = links.move(columns, first, rows, went)
+    assert is_moved is bool(np.abs(rows - np.arange(first, end)).max(initial=0) <= len(rows) // links._MIN_PARTS)
     for column, old in zip(columns, before, strict=True):
         if is_moved:
             assert np.array_equal(column[first:end], old.take(rows))
@@ -59,7 +59,7 @@ def test_columns_are_moved_as_numpy_takes_them(seed):
 def test_rows_outside_of_the_range_are_refused():
     column = np.arange(4)
     with pytest.raises(ValueError, match="out of its range"):
-        ordering.move([column], 1, np.array([1, 4]), np.arange(4, dtype=np.uint32))
+        links.move([column], 1, np.array([1, 4]), np.arange(4, dtype=np.uint32))
     assert column.tolist() == [0, 1, 2, 3]
 
 
@@ -70,7 +70,7 @@ def test_rows_far_from_both_neighbours(seed):
     time[rng.integers(0, 3_000, 40)] += rng.choice((-1, 1), 40) * (1 << 40)
     time[rng.integers(0, 3_000, 4)] = rng.choice((np.iinfo(np.int64).min, np.iinfo(np.int64).max), 4)
     for rows in (np.arange(1, 2_999), 1 + np.flatnonzero(rng.random(2_998) < 0.7)):
-        far = ordering.far_rows(time, rows, 1 << 32)
+        far = links.far_rows(time, rows, 1 << 32)
         assert far.tolist() == reference.far_rows(time, rows, 1 << 32).tolist()
     assert len(far) > 20
 

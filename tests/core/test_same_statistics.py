@@ -8,7 +8,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from satview.analysis.doctor_figures import trust_in_load
+from satview.analysis.doctor import trust_in_load
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis
 from satview.analysis.times.state_times import walk
@@ -19,10 +19,9 @@ from satview.events import wire
 from satview.events.spec import Release
 from satview.events.states import DEAD, STEP_OF_CODE
 from satview.formats.kev.reader import open_kev
-from satview.linkage.interrupts import nesting
+from satview.linkage.calls import nesting
 from satview.linkage.rows import rows_of_class
-from satview.store.losses import EVERY_CPU, losses
-from satview.store.time_ranges import TimeRanges
+from satview.store.time_ranges import EVERY_CPU, TimeRanges, losses
 from tests.analysis.test_why import made_of
 from tests.core.reference.replacing import numpy_passes
 from tests.helpers.core import of_damaged_files

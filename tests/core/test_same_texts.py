@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from satview.core import texts
+from satview.core import loading
 from satview.core.library import call
-from tests.core.reference import texts as reference
+from tests.core.reference import loading as reference
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -17,16 +17,16 @@ def test_payloads_that_are_texts_and_equal_ones(seed):
     letters = rng.choice((0, 9, 10, 31, 32, 65, 126, 127, 128, 255), (count, size), p=(0.1, *[0.02] * 3, *[0.14] * 6))
     data = np.where(rng.random((count, 1)) < 0.7, np.sort(letters, axis=1)[:, ::-1], letters).astype(np.uint8)
     data = data[rng.integers(0, max(1, count // 3), count)] if count else data
-    assert texts.text_kinds(data).tolist() == reference.text_kinds(data).tolist()
-    assert texts.joined(data).tolist() == reference.joined(data).tolist()
-    for numbers, expected in zip(texts.same_rows(data), reference.same_rows(data), strict=True):
+    assert loading.text_kinds(data).tolist() == reference.text_kinds(data).tolist()
+    assert loading.joined(data).tolist() == reference.joined(data).tolist()
+    for numbers, expected in zip(loading.same_rows(data), reference.same_rows(data), strict=True):
         assert numbers.dtype == expected.dtype
         assert numbers.tolist() == expected.tolist()
 
 
 def test_what_a_text_is():
     rows = [b"ab\0\0", b"abcd", b"\0abc", b"a\0b\0", b"a\tb\n", b"a\x1fb\0", b"a\x7f\0\0", b"\xc3\xa4\0\0", b"\0\0\0\0"]
-    kinds = texts.text_kinds(np.frombuffer(b"".join(rows), np.uint8).reshape(-1, 4)).tolist()
+    kinds = loading.text_kinds(np.frombuffer(b"".join(rows), np.uint8).reshape(-1, 4)).tolist()
     assert kinds == [1, 1, 0, 0, 1, 0, 0, 2, 0]
 
 
@@ -37,7 +37,7 @@ def test_many_payloads_with_one_hash_take_no_longer():
     mixed = (word ^ np.uint64(16)) * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= mixed >> np.uint64(29)
     data = np.stack([word, mixed], axis=1)  # the second word takes back what the first one did
-    number, of = texts.same_rows(np.concatenate((data, data)).view(np.uint8))
+    number, of = loading.same_rows(np.concatenate((data, data)).view(np.uint8))
     assert (np.concatenate((data, data))[of[number]] == np.concatenate((data, data))).all()
     assert count < len(of) <= 2 * count
 

@@ -8,11 +8,9 @@ import pytest
 
 from satview.events import states, wire
 from satview.events.catalogue import catalogue, release_of
-from satview.events.class_table import external_classes, internal_classes
-from satview.events.header_names import flag_names
-from satview.events.modes import Mode, mode_of
+from satview.events.modes import Mode, flag_names, mode_of
 from satview.events.spec import Field, Release, Show
-from satview.events.wire import WireClass
+from satview.events.wire import WireClass, external_classes, internal_classes
 
 QNX = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 

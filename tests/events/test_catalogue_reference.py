@@ -6,12 +6,10 @@ import pytest
 
 from satview.events import rows, wire
 from satview.events.catalogue import catalogue
-from satview.events.class_table import external_classes, internal_classes
-from satview.events.header_names import flag_names
-from satview.events.modes import Mode
+from satview.events.modes import Mode, flag_names
 from satview.events.naming import state_numbers
 from satview.events.spec import Release, Show
-from satview.events.wire import WireClass
+from satview.events.wire import WireClass, external_classes, internal_classes
 from tests.helpers.shared import shared_path
 
 QNX = {"6.x": Release.QNX_6, "6.6": Release.QNX_6_6, "7.x": Release.QNX_7, "8.0": Release.QNX_8}

@@ -7,11 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from satview.base.resources import resource_path
-from satview.events.class_table import external_classes, mark_colours, printed_classes
+from satview.base.named_files import resource_path
 from satview.events.naming import class_of_unnamed
 from satview.events.spec import Release
-from satview.events.wire import WireClass, code
+from satview.events.wire import WireClass, code, external_classes, mark_colours, printed_classes
 from satview.filters.external import ExternalClass, classes_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,7 +23,7 @@ from satview.base import resources
 resources._root = lambda: Path(sys.argv[1])
 
 from satview.events import wire
-from satview.events.header_names import header_names
+from satview.events.modes import header_names
 from satview.events.spec import Release
 from satview.filters.expressions.expression import select
 from satview.filters.external import external_of

@@ -18,7 +18,7 @@ from satview.events.layout import (
     text_offset,
 )
 from satview.events.spec import Release
-from satview.events.words import encode, join64, sigevent_words, split64
+from satview.events.variants import encode, join64, sigevent_words, split64
 from satview.filters.derived_columns import _PRIORITY_WORD
 from satview.filters.external import external_of
 from tests.filters.made import RUNNING, made

@@ -19,9 +19,8 @@ from satview.events.modes import Mode
 from satview.events.naming import names
 from satview.events.spec import Release
 from satview.events.wire import KER_64BIT, WireClass
-from satview.export.c_program.program import RulesProgram
-from satview.filters.event_context import EventContext, feature_of
-from satview.filters.external import ExternalClass, external_of, has_event_masks
+from satview.export.c_program import RulesProgram
+from satview.filters.external import EventContext, ExternalClass, external_of, feature_of, has_event_masks
 from satview.filters.rules.rule_set import RuleSet
 from satview.store.trace import Trace
 from tests.capture.made import as_trace, finish, kernel, mode, run

@@ -9,9 +9,9 @@ from satview.events.catalogue import catalogue
 from satview.events.layout import arguments_of
 from satview.events.spec import Release
 from satview.events.wire import KER_64BIT, WireClass, code
-from satview.export.c_program.program import c_program
-from satview.filters.event_context import EventContext
+from satview.export.c_program import c_program
 from satview.filters.expressions.expression import Expression
+from satview.filters.external import EventContext
 from satview.filters.rules.building import build
 from satview.filters.rules.text import parse_rules
 from tests.export.c_target import Runner, compiled

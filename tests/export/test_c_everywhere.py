@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from satview.events.spec import Release
-from satview.export.c_program.program import c_program
-from satview.filters.rows import process_names
+from satview.export.c_program import c_program
+from satview.filters.derived_columns import process_names
 from satview.filters.rules.building import build
 from satview.filters.rules.capturing import for_capture
 from satview.filters.rules.text import parse_rules

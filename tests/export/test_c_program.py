@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
-from satview.export.c_program.program import c_program
+from satview.export.c_program import c_program
 from satview.filters.external import ExternalClass
-from satview.filters.rules.building import build
+from satview.filters.rules.building import build, from_tracelogger_args, tracelogger_command
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.text import parse_rules
-from satview.filters.rules.writing import from_tracelogger_args, tracelogger_command
 from tests.export.c_target import Runner, compiled, constants
 from tests.filters.test_rules import random_rules
 

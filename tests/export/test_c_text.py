@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from satview.base.errors import UsageError
 from satview.events.modes import Mode
 from satview.events.spec import Release
-from satview.export.c_program.conditions import comment, constants, literal
-from satview.export.c_program.program import c_program, ordered, parts
+from satview.export.c_conditions import comment, constants, literal
+from satview.export.c_program import c_program, ordered, parts
 from satview.filters.external import ExternalClass
 from satview.filters.rules.building import build
 from satview.filters.rules.text import Rule, parse_rules

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from satview.events.spec import Release
-from satview.export.c_program.program import c_program
+from satview.export.c_program import c_program
 from satview.filters.rules.building import build
 from satview.filters.rules.text import parse_rules
 from satview.filters.rules.triggers import Watch

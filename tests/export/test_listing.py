@@ -13,19 +13,16 @@ from satview.base.errors import UsageError
 from satview.events import wire
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release, Show
-from satview.events.variants import user_text
+from satview.events.variants import text_words, user_text
 from satview.events.wire import WireClass
-from satview.events.words import text_words
-from satview.export.listing.columns import message_texts
-from satview.export.listing.forms import Style
+from satview.export.listing.forms import Style, message_texts
 from satview.export.listing.printer import ListedEvents, Printer
 from satview.export.listing.rows import RecordRows, TextRows, default_time, layout_of
-from satview.formats.kev.details import decode_payload
 from satview.formats.kev.header import header_bytes
-from satview.formats.kev.notation import message_text
+from satview.formats.kev.payloads import decode_payload, message_text
 from satview.formats.kev.stream import CHUNK_SLOTS
 from satview.formats.kev.writer import SlotWriter
-from satview.formats.listing.head import key_column
+from satview.formats.listing.model import key_column
 from satview.formats.listing.reader import open_listing, read_listing
 from satview.formats.source import opened, source_of
 from satview.store.problems import Problems

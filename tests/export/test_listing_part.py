@@ -12,7 +12,7 @@ import satview
 from satview.__main__ import main
 from satview.base.errors import Cancelled, UsageError
 from satview.events import wire
-from satview.export.listing.of_trace import write_event_list, write_listing
+from satview.export.listing.printer import write_event_list, write_listing
 from satview.formats.registry import open_trace
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.scene import scene

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satview.export.c_program.conditions import NotInPosixError, posix_pattern
+from satview.export.c_conditions import NotInPosixError, posix_pattern
 from satview.filters.diagnostics import ExpressionError
-from satview.filters.expressions.pattern import glob, regex
+from satview.filters.expressions.nodes import glob, regex
 
 FNM_NOESCAPE = 2
 REG_EXTENDED, REG_ICASE, REG_NOSUB = 1, 2, 8

@@ -24,8 +24,8 @@ from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.reader import open_kev
 from satview.formats.kev.writer import write_kev
 from satview.formats.registry import open_trace
-from satview.store.head import Header
 from satview.store.problems import Problems
+from satview.store.trace import Header
 from tests.filters.made import (
     MSG_SENDV,
     MSG_SENDV_EXIT,

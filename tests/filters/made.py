@@ -10,9 +10,8 @@ from satview.events.spec import Release
 from satview.events.wire import WireClass, code
 from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.writer import SlotWriter, standard_header
-from satview.store.head import Header
 from satview.store.problems import Problems
-from satview.store.trace import Trace
+from satview.store.trace import Header, Trace
 
 CYCLES_PER_S = 1_000_000  # a cycle is a microsecond
 START_CYCLES = (1 << 32) * 3 + 1000

@@ -10,10 +10,10 @@ from satview.filters.expressions.expression import Expression
 from satview.filters.expressions.reach import is_wide_only
 from satview.filters.expressions.semantics import FIELDS, KnownWhen
 from satview.filters.external import ExternalClass as C
+from satview.filters.passes import Pass, pass_limits
 from satview.filters.rules.building import build
 from satview.filters.rules.capturing import AllOf, check_capture, check_condition, explain, for_capture
 from satview.filters.rules.text import parse_rules
-from satview.filters.views.passes import Pass, pass_limits
 
 
 def faults(text, release=Release.QNX_7, is_wide=False):

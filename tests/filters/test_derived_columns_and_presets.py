@@ -4,13 +4,13 @@ import numpy as np
 
 from satview.events.spec import Release
 from satview.events.wire import WireClass, code
+from satview.filters import passes
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.filters.expressions.complete import completions
 from satview.filters.rules.fastwide import logged_form
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.switches import C
-from satview.filters.views import passes
-from satview.filters.views.would_capture import would_capture
+from satview.filters.would_capture import would_capture
 from satview.linkage.calls import partner
 from tests.filters.made import (
     MSG_RECEIVEV,

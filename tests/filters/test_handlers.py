@@ -9,8 +9,7 @@ from satview.base.errors import UsageError
 from satview.events.spec import Release
 from satview.events.wire import WireClass, code
 from satview.filters.derived_columns import event_contexts
-from satview.filters.event_context import EventContext
-from satview.filters.external import ExternalClass
+from satview.filters.external import EventContext, ExternalClass
 from satview.filters.rules import handlers
 from satview.filters.rules.building import build
 from satview.filters.rules.handlers import HandlerEvent, Handlers

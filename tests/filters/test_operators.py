@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.events.spec import Release
-from satview.export.c_program.program import parts
+from satview.export.c_program import parts
 from satview.filters.expressions.expression import Expression
 from satview.filters.expressions.nodes import (
     ARITHMETIC,

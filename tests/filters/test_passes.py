@@ -9,8 +9,7 @@ from satview.base.errors import UsageError
 from satview.events.wire import CODE_COUNT
 from satview.filters.diagnostics import ExpressionError, RuleError
 from satview.filters.expressions.expression import Expression
-from satview.filters.views.passes import Effect, Pass, PassEvaluator, PassStack, parse_combination
-from satview.filters.views.selection import rules_of_selection
+from satview.filters.passes import Effect, Pass, PassEvaluator, PassStack, parse_combination, rules_of_selection
 from tests.filters.made import random_trace
 
 CALLS = Pass("calls", expression="class in (KER_CALL, KER_EXIT, INT_CALL)", effect=Effect.MARK)

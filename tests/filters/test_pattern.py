@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from satview.events.spec import Release
 from satview.filters.diagnostics import ExpressionError
 from satview.filters.expressions.expression import Expression
-from satview.filters.expressions.pattern import glob, regex
+from satview.filters.expressions.nodes import glob, regex
 from satview.filters.rules.building import build
 from satview.filters.rules.text import check_rules, parse_rules
 
@@ -99,7 +99,7 @@ def test_patterns_that_keep_re_busy_for_years_take_no_time(pattern):
 
 
 def test_the_budget_stops_what_is_costly_even_so(monkeypatch):
-    monkeypatch.setattr("satview.filters.expressions.pattern.STEP_BUDGET", 100_000_000)
+    monkeypatch.setattr("satview.filters.expressions.nodes.STEP_BUDGET", 100_000_000)
     pattern = regex("(a|b)*a(a|b){90}c")
     text = "".join("ab"[(i * i // 7) % 2] for i in range(4000))
     with pytest.raises(ExpressionError, match="takes too long"):
@@ -116,7 +116,7 @@ def test_any_pattern_compiles_or_is_refused(pattern, text):
 
 
 def test_patterns_that_are_used_together_share_one_budget(monkeypatch):
-    monkeypatch.setattr("satview.filters.expressions.pattern.STEP_BUDGET", 60_000)
+    monkeypatch.setattr("satview.filters.expressions.nodes.STEP_BUDGET", 60_000)
     several = Expression(" or ".join(f"name ~ /{i}/" for i in range(30)), Release.QNX_7)
     assert [pattern.allowance for pattern in several.patterns] == [2_000] * 30
     rules = "".join(f"ADDEVENTHANDLER COMM {i} WHERE name ~ /{i}/\nWHERE name ~ /a/ or text ~ /b/\n" for i in range(10))

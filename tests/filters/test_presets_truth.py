@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import satview
-from satview.capture.logger_options import LoggerOptions
+from satview.capture.files import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.events.spec import Release
-from satview.filters.views import passes
-from satview.store.losses import idle_threads
+from satview.filters import passes
+from satview.store.time_ranges import idle_threads
 
 
 @pytest.fixture(scope="module", params=[Release.QNX_6, Release.QNX_8], ids=str)

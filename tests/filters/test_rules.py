@@ -11,11 +11,10 @@ from satview.events.modes import RULE_MODES, Mode
 from satview.events.spec import Release
 from satview.events.wire import WireClass, code
 from satview.filters.derived_columns import event_contexts
-from satview.filters.event_context import EventContext
-from satview.filters.external import ExternalClass, external_of, internal_codes
+from satview.filters.external import EventContext, ExternalClass, external_of, internal_codes
+from satview.filters.rules.building import rules_of
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.switches import EINVAL, ENOTSUP, OK
-from satview.filters.rules.writing import rules_of
 from tests.filters.made import (
     MSG_SENDV,
     MSG_SENDV_EXIT,

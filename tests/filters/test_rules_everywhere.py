@@ -17,11 +17,11 @@ from satview.events.wire import (
     PROC_THREAD_NAME,
     WireClass,
 )
-from satview.filters.rows import process_names
+from satview.filters.derived_columns import process_names
+from satview.filters.passes import rules_of_selection
 from satview.filters.rules.building import build
 from satview.filters.rules.text import parse_rules
-from satview.filters.views.selection import rules_of_selection
-from satview.filters.views.would_capture import would_capture
+from satview.filters.would_capture import would_capture
 from tests.capture.made import as_trace, finish, kernel, mode, run
 from tests.filters.matrix import rules
 from tests.filters.random_rules import RandomRules

@@ -12,16 +12,15 @@ from satview.events.catalogue import catalogue
 from satview.events.modes import Mode
 from satview.events.spec import Release
 from satview.events.wire import CODE_COUNT, KER_64BIT, PROC_CREATE_NAME
-from satview.filters import rows as event_rows
+from satview.filters import derived_columns as event_rows
+from satview.filters.derived_columns import EventMask, process_names
 from satview.filters.expressions.expression import Expression
 from satview.filters.external import ExternalClass
-from satview.filters.rows import EventMask, process_names
+from satview.filters.passes import Effect, Pass, PassStack, rules_of_selection, switch_of
 from satview.filters.rules.building import build
 from satview.filters.rules.fastwide import inserted_by_code
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.text import parse_rules
-from satview.filters.views.passes import Effect, Pass, PassStack
-from satview.filters.views.selection import rules_of_selection, switch_of
 from tests.filters.made import (
     MSG_SENDV,
     MSG_SENDV_EXIT,

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from satview.base.errors import UsageError
 from satview.events.modes import Mode
 from satview.events.spec import Release
+from satview.filters.derived_columns import process_names
 from satview.filters.diagnostics import RuleError
 from satview.filters.external import ExternalClass
-from satview.filters.rows import process_names
 from satview.filters.rules.building import build
 from satview.filters.rules.capturing import explain
 from satview.filters.rules.rule_set import RuleSet

@@ -7,12 +7,12 @@ from satview.events import wire
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
 from satview.events.user_events import UserEvent, UserField, ValueText
-from satview.export.c_program.program import c_program
+from satview.export.c_program import c_program
 from satview.filters.derived_columns import event_contexts
 from satview.filters.diagnostics import ExpressionError
-from satview.filters.event_context import EventContext
 from satview.filters.expressions.complete import completions
 from satview.filters.expressions.expression import Expression, select
+from satview.filters.external import EventContext
 from satview.filters.rules.building import build
 from satview.filters.rules.text import parse_rules
 from satview.opened import with_answers

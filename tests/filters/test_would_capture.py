@@ -7,11 +7,11 @@ from satview.__main__ import main
 from satview.base.time import TimeWindow
 from satview.events.spec import Release
 from satview.events.wire import WireClass
+from satview.filters.derived_columns import process_names
 from satview.filters.diagnostics import RuleError
-from satview.filters.rows import process_names
 from satview.filters.rules.building import build
 from satview.filters.rules.text import parse_rules
-from satview.filters.views.would_capture import would_capture
+from satview.filters.would_capture import would_capture
 from tests.filters.random_rules import RandomRules
 from tests.filters.test_rules_everywhere import captured
 from tests.helpers.extent import fewer, points, usually

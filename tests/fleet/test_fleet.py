@@ -16,12 +16,12 @@ import pytest
 from satview.__main__ import main
 from satview.base.errors import UsageError
 from satview.events import wire
-from satview.fleet import export, trends
+from satview.fleet import export, query
 from satview.fleet.layout import DEFAULT_TABLES, MARK, Dataset, find_sources, is_dataset
 from satview.fleet.query import query_dataset
 from satview.opened import open_trace
+from satview.tables.schema import views
 from satview.tables.sql import sql
-from satview.tables.views import views
 from tests.helpers.extent import fewer, usually
 from tests.helpers.kev import TraceBuilder
 
@@ -115,14 +115,14 @@ def test_cycles_of_different_clocks_are_never_compared(traces, out):
         columns = [row[0] for row in query_dataset(out, f"describe {name}").rows()]
         assert columns, name
         assert not [column for column in columns if column.endswith("_cycles")], name
-    for query, says in (
+    for refused, says in (
         ("select max(length_cycles) from state", "there is no length_cycles; there is length_ns"),
         ("select r.most_cycles from ready_wait r", "there is no most_cycles; there is most_ns"),
         ("select time_ns(1) from state", r"there is no time_ns\(\)"),
         ("select time_ns(1) from ready_wait", r"there is no time_ns\(\)"),
     ):
         with pytest.raises(UsageError, match=says):
-            query_dataset(out, query)
+            query_dataset(out, refused)
     counted = "select count(*) from argument where kind = 'thread_thready' and argument = 'tid' and number = 1"
     assert query_dataset(out, counted).rows() == [(4,)]
     assert query_dataset(out, "select count(*) from thread_thready where tid = 1").rows() == [(4,)]
@@ -401,9 +401,9 @@ def nightly(tmp_path_factory):
 
 
 def test_a_trend_and_its_outlier(nightly):
-    found = trends.trend(nightly, "ready-longest")
+    found = query.trend(nightly, "ready-longest")
     assert found["value"].tolist() == [100, 101, 102, 103, 104, 105, 5000, 107, 108]
-    assert trends.middle(found["value"]) == 104
+    assert query.middle(found["value"]) == 104
     far = found.rows(found["outlier"] != "")
     assert (len(far), far.text(0, "trace"), far.held(0, "start"), far.held(0, "end")) == (1, "6.kev", 1_000, 6_000)
     path, event = far.text(0, "path"), far.event(0)
@@ -411,34 +411,34 @@ def test_a_trend_and_its_outlier(nightly):
     command = far.text(0, "command")
     assert command.startswith(f"satview {path} --range ")
     assert f"--select {event + 1}" in command
-    assert trends.location(far, 0).command == command
+    assert query.location(far, 0).command == command
 
 
 @pytest.mark.thorough
 def test_every_metric_holds_for_every_trace(traces, out):
     export.export_folder(traces, out)
-    for name, metric in trends.metrics().items():
-        found = trends.trend(out, name)
+    for name, metric in query.metrics().items():
+        found = query.trend(out, name)
         assert len(found) == 3
         assert not np.isnan(found["value"]).any() or not metric.is_zero, name
-    load = trends.trend(out, "cpu-load").records()[0]
+    load = query.trend(out, "cpu-load").records()[0]
     trace = open_trace(traces / load["trace"])
     busy = int(trace.statistics().cpus.busy_cycles.sum())
     assert load["value"] == pytest.approx(busy / trace.window.length)
 
 
 def test_a_metric_of_ones_own(nightly):
-    found = trends.trend(nightly, "select trace, count(*) as value from run group by trace")
+    found = query.trend(nightly, "select trace, count(*) as value from run group by trace")
     assert set(found["value"].tolist()) == {2.0}
     assert found.text(0, "value") == "2"
-    lower = trends.trend(nightly, "select trace, -0.5 as value from trace where trace <> '8.kev'")
+    lower = query.trend(nightly, "select trace, -0.5 as value from trace where trace <> '8.kev'")
     assert [row["value"] for row in lower.sorted_by("value")] == [-0.5] * 8 + [None]
     with pytest.raises(UsageError, match="it needs trace and value"):
-        trends.trend(nightly, "select 1 as x")
+        query.trend(nightly, "select 1 as x")
     with pytest.raises(UsageError, match="there is no metric 'nothing'"):
-        trends.trend(nightly, "nothing")
+        query.trend(nightly, "nothing")
     with pytest.raises(UsageError, match="is no number"):
-        trends.trend(nightly, "select trace, 'x' as value from trace")
+        query.trend(nightly, "select trace, 'x' as value from trace")
 
 
 @pytest.mark.parametrize(
@@ -453,7 +453,7 @@ def test_a_metric_of_ones_own(nightly):
     ],
 )
 def test_outliers(values, far):
-    assert np.flatnonzero(trends.outliers(np.array(values, np.float64))).tolist() == far
+    assert np.flatnonzero(query.outliers(np.array(values, np.float64))).tolist() == far
 
 
 def test_the_command_trends(nightly, capsys):

@@ -11,7 +11,7 @@ from satview.__main__ import main
 from satview.answers.late import late
 from satview.base.errors import UsageError
 from satview.fleet.export import export_folder
-from satview.fleet.instances import recorded_instances
+from satview.fleet.query import recorded_instances
 from satview.formats.registry import open_trace
 from tests.helpers.scene import rounds_of_a_loop
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from satview.analysis.alignment import common_events, offsets_ps
-from satview.analysis.load import LoadBy, load_over_time
 from satview.analysis.partitions import partition_names, partition_title
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis, Scope
+from satview.analysis.times.cpu_times import LoadBy, load_over_time
 from satview.analysis.verdicts.find import find_verdicts
 from satview.base.errors import TraceFormatError, UsageError
 from satview.capture.workloads import registry
@@ -19,13 +19,12 @@ from satview.events import wire
 from satview.events.spec import Release
 from satview.events.states import ABSENT, RUNNING, STATE_BY_NAME, STATE_BY_VALUE, UNKNOWN
 from satview.filters.expressions.expression import select
-from satview.formats.axis.assemble import Member, trace_on_axis
+from satview.formats.axis import Member, trace_on_axis
 from satview.formats.registry import open_trace, source_files
 from satview.linkage.accessor import links
+from satview.linkage.chain import link_table
 from satview.linkage.table import LinkKind
-from satview.linkage.trace_links import link_table
-from satview.store.axis import PARTITIONS, file_window, files_of
-from satview.store.axis_file import AxisEntry, names_for, write_axis
+from satview.store.axis import PARTITIONS, AxisEntry, file_window, files_of, names_for, write_axis
 from satview.timeline.lane_tree import LaneKind, Timeline
 from tests.analysis.test_partitions import scene as partitions_scene
 from tests.capture.made import FAST, WIDE, traced
@@ -423,12 +422,12 @@ def test_every_column_of_the_axis_is_that_of_the_files(tmp_path):
 
 def test_what_does_not_fit_on_an_axis(tmp_path, monkeypatch):
     trace = from_lanes(tmp_path, "cpu0 A B .")
-    monkeypatch.setattr("satview.formats.axis.assemble._MOST_EVENTS", 2 * len(trace.events))
+    monkeypatch.setattr("satview.formats.axis._MOST_EVENTS", 2 * len(trace.events))
     assert len(axis(tmp_path, trace, trace).events) == 2 * len(trace.events)
-    monkeypatch.setattr("satview.formats.axis.assemble._MOST_EVENTS", 2 * len(trace.events) - 1)
+    monkeypatch.setattr("satview.formats.axis._MOST_EVENTS", 2 * len(trace.events) - 1)
     with pytest.raises(TraceFormatError, match="too many events together"):
         axis(tmp_path, trace, trace)
-    monkeypatch.setattr("satview.formats.axis.assemble._MOST_EVENTS", 1 << 30)
+    monkeypatch.setattr("satview.formats.axis._MOST_EVENTS", 1 << 30)
     for far in (1 << 75, -(1 << 75)):
         with pytest.raises(TraceFormatError, match="the times of guest are too far away"):
             axis(tmp_path, trace, trace, far)

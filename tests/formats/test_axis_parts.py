@@ -12,15 +12,12 @@ from satview.base.errors import Cancelled, SourceChangedError, TraceFormatError
 from satview.base.time import Clock
 from satview.events import wire
 from satview.events.spec import Release
-from satview.formats.axis import assemble
-from satview.formats.axis.assemble import JOINERS, Member, trace_on_axis
-from satview.formats.axis.reader import open_axis, score
+from satview.formats import axis as assemble
+from satview.formats.axis import JOINERS, Member, open_axis, score, trace_on_axis
 from satview.formats.registry import open_trace
-from satview.store.axis import _FIRST_SPECIAL, files_of
-from satview.store.axis_file import AxisEntry, write_axis
-from satview.store.doubts import Doubts
-from satview.store.losses import EVERY_CPU
+from satview.store.axis import _FIRST_SPECIAL, AxisEntry, files_of, write_axis
 from satview.store.tables import Fragments, StateIndex
+from satview.store.time_ranges import EVERY_CPU, Doubts
 from satview.store.trace import Trace
 from tests.helpers import linux_scene
 from tests.helpers.kev import START, TraceBuilder, write_trace

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satview.formats.kev.clocks.clock import ClockChunk, ClockRebuilder
-from satview.formats.kev.clocks.consensus import Correction
-from satview.formats.kev.clocks.rollover import ROLLOVER, SLACK, unwrap, unwrap_segments
+from satview.formats.kev.clock import ClockChunk, ClockRebuilder
+from satview.formats.kev.consensus import Correction
+from satview.formats.kev.rollover import ROLLOVER, SLACK, unwrap, unwrap_segments
 
 UNUSABLE = -1
 

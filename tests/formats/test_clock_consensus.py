@@ -19,7 +19,7 @@ from satview.capture.workloads.registry import Workload
 from satview.events import wire
 from satview.events.spec import Release
 from satview.formats.kev.reader import open_kev, read_start
-from satview.store.doubts import outside, trusted_part, trusted_window
+from satview.store.time_ranges import outside, trusted_part, trusted_window
 from satview.store.trace import Trace
 from tests.formats.test_damaged_clock import ROLLOVER, STEP, built
 from tests.helpers.commands import satview

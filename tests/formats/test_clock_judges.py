@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from satview.formats.kev.clocks.consensus import (
+from satview.formats.kev.consensus import (
     CROSSING,
     SEED,
     TIME,
@@ -20,8 +20,8 @@ from satview.formats.kev.clocks.consensus import (
     _add_verdicts,
     _Clock,
 )
-from satview.formats.kev.clocks.rollover import ROLLOVER as R
-from satview.formats.kev.clocks.rollover import SLACK
+from satview.formats.kev.rollover import ROLLOVER as R
+from satview.formats.kev.rollover import SLACK
 
 KINDS = {"t": TIME, "s": SEED, "x": CROSSING}
 NONE = np.empty(0, np.int64)

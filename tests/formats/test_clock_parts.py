@@ -9,17 +9,20 @@ import numpy as np
 import pytest
 
 from satview.events import wire
-from satview.formats.kev.clocks import clock_review, consensus
-from satview.formats.kev.clocks.clock import (
+from satview.formats.kev import clock as clock_module
+from satview.formats.kev import consensus
+from satview.formats.kev.clock import (
     LATEST,
     ClockChunk,
     ClockRebuilder,
+    ClockReview,
     _rollovers_after,
+    correct,
     held_times,
+    misplaced,
     time_values,
 )
-from satview.formats.kev.clocks.clock_review import ClockReview, correct, misplaced
-from satview.formats.kev.clocks.consensus import (
+from satview.formats.kev.consensus import (
     CROSSING,
     SEED,
     TIME,
@@ -28,7 +31,7 @@ from satview.formats.kev.clocks.consensus import (
     Surroundings,
     WalkNotes,
 )
-from satview.formats.kev.clocks.rollover import ROLLOVER, SLACK, unwrap, unwrap_segments
+from satview.formats.kev.rollover import ROLLOVER, SLACK, unwrap, unwrap_segments
 
 LAG = 1 << 26
 NEAR = 1 << 24
@@ -189,10 +192,10 @@ def test_more_misplaced_events_than_damage_makes(monkeypatch):
     times[10:50:10] += 9 * NEAR
     cpus, rows = np.zeros(60, np.uint8), np.arange(1, 59)
     for most, count in ((4, 4), (3, 0)):
-        monkeypatch.setattr(clock_review, "_MISPLACED_MAX", most)
+        monkeypatch.setattr(clock_module, "_MISPLACED_MAX", most)
         assert misplaced(times, cpus, rows)[0].tolist() == [10, 20, 30, 40][:count]
-    monkeypatch.setattr(clock_review, "_MISPLACED_MAX", 4)
-    monkeypatch.setattr(clock_review, "_CHUNK", 7)
+    monkeypatch.setattr(clock_module, "_MISPLACED_MAX", 4)
+    monkeypatch.setattr(clock_module, "_CHUNK", 7)
     assert misplaced(times, cpus, rows)[0].tolist() == [10, 20, 30, 40]
 
 
@@ -235,7 +238,7 @@ def test_the_last_event_of_each_cpu(monkeypatch):
     first = ends_behind(0, (100, (3, 100)), (200, None), (300, None), (300, None))
     assert first == {0: (0, time + 100), 1: (1, time + 200), 3: (3, time + 300)}
     assert ends_behind(4, (400, None)) == {0: (4, time + 400), 1: (1, time + 200), 3: (3, time + 300)}
-    monkeypatch.setattr("satview.formats.kev.clocks.clock._END_EVENTS", 3)
+    monkeypatch.setattr("satview.formats.kev.clock._END_EVENTS", 3)
     assert ends_behind(5, (500, (3, 500))) == {0: (5, time + 500), 3: (3, time + 300)}
     assert ends_behind(6, (600, None), (700, None)) == {0: (6, time + 600), 1: (7, time + 700)}
     assert [row for row, _ in clock._recent] == [5, 6], "of what is before them nothing is kept"
@@ -320,8 +323,8 @@ def claims(*rows: tuple[int, int, int, int]) -> WalkNotes:
 
 
 def test_up_to_where_times_are_final(monkeypatch):
-    monkeypatch.setattr(clock_review, "START_EVENTS", 100)
-    monkeypatch.setattr(clock_review, "LOOK_AHEAD_EVENTS", 50)
+    monkeypatch.setattr(clock_module, "START_EVENTS", 100)
+    monkeypatch.setattr(clock_module, "LOOK_AHEAD_EVENTS", 50)
     review = ClockReview()
     assert (review.waits_from(5), review.is_due(50), review.is_due(51)) == (None, False, True)
     review.add(claims(*((row, 0, TIME, 0) for row in range(7))))
@@ -367,8 +370,8 @@ def test_what_is_decided_for_good(monkeypatch):
         asked.append(args)
         return SimpleNamespace(verdicts=lambda: first)
 
-    monkeypatch.setattr(clock_review, "Consensus", consensus_of)
-    monkeypatch.setattr(clock_review, "LOOK_AHEAD_EVENTS", 50)
+    monkeypatch.setattr(clock_module, "Consensus", consensus_of)
+    monkeypatch.setattr(clock_module, "LOOK_AHEAD_EVENTS", 50)
     review, ends = ClockReview(), {0: (49, 7)}
     review.add(claims(*((row, 0, TIME, 8 * (row == 5)) for row in range(10)), (10, 1, TIME, 0), (11, 1, SEED, 0)))
     review.add(claims((12, 2, SEED, 0), (13, 1, TIME, 0), (14, 1, CROSSING, 1)))
@@ -403,7 +406,7 @@ def test_what_is_decided_for_good(monkeypatch):
 def test_damaged_time_events_have_the_others_judged(monkeypatch, is_damaged, has_claims, is_judged):
     asked = []
     monkeypatch.setattr(
-        clock_review, "Consensus", lambda *args: asked.append(args) or SimpleNamespace(verdicts=ClockVerdicts)
+        clock_module, "Consensus", lambda *args: asked.append(args) or SimpleNamespace(verdicts=ClockVerdicts)
     )
     review = ClockReview()
     if has_claims:

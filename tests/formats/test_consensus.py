@@ -14,7 +14,7 @@ import re
 import numpy as np
 import pytest
 
-from satview.formats.kev.clocks.consensus import (
+from satview.formats.kev.consensus import (
     CROSSING,
     SEED,
     TIME,
@@ -24,7 +24,7 @@ from satview.formats.kev.clocks.consensus import (
     Surroundings,
     WalkNotes,
 )
-from satview.formats.kev.clocks.rollover import ROLLOVER
+from satview.formats.kev.rollover import ROLLOVER
 
 PACE = ROLLOVER // 8  # cycles between the TIME events of a CPU
 

@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from satview.events import wire
-from satview.formats.kev.clocks.clock_review import LOOK_AHEAD_EVENTS
-from satview.formats.kev.growing import GrowingFile
+from satview.formats.kev.clock import LOOK_AHEAD_EVENTS
 from satview.formats.kev.reader import open_kev
+from satview.formats.kev.sampling import GrowingFile
 from satview.formats.kev.writer import slots_as_bytes, write_start
 from satview.formats.source import source_of
-from satview.store.doubts import damage, doubts, trusted_window
+from satview.store.time_ranges import damage, doubts, trusted_window
 from satview.timeline.lane_tree import Timeline
 from tests.helpers.extent import points, usually
 from tests.helpers.kev import TraceBuilder, header_and_page, write_trace

@@ -13,10 +13,10 @@ from satview.events.spec import Release
 from satview.formats.kev import assemble
 from satview.formats.kev import decode as decode_module
 from satview.formats.kev.assemble import trace_from_slots
-from satview.formats.kev.clocks.consensus import Surroundings
-from satview.formats.kev.owners import ThreadNumbers
-from satview.store.head import Header
+from satview.formats.kev.consensus import Surroundings
+from satview.formats.kev.decode import ThreadNumbers
 from satview.store.problems import Problems
+from satview.store.trace import Header
 from tests.core.reference.replacing import numpy_passes
 from tests.helpers import naive
 from tests.helpers.growth import cpu_s

@@ -9,10 +9,10 @@ import pytest
 
 from satview.events import wire
 from satview.events.spec import arguments_text
-from satview.formats.kev.growing import GrowingFile
 from satview.formats.kev.reader import open_kev
+from satview.formats.kev.sampling import GrowingFile
 from satview.formats.kev.stream import EventStream, blocks_of_array
-from satview.session.events.event_text import FIRST_WORDS, MOST_WORDS, event_details, list_row
+from satview.session.event_text import FIRST_WORDS, MOST_WORDS, event_details, list_row
 from satview.store.problems import Problems
 from tests.formats.test_kev_files import write_trace
 from tests.helpers.extent import usually

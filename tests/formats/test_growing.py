@@ -11,16 +11,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from satview.base.errors import Cancelled, TraceFormatError
-from satview.capture.logger_options import LoggerOptions
+from satview.capture.files import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.events import wire
 from satview.events.spec import Release
 from satview.formats.kev import decode as decode_module
 from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.decode import Decoder
-from satview.formats.kev.growing import GrowingFile
 from satview.formats.kev.header import header_bytes
 from satview.formats.kev.reader import open_kev
+from satview.formats.kev.sampling import GrowingFile
 from satview.store.problems import Problems
 from tests.formats.test_decode import HEADER, opened, slot_lists
 from tests.helpers.same_trace import same_table, same_trace

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from satview.base.errors import TraceFormatError
-from satview.formats.kev.header import parse_header, slot_byte_order
+from satview.formats.kev.header import GLOBAL_CLOCK, fits, parse_header, parse_syspage, slot_byte_order, syspage_bytes
 from satview.formats.kev.reader import byte_order_of, read_start, report_header
-from satview.formats.kev.syspage import GLOBAL_CLOCK, fits, parse_syspage, syspage_bytes
-from satview.store.head import Header
 from satview.store.problems import Problems
+from satview.store.trace import Header
 
 ORDERS = {"little": "<", "big": ">"}
 # Where in the entry a section is found: kev-format.md, sections 4.1 and 4.2; the triples of 7.x win over the pairs.

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from satview.__main__ import main
 from satview.base.errors import UsageError
 from satview.capture.files import start_of_file
-from satview.capture.sim.parts.target import target
+from satview.capture.sim.target import target
 from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.export.kev import write_verbatim

@@ -7,8 +7,8 @@ import pytest
 
 from satview.events import wire
 from satview.events.spec import Release
-from satview.formats.kev.slots import buffers
-from satview.formats.kev.slots.buffers import EventRegion
+from satview.formats.kev import combine
+from satview.formats.kev.combine import EventRegion
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable
 
@@ -32,7 +32,7 @@ def table(*rows: tuple[int, int, int, int, int], release: Release = Release.QNX_
                         cpu[in_time].astype(np.uint8), np.zeros(len(rows), np.uint16), slot[in_time].astype(np.uint32),
                         np.ones(len(rows), np.uint16))  # fmt: skip
     words = np.stack((sequence, slots), axis=1)[in_time].astype(np.uint32)
-    return buffers.buffer_table(np.arange(len(rows)), words, events, release)
+    return combine.buffer_table(np.arange(len(rows)), words, events, release)
 
 
 def test_a_table_is_in_the_order_of_the_file():
@@ -47,8 +47,8 @@ def test_a_table_is_in_the_order_of_the_file():
 def test_the_buffer_before(release, expected):
     """In time: those at 1, 2, 3, 4 of the CPUs 0, 1, 1, 0; CPUs count on their own in 8.0."""
     cpu, time = ints(0, 1, 0, 1, kind=np.uint8), ints(1, 2, 4, 3)
-    assert buffers.predecessors(cpu, time, release).tolist() == expected
-    assert buffers.predecessors(cpu[:0], time[:0], release).tolist() == []
+    assert combine.predecessors(cpu, time, release).tolist() == expected
+    assert combine.predecessors(cpu[:0], time[:0], release).tolist() == []
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_the_buffer_before(release, expected):
 )  # fmt: skip
 def test_numbers_that_are_missing(numbers, missing):
     before = np.arange(len(numbers)) - 1
-    assert buffers.missing_before(ints(*numbers, kind=np.uint32), before).tolist() == missing
+    assert combine.missing_before(ints(*numbers, kind=np.uint32), before).tolist() == missing
 
 
 LENGTH = "buffer {} announces {} slots, the file holds {}"
@@ -80,7 +80,7 @@ LENGTH = "buffer {} announces {} slots, the file holds {}"
 def test_buffers_that_are_shorter_or_longer_than_they_say(slots, expected):
     problems = Problems()
     rows = [(at, 0, i + 1, slots[i], i) for i, at in enumerate((0, 10, 30))]
-    buffers.report_buffers(table(*rows), REGION, Release.QNX_7, problems)
+    combine.report_buffers(table(*rows), REGION, Release.QNX_7, problems)
     assert told(problems) == [
         ("buffer-length", LENGTH.format(*row), 1000 + 16 * rows[row[0] - 1][0], 1, row[0] - 1) for row in expected
     ]
@@ -89,7 +89,7 @@ def test_buffers_that_are_shorter_or_longer_than_they_say(slots, expected):
 def test_gaps_and_order():
     problems = Problems()
     found = table((0, 0, 7, 10, 1), (10, 0, 9, 10, 2), (20, 0, 14, 10, 4), (30, 0, 12, 10, 3), (40, 0, 15, 60, 5))
-    buffers.report_buffers(found, REGION, Release.QNX_7, problems)
+    combine.report_buffers(found, REGION, Release.QNX_7, problems)
     assert told(problems) == [
         ("lost-buffers", "1 buffer lost between number 7 at byte 0x3e8 and number 9", 1160, 1, 2),
         ("lost-buffers", "1 buffer lost between number 12 at byte 0x5c8 and number 14", 1320, 1, 4),
@@ -106,7 +106,7 @@ def test_gaps_and_order():
 def test_what_stop_hands_over_counts_from_1_again(release, last, says):
     problems = Problems()
     found = table((0, 0, 2, 10, 1), (10, 0, 3, 10, 2), (20, 0, last, 80, 3), release=release)
-    buffers.report_buffers(found, REGION, release, problems)
+    combine.report_buffers(found, REGION, release, problems)
     assert [row[1] for row in told(problems)] == says
 
 
@@ -114,11 +114,11 @@ def test_a_list_that_is_too_long_ends_with_sums():
     """Ten buffers with two lost before each, in files that list two of a kind."""
     problems = Problems(limit=2)
     found = table(*((10 * i, 0, 3 * i + 1, 9, i) for i in range(10)))
-    buffers.report_buffers(found, REGION, Release.QNX_7, problems)
+    combine.report_buffers(found, REGION, Release.QNX_7, problems)
     assert problems.counts() == {"lost-buffers": 18, "buffer-length": 9}
     assert sum(row.kind.slug == "lost-buffers" for row in problems) == 2
     moved = Problems(limit=2)
-    buffers.report_buffers(table(*((10 * i, 0, 9 - i, 10, i) for i in range(10))), REGION, Release.QNX_7, moved)
+    combine.report_buffers(table(*((10 * i, 0, 9 - i, 10, i) for i in range(10))), REGION, Release.QNX_7, moved)
     assert moved.counts() == {"buffer-order": 9}
 
 
@@ -129,7 +129,7 @@ def test_marks_of_losses_and_ends():
     words = np.stack([np.broadcast_to(np.array(row, np.uint32), 2) for row in ((7, 8), cookie, (0, 0), (1, 2), cookie)])
     words[4, 1] ^= 1
     problems = Problems()
-    buffers.report_control_events(code, words, np.arange(5), np.arange(5) * 10, REGION, problems)
+    combine.report_control_events(code, words, np.arange(5), np.arange(5) * 10, REGION, problems)
     end = "the end mark of a buffer reads words"
     assert told(problems) == [
         ("lost-events", "the kernel reports dropped events, words 0x00000007 0x00000008", 1000, 1, 0),
@@ -137,7 +137,7 @@ def test_marks_of_losses_and_ends():
         ("buffer-end", f"{end} 0x{words[4, 0]:08x} 0x{words[4, 1]:08x}", 1064, 1, 40),
     ]
     few = Problems(limit=1)
-    buffers.report_control_events(code[[0, 0, 0]], words[:3], np.arange(3), np.arange(3), REGION, few)
+    combine.report_control_events(code[[0, 0, 0]], words[:3], np.arange(3), np.arange(3), REGION, few)
     assert (few.counts(), len(list(few))) == ({"lost-events": 3}, 1)
 
 
@@ -158,7 +158,7 @@ def test_what_was_written_while_a_ring_was_saved(codes, times, slots, expected):
     n, problems = len(codes), Problems()
     events = EventTable(ints(*times), ints(*codes, kind=np.uint16), np.zeros(n, np.uint8), np.zeros(n, np.uint16),
                         ints(*slots, kind=np.uint32), np.ones(n, np.uint16))  # fmt: skip
-    buffers.report_ring_tail(events, 1000, REGION, problems)
+    combine.report_ring_tail(events, 1000, REGION, problems)
     text = "{} events after a pause of {} s were probably written while the ring was saved"
     assert told(problems) == (
         []

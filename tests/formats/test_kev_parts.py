@@ -7,12 +7,11 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from satview.formats.kev import open_events, repair
-from satview.formats.kev.clocks.rollover import ROLLOVER
-from satview.formats.kev.decoded import Parts
-from satview.formats.kev.open_events import OpenEvent, OpenEvents
-from satview.formats.kev.slots import combine
-from satview.formats.kev.slots.combine import MAX_SLOTS
+from satview.formats.kev import combine, repair, stream
+from satview.formats.kev.combine import MAX_SLOTS
+from satview.formats.kev.decode import Parts
+from satview.formats.kev.rollover import ROLLOVER
+from satview.formats.kev.stream import OpenEvent, OpenEvents
 from satview.store.problems import Problems
 from satview.store.tables import Fragments
 
@@ -59,9 +58,9 @@ def test_how_many_events_may_be_open():
 
 
 def test_events_without_end_are_given_up_the_oldest_first(monkeypatch):
-    assert (open_events.MAX_OPEN, open_events.MAX_WORDS) == (65_536, 4_194_304), "less is enough here"
-    monkeypatch.setattr(open_events, "MAX_OPEN", 3)
-    monkeypatch.setattr(open_events, "MAX_WORDS", 10)
+    assert (stream.MAX_OPEN, stream.MAX_WORDS) == (65_536, 4_194_304), "less is enough here"
+    monkeypatch.setattr(stream, "MAX_OPEN", 3)
+    monkeypatch.setattr(stream, "MAX_WORDS", 10)
     problems = Problems()
     found = OpenEvents(problems, 1000)
     for number in range(3):

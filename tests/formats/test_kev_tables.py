@@ -10,13 +10,13 @@ import pytest
 from satview.base.errors import SourceChangedError
 from satview.events import wire
 from satview.events.spec import Release
-from satview.formats.kev import assemble, owners, sampling
-from satview.formats.kev.clocks.rollover import ROLLOVER
-from satview.formats.kev.owners import Discontinuities, ThreadNumbers
-from satview.formats.kev.slots.slot_source import MemorySlots
-from satview.store.head import Header
+from satview.formats.kev import assemble, decode, sampling
+from satview.formats.kev.decode import Discontinuities, ThreadNumbers
+from satview.formats.kev.rollover import ROLLOVER
+from satview.formats.kev.slot_source import MemorySlots
 from satview.store.problems import Problems
 from satview.store.tables import EventTable
+from satview.store.trace import Header
 from tests.helpers.kev import START, TraceBuilder
 
 MARK = wire.code(wire.WireClass.USER, 5)
@@ -249,13 +249,13 @@ def test_threads_are_numbered_as_they_come(monkeypatch):
     assert len(numbers) == len(expected) + 1
     assert numbers.keys()[1:].tolist() == list(expected)
     assert len(numbers._keys) >= 8 * len(numbers)
-    assert numbers._multiplier == owners._MULTIPLIER, "no need for another one"
+    assert numbers._multiplier == decode._MULTIPLIER, "no need for another one"
     # Keys whose products have the same upper bits: all at one position.
-    inverse = pow(int(owners._MULTIPLIER), -1, 1 << 64)
+    inverse = pow(int(decode._MULTIPLIER), -1, 1 << 64)
     colliding = np.array([(number * inverse) % (1 << 64) for number in range(1, 1001)], np.uint64)
-    assert owners._random_odd() % 2 == 1
-    numbers, given = ThreadNumbers(), [0x9E3779B97F4A7C17, int(owners._MULTIPLIER)]
-    monkeypatch.setattr(owners, "_random_odd", given.pop)  # that which collides, then another one
+    assert decode._random_odd() % 2 == 1
+    numbers, given = ThreadNumbers(), [0x9E3779B97F4A7C17, int(decode._MULTIPLIER)]
+    monkeypatch.setattr(decode, "_random_odd", given.pop)  # that which collides, then another one
     # 257 are near enough to their position; the next one, which is too far, comes first in a request.
     assert numbers.numbers(colliding[:257]).tolist() == list(range(1, 258))
     assert len(given) == 2

@@ -10,7 +10,7 @@ from satview.events import wire
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
 from satview.events.wire import WireClass
-from satview.formats.kev.details import decode_payload
+from satview.formats.kev.payloads import decode_payload
 
 QNX = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 

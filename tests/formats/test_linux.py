@@ -13,7 +13,7 @@ import satview
 from satview.base.errors import TraceFormatError
 from satview.core import loading
 from satview.events.states import STATE_BY_NAME
-from satview.formats.linux import perfetto_details
+from satview.formats.linux import perfetto_kernel
 from satview.formats.linux.records import parse_format
 from satview.store.trace import Trace
 from satview.tables.table import table
@@ -274,7 +274,7 @@ def test_a_packet_that_is_a_bomb_is_refused(tmp_path):
 def test_other_ftrace_events_are_named_with_the_package_and_without(tmp_path, monkeypatch):
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protocol
 
-    from satview.formats.linux import perfetto_details
+    from satview.formats.linux import perfetto_kernel
 
     trace = protocol.Trace.FromString(linux_scene.as_perfetto())
     event = trace.packet[1].ftrace_events.event.add(timestamp=linux_scene.START + 9 * MS, pid=100)
@@ -284,10 +284,10 @@ def test_other_ftrace_events_are_named_with_the_package_and_without(tmp_path, mo
     assert opened.catalogue.name(int(opened.events.code[row])) == "tracepoint"
     shown = {argument.name: argument.value for argument in opened.payloads.decode(row).arguments}
     assert shown == {"tracepoint": "block_rq_issue", "dev": 8}
-    perfetto_details._protocol.cache_clear()
-    monkeypatch.setattr(perfetto_details, "import_module", lambda _name: (_ for _ in ()).throw(ImportError))
+    perfetto_kernel._protocol.cache_clear()
+    monkeypatch.setattr(perfetto_kernel, "import_module", lambda _name: (_ for _ in ()).throw(ImportError))
     shown = {argument.name: argument.value for argument in opened.payloads.decode(row).arguments}
-    perfetto_details._protocol.cache_clear()
+    perfetto_kernel._protocol.cache_clear()
     assert shown == {"tracepoint": "ftrace event 45", "field 1": 8, "names": "pip install perfetto shows them"}
 
 
@@ -307,7 +307,7 @@ def test_the_fields_of_messages_are_those_of_the_reference():
 
 def test_packed_numbers():
     data = np.array([0x01, 0xAC, 0x02, 0x7F, 0x80], np.uint8)  # 1, 300, 127, and one that is cut
-    assert perfetto_details.packed(data, 0, 5).tolist() == [1, 300, 127]
+    assert perfetto_kernel.packed(data, 0, 5).tolist() == [1, 300, 127]
 
 
 @pytest.mark.parametrize("form", FORMS)

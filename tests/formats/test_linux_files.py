@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from satview.base.errors import Cancelled, TraceFormatError
-from satview.formats import unpacked as unpacking
-from satview.formats.linux import perf_data, trace_dat
+from satview.formats import registry as unpacking
+from satview.formats.linux import trace_dat
 from satview.formats.linux.reader import open_linux
-from satview.formats.linux.records import MAGIC, Cursor, Metadata, Records, read_all, read_ftrace_formats
-from satview.formats.linux.schedule import Tasks
+from satview.formats.linux.records import MAGIC, Cursor, Metadata, Records, Tasks, read_all, read_ftrace_formats
 from satview.formats.linux.trace_dat import Pages
 from satview.store.problems import Problems
 from tests.helpers import linux_scene
@@ -60,7 +59,7 @@ def chained(data: bytes, begin: int, end: int, order: str) -> tuple[list[int], l
 @pytest.mark.parametrize("seed", range(6))
 def test_records_follow_each_other_by_their_lengths(monkeypatch, order, seed):
     """In blocks of 16 words, with records of up to 40, some of no length and one that is cut."""
-    monkeypatch.setattr(perf_data, "_BLOCK_SHIFT", 4)
+    monkeypatch.setattr(trace_dat, "_BLOCK_SHIFT", 4)
     rng = np.random.default_rng(seed)
     sizes = [8] + [8 * int(n) for n in rng.integers(1, 40, 60)] + ([0, 16] if seed % 2 else [])
     data = bytes(24) + b"".join(
@@ -71,7 +70,7 @@ def test_records_follow_each_other_by_their_lengths(monkeypatch, order, seed):
     )
     for end in (len(data), len(data) - 8, len(data) - 5, 24, 31, 32):
         problems = Problems()
-        starts = perf_data._starts(np.frombuffer(data, np.uint8), 24, end, order, problems)
+        starts = trace_dat._starts(np.frombuffer(data, np.uint8), 24, end, order, problems)
         expected, bad = chained(data, 24, end, order)
         assert starts.tolist() == expected
         assert rows(problems) == [
@@ -99,11 +98,11 @@ def test_samples_of_every_layout(order, more):
     at = ints(16, 16 + len(sample))
     heads = Records(data, at * 0, at * 0, at, at * 0 + (1 << 40), end)
     tasks = Tasks()
-    found = perf_data._samples(heads, ints(0, 1), kind, tasks)
+    found = trace_dat._samples(heads, ints(0, 1), kind, tasks)
     assert [found.bytes_of(row) for row in range(2)] == [record, record[:-2] + b".."]
     assert (found.time_ns.tolist(), found.cpu.tolist(), found.order) == ([5_000] * 2, [3] * 2, end)
     assert tasks.process == {100: 90}
-    assert perf_data._offsets(kind).end == 8 + len(body) - (24 if kind & 1 << 5 else 0)
+    assert trace_dat._offsets(kind).end == 8 + len(body) - (24 if kind & 1 << 5 else 0)
 
 
 def test_a_record_is_never_longer_than_its_sample():
@@ -112,7 +111,7 @@ def test_a_record_is_never_longer_than_its_sample():
         sample = struct.pack("<IHH", 9, 0, 8 + len(body) + 8) + body + struct.pack("<I", size) + b"abcdrest"
         heads = Records(np.frombuffer(sample, np.uint8), ints(0), ints(0), ints(0), ints(1 << 40), "<")
         tasks = Tasks()
-        found = perf_data._samples(heads, ints(0), 2 | 4 | 1 << 7 | 1 << 10, tasks)
+        found = trace_dat._samples(heads, ints(0), 2 | 4 | 1 << 7 | 1 << 10, tasks)
         assert found.size.tolist() == [expected]
         assert tasks.process == {}, "process 0 is nobody's"
 
@@ -124,7 +123,7 @@ def test_processes_of_the_threads_of_samples():
     at = 36 * np.arange(len(pairs))
     heads = Records(np.frombuffer(b"".join(samples), np.uint8), at * 0, at * 0, at, at * 0 + 36, "<")
     tasks = Tasks({}, {100: 90})
-    perf_data._samples(heads, np.arange(len(pairs)), 2 | 4 | 1 << 7 | 1 << 10, tasks)
+    trace_dat._samples(heads, np.arange(len(pairs)), 2 | 4 | 1 << 7 | 1 << 10, tasks)
     assert tasks.process == {100: 90, 1: 1}
 
 
@@ -137,7 +136,7 @@ def test_threads_by_their_names_and_forks():
     at = ints(0, 32, 64, 96, 128, 160)
     heads = Records(data, at * 0, at * 0, at, at * 0 + (1 << 40), "<")
     tasks = Tasks()
-    perf_data._read_tasks(heads, ints(0, 1, 2, 3, 4), ints(5), tasks)
+    trace_dat._read_tasks(heads, ints(0, 1, 2, 3, 4), ints(5), tasks)
     assert tasks.names == {100: "one", 103: "sixteen bytes..."}
     assert tasks.process == {100: 90, 101: 91, 0: 92, -1: -1, 103: 93, 105: 95}
 
@@ -150,7 +149,7 @@ def test_losses_of_both_kinds(lost, lost_samples, expected):
     parts = [struct.pack("<IHHQQ", 2, 0, 24, 1, (*lost, 0)[0]), struct.pack("<IHHQ", 13, 0, 16, (*lost_samples, 0)[0])]
     heads = Records(np.frombuffer(b"".join(parts), np.uint8), ints(0, 0), ints(0, 0), ints(0, 24), ints(99, 99), "<")
     problems = Problems()
-    perf_data._report_lost(heads, ints(0)[: len(lost)], ints(1)[: len(lost_samples)], problems)
+    trace_dat._report_lost(heads, ints(0)[: len(lost)], ints(1)[: len(lost_samples)], problems)
     assert rows(problems) == (
         [("lost-events", "perf was too slow: so many samples are missing", *expected)] if expected else []
     )
@@ -175,7 +174,7 @@ NEEDED = 2 | 4 | 1 << 7 | 1 << 10
 
 def test_what_samples_of_tracepoints_hold():
     cursor, head = attributes((2, NEEDED, (7, 8)), (1, 99, (9,)), (2, NEEDED, ((1 << 64) - 1,)))
-    kind, idents = perf_data._tracepoints(cursor, head, HERE)
+    kind, idents = trace_dat._tracepoints(cursor, head, HERE)
     assert (kind, idents.tolist()) == (NEEDED, [0, 7, 8, -1])
     for kinds, what in (
         (((1, NEEDED, ()),), "no tracepoints were recorded"),
@@ -185,7 +184,7 @@ def test_what_samples_of_tracepoints_hold():
         (((2, 0, ()),), "its samples have no threads, times, CPUs, fields of tracepoints;"),
     ):
         cursor, head = attributes(*kinds)
-        refused(what, 16, perf_data._tracepoints, cursor, head, HERE)
+        refused(what, 16, trace_dat._tracepoints, cursor, head, HERE)
 
 
 @pytest.mark.parametrize(
@@ -198,9 +197,9 @@ def test_sizes_that_a_list_of_attributes_can_have(monkeypatch, size, total, is_g
     cursor.data = memoryview(bytes(cursor.data).ljust(total + 16 + size, b"\0"))
     head |= {"attr_size": size, "attrs_bytes": total}
     if is_good:
-        assert perf_data._tracepoints(cursor, head, HERE)[0] == NEEDED
+        assert trace_dat._tracepoints(cursor, head, HERE)[0] == NEEDED
     else:
-        refused("the list of what was recorded has an impossible size", 16, perf_data._tracepoints, cursor, head, HERE)
+        refused("the list of what was recorded has an impossible size", 16, trace_dat._tracepoints, cursor, head, HERE)
 
 
 def test_formats_are_behind_the_samples():
@@ -209,15 +208,15 @@ def test_formats_are_behind_the_samples():
     for features, at in ((2, 8), (3, 24), (2 | 4, 8)):
         data = bytes(at) + struct.pack("<QQ", 64, len(text)) + bytes(48 - at) + text
         found, cursor = Metadata(), Cursor(data, HERE)
-        perf_data._read_tracing_data(cursor, features, 8, found, HERE)
+        trace_dat._read_tracing_data(cursor, features, 8, found, HERE)
         assert (sorted(found.formats), found.names) == ([200, 316, 317], {100: "client"})
     old, found = metadata("0.5", ((100, "client"),)), Metadata()
-    perf_data._read_tracing_data(Cursor(struct.pack("<QQ", 16, len(old)) + old, HERE), 2, 0, found, HERE)
+    trace_dat._read_tracing_data(Cursor(struct.pack("<QQ", 16, len(old)) + old, HERE), 2, 0, found, HERE)
     assert (len(found.formats), found.names) == (3, {}), "names of threads are there from version 0.6 on"
-    refused("it brings no formats of tracepoints", 72, perf_data._read_tracing_data, Cursor(b"", HERE), 1 | 4, 0,
+    refused("it brings no formats of tracepoints", 72, trace_dat._read_tracing_data, Cursor(b"", HERE), 1 | 4, 0,
             Metadata(), HERE)  # fmt: skip
     bad = struct.pack("<QQ", 16, 99) + b"x" * 20
-    refused("the formats of tracepoints are damaged", 26, perf_data._read_tracing_data, Cursor(bad, HERE), 2, 0,
+    refused("the formats of tracepoints are damaged", 26, trace_dat._read_tracing_data, Cursor(bad, HERE), 2, 0,
             Metadata(), HERE)  # fmt: skip
 
 
@@ -230,21 +229,21 @@ def changed(offset: int, value: int, size: int = 8) -> np.ndarray:
 def test_heads_of_perf_data():
     whole = linux_scene.as_perf_data()
     begin, size = struct.unpack("<QQ", whole[40:56])
-    refused("it was written to a pipe, where its head has no offsets", 8, perf_data.read_perf_data, HERE,
+    refused("it was written to a pipe, where its head has no offsets", 8, trace_dat.read_perf_data, HERE,
             changed(8, 103), Problems())  # fmt: skip
-    refused("it holds no samples", 40, perf_data.read_perf_data, HERE, changed(48, 0), Problems())
-    refused("it holds no samples", 40, perf_data.read_perf_data, HERE, changed(40, len(whole)), Problems())
-    refused("the file ends inside the formats of tracepoints", len(whole) - 1 + size, perf_data.read_perf_data, HERE,
+    refused("it holds no samples", 40, trace_dat.read_perf_data, HERE, changed(48, 0), Problems())
+    refused("it holds no samples", 40, trace_dat.read_perf_data, HERE, changed(40, len(whole)), Problems())
+    refused("the file ends inside the formats of tracepoints", len(whole) - 1 + size, trace_dat.read_perf_data, HERE,
             changed(40, len(whole) - 1), Problems())  # fmt: skip
     compressed = bytearray(whole)
     compressed[begin : begin + 4] = (81).to_bytes(4, "little")
-    refused("its samples are compressed", begin, perf_data.read_perf_data, HERE,
+    refused("its samples are compressed", begin, trace_dat.read_perf_data, HERE,
             np.frombuffer(bytes(compressed), np.uint8), Problems())  # fmt: skip
     problems = Problems()
-    refused("the file ends inside the formats of tracepoints", begin + size, perf_data.read_perf_data, HERE,
+    refused("the file ends inside the formats of tracepoints", begin + size, trace_dat.read_perf_data, HERE,
             np.frombuffer(whole[: begin + size], np.uint8), problems)  # fmt: skip
     assert rows(problems) == []
-    refused("the file ends inside the formats of tracepoints", begin + size, perf_data.read_perf_data, HERE,
+    refused("the file ends inside the formats of tracepoints", begin + size, trace_dat.read_perf_data, HERE,
             np.frombuffer(whole[: begin + size - 9], np.uint8), problems)  # fmt: skip
     assert rows(problems) == [("section-cut", "9 bytes of samples are missing", begin + size - 9, 1)]
 

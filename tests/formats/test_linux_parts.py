@@ -15,19 +15,24 @@ from satview.events.states import READY, STATE_BY_NAME
 from satview.formats.linux import records
 from satview.formats.linux.reader import trace_from_schedule
 from satview.formats.linux.records import (
+    CpuSwitches,
     Cursor,
     Metadata,
+    Points,
     RecordDetails,
     RecordField,
     Records,
+    Schedule,
+    States,
+    Tasks,
     TracepointFormat,
+    WakeUps,
     lane_value,
     parse_format,
     read_header_info,
     read_names,
     schedule_of,
 )
-from satview.formats.linux.schedule import CpuSwitches, Points, Schedule, States, Tasks, WakeUps
 from satview.formats.linux.trace_dat import Pages, Walked, walk
 from satview.formats.number_payloads import NumberPayloads
 from satview.store.problems import Problems

@@ -23,10 +23,18 @@ from satview.formats.listing.arguments import (
     values_of,
 )
 from satview.formats.listing.events import sigevent_of
-from satview.formats.listing.head import head_lines, key_column, slot_lines, stray_line, syspage_lines
-from satview.formats.listing.model import MAX_CYCLES, SlotList, Stamps
-from satview.store.head import CpuInfo, Header, SystemInfo
+from satview.formats.listing.model import (
+    MAX_CYCLES,
+    SlotList,
+    Stamps,
+    head_lines,
+    key_column,
+    slot_lines,
+    stray_line,
+    syspage_lines,
+)
 from satview.store.problems import Problems
+from satview.store.trace import CpuInfo, Header, SystemInfo
 
 
 def test_numbers_at_their_limits():

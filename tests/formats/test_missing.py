@@ -8,18 +8,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from satview.capture.logger_options import LoggerOptions
+from satview.capture.files import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.events import states, wire
 from satview.events.spec import Release
-from satview.formats.kev import missing
+from satview.formats.kev import assemble
+from satview.formats.kev.combine import EventRegion
 from satview.formats.kev.reader import open_kev, read_start
-from satview.formats.kev.slots.buffers import EventRegion
 from satview.formats.kev.writer import slots_as_bytes
 from satview.linkage.rows import rows_of_codes
-from satview.store.losses import EVERY_CPU, losses
 from satview.store.problems import Problems
 from satview.store.tables import EventTable
+from satview.store.time_ranges import EVERY_CPU, losses
 from satview.timeline.lane_info import LaneKind
 from satview.timeline.lane_tree import Timeline
 from tests.helpers.kev import TraceBuilder
@@ -222,7 +222,7 @@ def test_where_cut_buffers_lack_events(buffers, gaps):
     """Last time before, first behind, and the BUFFER event that shows it."""
     columns = in_buffers(*buffers)
     count = len(columns.time)
-    found = missing.cut_buffers(columns, count, EventRegion(0, count), per_cpu=False)
+    found = assemble.cut_buffers(columns, count, EventRegion(0, count), per_cpu=False)
     assert found.tolist() == [[before, behind, EVERY_CPU, shown] for before, behind, shown in gaps]
     ends = [*columns.rare_rows.tolist()[1:], count]
     unknown = {
@@ -237,11 +237,11 @@ def test_buffers_of_each_cpu():
     rows = [(wire.CONTROL_BUFFER, 0, 0), (MARK, 0, 5), (wire.CONTROL_BUFFER, 1, 1), (MARK, 1, 2), (MARK, 0, 70),
             (MARK, 0, 71), (wire.CONTROL_BUFFER, 1, 90), (wire.CONTROL_BUFFER, 0, 95), (MARK, 0, 96)]  # fmt: skip
     columns = decoded(*rows, words=[(8, 2), (3, 5), (4, 1), (9, 2)])
-    found = missing.cut_buffers(columns, 9, EventRegion(0, 9), per_cpu=True)
+    found = assemble.cut_buffers(columns, 9, EventRegion(0, 9), per_cpu=True)
     assert found.tolist() == [[5, 70, 0, 95]]
     assert columns.thread.tolist() == [7, 7, 7, 7, 0, 0, 7, 7, 7]
     # As buffers of all CPUs: number 3 does not follow 8, and only the one that is shorter than it says is cut.
-    assert missing.cut_buffers(decoded(*rows, words=[(8, 2), (3, 5), (4, 1), (9, 2)]), 9, EventRegion(0, 9),
+    assert assemble.cut_buffers(decoded(*rows, words=[(8, 2), (3, 5), (4, 1), (9, 2)]), 9, EventRegion(0, 9),
                                per_cpu=False).tolist() == [[2, 70, EVERY_CPU, 90]]  # fmt: skip
 
 
@@ -250,7 +250,7 @@ def test_the_step_to_the_next_buffer_of_the_same_cpu():
     rows = [(wire.CONTROL_BUFFER, 0, 0), (MARK, 0, 1), (MARK, 0, 51), (wire.CONTROL_BUFFER, 1, 52),
             (wire.CONTROL_BUFFER, 0, 80)]  # fmt: skip
     columns = decoded(*rows, words=[(1, 3), (1, 1), (3, 1)])
-    assert missing.cut_buffers(columns, 5, EventRegion(0, 5), per_cpu=True).tolist() == []
+    assert assemble.cut_buffers(columns, 5, EventRegion(0, 5), per_cpu=True).tolist() == []
 
 
 def test_as_many_buffers_as_are_looked_into():
@@ -263,10 +263,10 @@ def test_as_many_buffers_as_are_looked_into():
         (4, 1, 100),
         (3, 1, -1),
     ):
-        found = missing.cut_buffers(columns, count, EventRegion(0, count), per_cpu=False)
+        found = assemble.cut_buffers(columns, count, EventRegion(0, count), per_cpu=False)
         assert found[:, :2].tolist() == [[100 * number, 100 * number + 80] for number in range(gaps)]
         assert found[:, 3].tolist() == [*range(100, 100 * gaps, 100), last_shown_by]
-    assert missing.cut_buffers(decoded((MARK, 0, 5)), 1, EventRegion(0, 1), per_cpu=False).tolist() == []
+    assert assemble.cut_buffers(decoded((MARK, 0, 5)), 1, EventRegion(0, 1), per_cpu=False).tolist() == []
 
 
 @pytest.mark.parametrize(("begin", "found"), [(5, []), (1 << 16, [(2, 0, 1 << 16)]), ((1 << 16) + 1, [])])
@@ -275,18 +275,18 @@ def test_how_far_back_the_last_event_of_a_cpu_is_looked_for(begin, found):
     cpu = np.ones(begin + 3, np.uint8)
     cpu[0 if found or begin > 5 else begin], cpu[begin:] = 2, (2, 1, 2)
     columns = SimpleNamespace(cpu=cpu, time=np.arange(begin + 3))
-    assert missing._longest_steps(columns, begin, begin + 3, 1) == found
+    assert assemble._longest_steps(columns, begin, begin + 3, 1) == found
 
 
 def test_the_next_buffer_of_a_cpu():
     """Among the next 256."""
     columns = decoded(*((wire.CONTROL_BUFFER, 1 if row in (255, 300) else 0, 1000 + row) for row in range(301)))
     rows = np.arange(301)
-    assert [missing._next_buffer(columns, rows[at:], cpu) for at, cpu in (
+    assert [assemble._next_buffer(columns, rows[at:], cpu) for at, cpu in (
         (0, 0), (3, 0), (0, 1), (255, 1), (256, 1), (44, 1), (1, 5), (7, EVERY_CPU), (301, EVERY_CPU)
     )] == [1000, 1003, 1255, 1255, 1300, 1255, -1, 1007, -1]  # fmt: skip
-    assert missing._next_buffer(columns, rows[256:], 0) == 1256
-    assert missing._next_buffer(columns, np.append(np.arange(1, 256) * 0, [1, 255]), 1) == -1
+    assert assemble._next_buffer(columns, rows[256:], 0) == 1256
+    assert assemble._next_buffer(columns, np.append(np.arange(1, 256) * 0, [1, 255]), 1) == -1
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ def test_who_ran_is_unknown_until_a_cpu_shows_it(begin, end, cpu, unknown):
     ready = wire.code(wire.WireClass.PR_TH, 2)
     columns = decoded((MARK, 0, 0), (CALL, 1, 1), (RUNNING, 0, 2), (MARK, 0, 3), (ready, 0, 4), (CALL, 0, 5),
                       (MARK, 1, 6), (MARK, 0, 7))  # fmt: skip
-    missing._forget_runners(columns, begin, end, cpu)
+    assemble._forget_runners(columns, begin, end, cpu)
     assert np.flatnonzero(columns.thread == 0).tolist() == unknown
 
 
@@ -325,7 +325,7 @@ def test_interrupts_left_open_between_calls(text, found):
             step.append(STEPS[letter][1])
         else:
             at["|/".index(letter)] += 1
-    first, last = missing._left_open(np.array(segment), np.array(part), np.array(step, np.int8))
+    first, last = assemble._left_open(np.array(segment), np.array(part), np.array(step, np.int8))
     assert list(zip(first.tolist(), last.tolist(), strict=True)) == found
 
 
@@ -352,7 +352,7 @@ def interrupts(text, cpu=0, call=CALL):
 def test_interrupts_that_nothing_ends(text, gaps):
     for cpu in (0, 3):
         problems = Problems()
-        found = missing.open_interrupts(interrupts(text, cpu), missing.no_gaps(), EventRegion(1000, 99), problems)
+        found = assemble.open_interrupts(interrupts(text, cpu), assemble.no_gaps(), EventRegion(1000, 99), problems)
         assert found.tolist() == [[start, stop, cpu, -1] for start, stop in gaps]
         assert [(each.kind.slug, each.detail) for each in problems] == [
             ("contradiction", f"CPU {cpu} enters an interrupt and runs threads without having left it")
@@ -371,13 +371,13 @@ def test_interrupts_that_nothing_ends(text, gaps):
      (wire.code(wire.WireClass.PR_TH, 2), False), (MARK, False)],
 )  # fmt: skip
 def test_what_shows_that_a_cpu_handles_no_interrupt(call, counts):
-    found = missing.open_interrupts(interrupts("<|<>|", 0, call), missing.no_gaps(), EventRegion(0, 9), Problems())
+    found = assemble.open_interrupts(interrupts("<|<>|", 0, call), assemble.no_gaps(), EventRegion(0, 9), Problems())
     assert found.tolist() == ([[0, 10, 0, -1]] if counts else [])
     other = interrupts("<|<>|", 0, call)
     cpu = other.cpu.copy()
     cpu[[1, 4]] = 1
     of_two = EventTable(other.time_cycles, other.code, cpu, other.thread, other.slot, other.slot_count)
-    assert missing.open_interrupts(of_two, missing.no_gaps(), EventRegion(0, 9), Problems()).tolist() == []
+    assert assemble.open_interrupts(of_two, assemble.no_gaps(), EventRegion(0, 9), Problems()).tolist() == []
 
 
 @pytest.mark.parametrize(
@@ -387,7 +387,7 @@ def test_what_shows_that_a_cpu_handles_no_interrupt(call, counts):
 def test_a_loss_may_hold_the_exit(known, gaps):
     """An interrupt is entered at 0, and a thread calls the kernel at 10; then one is entered and left."""
     ends = interrupts("<|<>|<>|")
-    found = missing.open_interrupts(ends, np.array([known]), EventRegion(0, 9), Problems())
+    found = assemble.open_interrupts(ends, np.array([known]), EventRegion(0, 9), Problems())
     assert found.tolist() == [[start, stop, 0, -1] for start, stop in gaps]
 
 
@@ -395,14 +395,16 @@ def test_the_first_interrupts_show_whether_to_look_at_the_others(monkeypatch):
     """Of 4,096 events; those of a capture of 19.2 MHz last for a second or two."""
     text = "<|<|" + "<>|" * 30
     events = interrupts(text)
-    assert missing._SAMPLE == 4096
+    assert assemble._SAMPLE == 4096
     for sample, count in ((4, 0), (4096, 2)):
-        monkeypatch.setattr(missing, "_SAMPLE", sample)
-        assert len(missing.open_interrupts(events, missing.no_gaps(), EventRegion(0, 9), Problems())) == count
+        monkeypatch.setattr(assemble, "_SAMPLE", sample)
+        assert len(assemble.open_interrupts(events, assemble.no_gaps(), EventRegion(0, 9), Problems())) == count
 
 
 def test_contradictions_beyond_some_are_counted():
     problems = Problems(limit=3)
-    found = missing.open_interrupts(interrupts(("<|" + "<>|" * 20) * 5), missing.no_gaps(), EventRegion(0, 9), problems)
+    found = assemble.open_interrupts(
+        interrupts(("<|" + "<>|" * 20) * 5), assemble.no_gaps(), EventRegion(0, 9), problems
+    )
     assert len(found) == problems.counts()["contradiction"] == 5
     assert [each.time_cycles for each in problems] == [0, 620, 1240]

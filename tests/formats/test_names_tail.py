@@ -6,17 +6,17 @@ import itertools
 import numpy as np
 import pytest
 
-from satview.capture.logger_options import LoggerOptions
+from satview.capture.files import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.events import wire
 from satview.events.spec import Release
 from satview.export.kev import write_subset
 from satview.formats.kev import assemble
-from satview.formats.kev.clocks.consensus import Surroundings
-from satview.formats.kev.names_tail import LastEvents, first_of_tail, is_ring
+from satview.formats.kev.consensus import Surroundings
 from satview.formats.kev.reader import open_kev
+from satview.formats.kev.repair import LastEvents, first_of_tail, is_ring
 from satview.formats.source import source_of
-from satview.store.doubts import trusted_window
+from satview.store.time_ranges import trusted_window
 from satview.timeline.lane_tree import Timeline
 from tests.helpers.extent import fewer, points
 from tests.helpers.kev import TraceBuilder, write_trace

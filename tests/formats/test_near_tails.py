@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from satview.events import wire
-from satview.formats.kev import open_events
-from satview.formats.kev.clocks.rollover import ROLLOVER
-from satview.formats.kev.open_events import OpenEvents, TailRuns, pairs_of
-from satview.formats.kev.slots import combine
-from satview.formats.kev.stream import EventStream
+from satview.formats.kev import combine, stream
+from satview.formats.kev.rollover import ROLLOVER
+from satview.formats.kev.stream import EventStream, OpenEvents, TailRuns, pairs_of
 from satview.store.problems import Problems
 from tests.benchmarks.made_traces import make_slots
 from tests.fuzz.traces import damaged
@@ -67,8 +65,8 @@ def test_what_is_alone_with_its_key() -> None:
 )  # fmt: skip
 def test_how_long_and_how_old_an_event_may_be(monkeypatch, head, tail, apart, fits) -> None:
     """Here four slots; a rollover after it began, its stamp may be that of another event."""
-    assert open_events.MAX_SLOTS == 1_048_576, "fewer are enough here"
-    monkeypatch.setattr(open_events, "MAX_SLOTS", 4)
+    assert stream.MAX_SLOTS == 1_048_576, "fewer are enough here"
+    monkeypatch.setattr(stream, "MAX_SLOTS", 4)
     first, length = np.array([100, 300]), np.array([head, tail])
     is_head, word = np.array([True, False]), np.zeros(2, np.uint32)
     runs = TailRuns(np.array([5, 5], np.uint64), np.array([1, 9]), first, first + length, word, word, is_head, ~is_head,

@@ -8,11 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 from satview.events import variants, wire
-from satview.events.catalogue import catalogue
+from satview.events.catalogue import catalogue, shown_texts, table_texts
 from satview.events.spec import Release
-from satview.events.value_texts import shown_texts, table_texts
-from satview.formats.kev import notation
-from satview.formats.kev.details import MORE, decode_payload
+from satview.formats.kev import payloads
+from satview.formats.kev.payloads import MORE, decode_payload
 
 Q6, Q7, Q8 = (catalogue(release) for release in (Release.QNX_6, Release.QNX_7, Release.QNX_8))
 USER_TEXT = wire.code(wire.WireClass.USER, 1025)
@@ -36,8 +35,8 @@ def shown(book, name, words, order="little", most=None):
     ],
 )  # fmt: skip
 def test_numbers(value, words, text, number):
-    assert notation.hex_text(value, words) == text
-    assert notation.signed(value, words) == number
+    assert payloads.hex_text(value, words) == text
+    assert payloads.signed(value, words) == number
 
 
 @pytest.mark.parametrize(
@@ -50,7 +49,7 @@ def test_numbers(value, words, text, number):
     ],
 )  # fmt: skip
 def test_the_characters_of_message_words(data, text):
-    assert notation.message_text(data) == text
+    assert payloads.message_text(data) == text
 
 
 @pytest.mark.parametrize(
@@ -66,12 +65,12 @@ def test_the_characters_of_message_words(data, text):
     ],
 )
 def test_texts_that_the_vendor_prints(raw, text):
-    assert notation.vendor_text(raw) == text
+    assert payloads.vendor_text(raw) == text
 
 
 def test_a_message_is_some_words_of_a_payload():
     raw = b"0000" + b"RSVPnext" + b"more"
-    found = notation.message("msg", raw, struct.unpack("<4I", raw), 1, 2)
+    found = payloads.message("msg", raw, struct.unpack("<4I", raw), 1, 2)
     assert (found.name, found.value, found.first_word, found.words) == ("msg", b"RSVPnext", 1, 2)
     assert found.text == '"RSVPnext" (0x50565352 0x7478656e)'
 
@@ -89,9 +88,9 @@ def test_a_message_is_some_words_of_a_payload():
 )  # fmt: skip
 @pytest.mark.parametrize("order", ["little", "big"])
 def test_events_that_handlers_return(event, text, order):
-    assert notation.sigevent_text(*event) == text
+    assert payloads.sigevent_text(*event) == text
     raw = struct.pack(f"{'<' if order == 'little' else '>'}5I2h", 9, 9, event[0], event[1], event[2], *event[3:])
-    parsed = notation.sigevent(type("Event", (), dict(zip(("notify", "number", "value", "code", "priority"), event,
+    parsed = payloads.sigevent(type("Event", (), dict(zip(("notify", "number", "value", "code", "priority"), event,
                                                           strict=True))), raw, 2)  # fmt: skip
     assert (parsed.name, parsed.value, parsed.text, parsed.first_word, parsed.words, parsed.note) == (
         "sigevent", raw[8:], text, 2, 4, ""
@@ -149,11 +148,11 @@ def test_flags_and_values_by_name(key, values):
 
 
 def test_errors_have_names():
-    found = notation.errno_argument(260, 1, Q7, "or data")
+    found = payloads.errno_argument(260, 1, Q7, "or data")
     assert (found.name, found.value, found.text, found.first_word, found.words, found.note) == (
         "errno", 260, "ETIMEDOUT (260)", 1, 1, "or data"
     )  # fmt: skip
-    assert notation.errno_argument(0xFFFFFFFF, 1, Q7).text == "-1"
+    assert payloads.errno_argument(0xFFFFFFFF, 1, Q7).text == "-1"
     failed = wire.code(2, 11 + 128)  # the end of MSG_SENDV
     assert [row[1:] for row in shown(Q7, failed, [-1, 3])] == [
         ("-1", ""), ("ESRCH (3)", "or data, if the call itself returned -1")
@@ -218,6 +217,6 @@ def test_words_of_a_user_event_that_may_be_a_text():
 
 def test_a_sigevent_has_four_words():
     raw, event = bytes(range(40)), SimpleNamespace(notify=1, number=5, value=0, code=0, priority=0)
-    found = notation.sigevent(event, raw, 1)
+    found = payloads.sigevent(event, raw, 1)
     assert (found.value, found.text) == (raw[4:20], "SIGNAL 5")
-    assert notation.sigevent(event, bytes(20) + b"\1", 1).text == "NONE"
+    assert payloads.sigevent(event, bytes(20) + b"\1", 1).text == "NONE"

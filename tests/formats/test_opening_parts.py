@@ -14,12 +14,12 @@ import zstandard
 from satview.base.errors import Cancelled, TraceFormatError
 from satview.events import wire
 from satview.events.spec import Release
-from satview.formats import registry, source, unpacked
+from satview.formats import registry, source
 from satview.formats.kev.header import header_bytes
 from satview.formats.kev.reader import score
 from satview.formats.kev.writer import SlotWriter, write_kev
+from satview.formats.registry import is_packed, unpacked_stream, zstd_block
 from satview.formats.source import opened, source_of
-from satview.formats.unpacked import is_packed, unpacked_stream, zstd_block
 from tests.helpers import linux_scene
 from tests.helpers.kev import START, TraceBuilder, header_and_page
 from tests.helpers.thread_trace import record
@@ -188,7 +188,7 @@ def test_packed_bytes_that_are_damaged(packed, damage):
 
 def test_bytes_are_counted_as_they_are_read():
     """Those that were read before, then those of the file."""
-    counting = unpacked._Counting(b"abc", io.BytesIO(b"defg"))
+    counting = registry._Counting(b"abc", io.BytesIO(b"defg"))
     assert counting.count == 0
     assert [(counting.read(2), counting.count) for _ in range(5)] == [
         (b"ab", 2), (b"c", 3), (b"de", 5), (b"fg", 7), (b"", 7)
@@ -198,11 +198,11 @@ def test_bytes_are_counted_as_they_are_read():
 @pytest.mark.parametrize("packed", PACKERS)
 def test_a_file_that_unpacks_to_too_much(monkeypatch, packed):
     """Refused is what is both large and has grown by more than a factor."""
-    monkeypatch.setattr(unpacked, "_BLOCK", 1000)
+    monkeypatch.setattr(registry, "_BLOCK", 1000)
     whole = PACKERS[packed](bytes(20_000))
     for free, ratio, is_good in ((20_000, 1, True), (19_999, 1, False), (0, 20_000, True)):
-        monkeypatch.setattr(unpacked, "_FREE_BYTES", free)
-        monkeypatch.setattr(unpacked, "RATIO_MAX", ratio)
+        monkeypatch.setattr(registry, "_FREE_BYTES", free)
+        monkeypatch.setattr(registry, "RATIO_MAX", ratio)
         stream = unpacked_stream(whole[:4], io.BytesIO(whole[4:]), Path("x"))
         if is_good:
             assert stream.read() == bytes(20_000)
@@ -214,7 +214,7 @@ def test_a_file_that_unpacks_to_too_much(monkeypatch, packed):
 def test_how_much_a_trace_may_grow():
     """256 MiB whatever the file, and 100 times its size."""
     free, packed = 256 << 20, 4 << 20
-    assert [unpacked.grows_too_much(size, many) for size, many in (
+    assert [registry.grows_too_much(size, many) for size, many in (
         (free, 0), (free + 1, 0), (100 * packed, packed), (100 * packed + 1, packed), (100 * packed + 1, packed + 1)
     )] == [False, True, False, True, False]  # fmt: skip
 
@@ -224,8 +224,8 @@ def test_zstd_comes_with_newer_pythons(monkeypatch):
     zstd = SimpleNamespace(
         ZstdDecompressor=lambda: zstandard.ZstdDecompressor().decompressobj(), ZstdError=zstandard.ZstdError
     )
-    monkeypatch.setattr(unpacked, "sys", SimpleNamespace(version_info=(3, 14)))
-    monkeypatch.setattr(unpacked, "import_module", {"compression.zstd": zstd}.__getitem__)
+    monkeypatch.setattr(registry, "sys", SimpleNamespace(version_info=(3, 14)))
+    monkeypatch.setattr(registry, "import_module", {"compression.zstd": zstd}.__getitem__)
     assert zstd_block(PACKERS["zstd"](b"a" * 500), 500) == b"a" * 500
     with pytest.raises(ValueError, match="zstd"):
         zstd_block(b"rubbish", 5)
@@ -242,7 +242,7 @@ def test_unpacking_can_be_stopped(tmp_path, looks):
         return len(asked) == looks
 
     with pytest.raises(Cancelled, match="unpacking was stopped"):
-        unpacked.opened_plain(path, lambda plain: pytest.fail(f"{plain} was opened"), cancelled)
+        registry.opened_plain(path, lambda plain: pytest.fail(f"{plain} was opened"), cancelled)
     assert len(asked) == looks
 
 
@@ -263,7 +263,7 @@ def test_one_block_of_zstd():
 @pytest.mark.parametrize("packed", [None, *PACKERS])
 def test_standard_input_is_opened_as_a_file(kev, packed, monkeypatch):
     content = kev.read_bytes() if packed is None else PACKERS[packed](kev.read_bytes())
-    monkeypatch.setattr(unpacked, "standard_input", lambda: io.BytesIO(content))
+    monkeypatch.setattr(registry, "standard_input", lambda: io.BytesIO(content))
     trace = registry.open_trace("-")
     assert (trace.path, len(trace.events), trace.payloads.words(5).tolist()) == (Path("-"), 302, [3, 2])
 
@@ -274,8 +274,8 @@ def test_a_packed_file_is_opened_under_its_name(kev, packed, monkeypatch):
     path = kev if packed is None else kev.with_name("b.txt.packed")
     if packed:
         path.write_bytes(PACKERS[packed](kev.read_bytes()))
-        real = unpacked._renamed
-        monkeypatch.setattr(unpacked, "_renamed", lambda plain, *rest: (made.append(plain), real(plain, *rest))[1])
+        real = registry._renamed
+        monkeypatch.setattr(registry, "_renamed", lambda plain, *rest: (made.append(plain), real(plain, *rest))[1])
     trace = registry.open_trace(path)
     assert (trace.path, len(trace.events), trace.format) == (path, 302, "kev")
     assert [(plain.name, plain.parent.exists()) for plain in made] == ([("b.txt", False)] if packed else [])

@@ -12,7 +12,7 @@ from satview.events.states import READY, STATE_BY_NAME
 from satview.formats.linux import perf_script
 from satview.formats.linux.perf_script import looks_like, read_perf_script
 from satview.formats.linux.reader import score
-from satview.formats.linux.schedule import Schedule
+from satview.formats.linux.records import Schedule
 from satview.store.problems import Problems
 
 

@@ -13,9 +13,8 @@ from satview.events import wire
 from satview.events.linux import FIRST_TID, point_codes
 from satview.events.states import STATE_BY_NAME, UNKNOWN
 from satview.formats.linux import perfetto_kernel
-from satview.formats.linux.perfetto_details import fields_of
-from satview.formats.linux.perfetto_kernel import NOBODY_PID, kernel_states
-from satview.formats.linux.schedule import Tasks
+from satview.formats.linux.perfetto_kernel import NOBODY_PID, fields_of, kernel_states
+from satview.formats.linux.records import Tasks
 from satview.store.problems import Problems
 from tests.helpers.extent import usually
 from tests.helpers.perfetto_engine import needs_engine, query

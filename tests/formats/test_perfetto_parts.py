@@ -13,10 +13,10 @@ from satview.base.errors import TraceFormatError
 from satview.events import linux
 from satview.events.linux import FIRST_TID
 from satview.events.states import STATE_BY_NAME
-from satview.formats.linux import perfetto, perfetto_details
-from satview.formats.linux.perfetto_details import fields_of, packed
+from satview.formats.linux import perfetto, perfetto_kernel
+from satview.formats.linux.perfetto_kernel import fields_of, packed
 from satview.formats.linux.reader import score
-from satview.formats.linux.schedule import Tasks
+from satview.formats.linux.records import Tasks
 from satview.store.problems import Problems
 
 protocol = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
@@ -404,9 +404,9 @@ def test_arguments_of_ftrace_events(monkeypatch):
     unnamed_event = protocol.IrqHandlerEntryFtraceEvent(irq=0, name="").SerializeToString()
     end = len(event) + 3
     data = np.frombuffer(b"..." + event + unnamed_event, np.uint8)
-    spans = perfetto_details.RecordSpans(ints(5, 9, 12), ints(36, 4000, 36), ints(3, 3, end), ints(end, end, len(data)))
-    slices = perfetto_details.SliceNames(ints(70, 71), perfetto.TextColumn(ints(1, 0), ("", "called")))
-    details = perfetto_details.PerfettoDetails(data, spans, slices)
+    spans = perfetto_kernel.RecordSpans(ints(5, 9, 12), ints(36, 4000, 36), ints(3, 3, end), ints(end, end, len(data)))
+    slices = perfetto_kernel.SliceNames(ints(70, 71), perfetto.TextColumn(ints(1, 0), ("", "called")))
+    details = perfetto_kernel.PerfettoDetails(data, spans, slices)
     assert details.text(5) == ("irq_handler_entry", (("irq", 42), ("name", "eth0")))
     assert details.text(12) == ("irq_handler_entry", (("irq", 0), ("name", "")))
     unnamed = (("field 1", 42), ("field 2", "eth0"), ("names", "pip install perfetto shows them"))
@@ -414,10 +414,10 @@ def test_arguments_of_ftrace_events(monkeypatch):
     assert [details.text(record) for record in (4, 6, 10)] == [("", ())] * 3
     assert [details.text(record) for record in (70, 71)] == [("", (("name", "called"),)), ("", (("name", ""),))]
     assert [details.raw(record) for record in (5, 6, 9, 70)] == [event, b"", event, b""]
-    monkeypatch.setattr(perfetto_details, "import_module", lambda _name: (_ for _ in ()).throw(ImportError))
-    perfetto_details._protocol.cache_clear()
+    monkeypatch.setattr(perfetto_kernel, "import_module", lambda _name: (_ for _ in ()).throw(ImportError))
+    perfetto_kernel._protocol.cache_clear()
     assert details.text(5) == ("ftrace event 36", unnamed)
-    perfetto_details._protocol.cache_clear()
+    perfetto_kernel._protocol.cache_clear()
 
 
 # ---- columns of messages -----------------------------------------------------------------------------------------

@@ -9,11 +9,11 @@ import pytest
 
 import satview
 from satview.base.errors import TraceFormatError, UsageError
-from satview.capture.logger_options import LoggerOptions
-from satview.capture.qst import QstForm
+from satview.capture.files import LoggerOptions
+from satview.capture.flight_recorder import QstForm
 from satview.capture.run import Capture, run
 from satview.events.spec import Release
-from satview.formats.qst import sections
+from satview.formats import qst as reader
 from satview.formats.source import opened
 from satview.store.trace import Trace
 from tests.helpers.commands import satview as command
@@ -106,7 +106,7 @@ def _patched(source: Path, target: Path, *changes: tuple[int, bytes]) -> Path:
 
 
 def _data_at(index: int) -> int:
-    return sections.HEAD_BYTES + sections.SECTION_4.itemsize + index * BUFFER
+    return reader.HEAD_BYTES + reader.SECTION_4.itemsize + index * BUFFER
 
 
 def _details(trace: Trace, slug: str) -> list[tuple[str, int | None]]:
@@ -131,7 +131,7 @@ def test_a_cut_file_keeps_its_complete_buffers(files, tmp_path):
 
 def test_a_buffer_with_an_impossible_count_is_left_out(files, tmp_path):
     whole = files[Release.QNX_8, QstForm.VERSION_4]
-    at = _data_at(1) + sections.SLOT_COUNT_AT
+    at = _data_at(1) + reader.SLOT_COUNT_AT
     found = satview.open_trace(_patched(whole, tmp_path / "count.qst", (at, b"\xff\xff\xff\x7f")))
     what = "a kernel buffer of DATA announces 2147483647 slots where 1011 fit; it is left out"
     assert (what, at) in _details(found, "buffer-length")
@@ -142,7 +142,7 @@ def test_an_emptied_buffer_shows_as_lost(files, tmp_path):
     whole = files[Release.QNX_7, QstForm.VERSION_4]
     slots = [int.from_bytes(whole.read_bytes()[_data_at(i) + 24 : _data_at(i) + 28], "little") for i in range(4)]
     second = slots.index(sorted(slots)[1])
-    at = _data_at(second) + sections.SLOT_COUNT_AT
+    at = _data_at(second) + reader.SLOT_COUNT_AT
     found = satview.open_trace(_patched(whole, tmp_path / "empty.qst", (at, bytes(4))))
     assert found.buffers.lost_before.sum() == 1
 
@@ -150,7 +150,7 @@ def test_an_emptied_buffer_shows_as_lost(files, tmp_path):
 def test_sequence_numbers_may_pass_two_to_the_thirty_two(files, tmp_path):
     whole = files[Release.QNX_7, QstForm.VERSION_4]
     data = whole.read_bytes()
-    at = [_data_at(i) + sections.SEQUENCE_AT for i in range(4)]
+    at = [_data_at(i) + reader.SEQUENCE_AT for i in range(4)]
     first = min(int.from_bytes(data[each : each + 4], "little") for each in at)
     changes = []
     for each in at:
@@ -164,7 +164,7 @@ def test_without_time_events_it_is_counted_backwards_from_the_end(files, tmp_pat
     """TIME events become user events, so only stamps and the wall clock of the end are left."""
     whole = files[Release.QNX_8, QstForm.VERSION_4]
     data = np.frombuffer(bytearray(whole.read_bytes()), np.uint8)
-    slots = data[sections.HEAD_BYTES + sections.SECTION_4.itemsize :]
+    slots = data[reader.HEAD_BYTES + reader.SECTION_4.itemsize :]
     words = slots[: len(slots) // 4 * 4].view("<u4")
     times = np.flatnonzero(words & 0xC0FFFFFF == 0x401)  # heads of TIME events; 0x1800 is a user event
     words[times] += 0x1800 - 0x401
@@ -179,7 +179,7 @@ def test_without_time_events_it_is_counted_backwards_from_the_end(files, tmp_pat
 
 def test_the_older_variant_without_its_list_is_read_in_the_order_of_the_file(files, tmp_path):
     whole = files[Release.QNX_7, QstForm.VERSION_4_SLOTS]
-    at = sections.HEAD_BYTES + sections.SECTION_4.itemsize + 8  # slots of the first buffer
+    at = reader.HEAD_BYTES + reader.SECTION_4.itemsize + 8  # slots of the first buffer
     found = satview.open_trace(_patched(whole, tmp_path / "list.qst", (at, bytes(4))))
     assert len(_details(found, "section-cut")) == 1
     assert len(found.events) == len(satview.open_trace(whole).events)

@@ -11,9 +11,8 @@ import pytest
 import satview
 from satview.base.errors import SourceChangedError, TraceFormatError
 from satview.formats.kev import decode
-from satview.formats.kev.slots.slot_source import ScatteredSlots, SourceFile
-from satview.formats.qst.reader import one_pass, score, times_without_clock
-from satview.formats.qst.sections import Contents, read_contents
+from satview.formats.kev.slot_source import ScatteredSlots, SourceFile
+from satview.formats.qst import Contents, one_pass, read_contents, score, times_without_clock
 from satview.store.problems import Problems
 
 START_NS, END_NS = 1_718_000_000_123_456_789, 1_718_000_002_500_000_000  # 06:13:20 and 06:13:22 on 10 June 2024, UTC

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from satview.capture.tiles import make_tile, write_tiles
+from satview.capture.run import make_tile, write_tiles
 from satview.events import wire
 from satview.formats.kev import sampling
-from satview.formats.kev.clocks.rollover import ROLLOVER
 from satview.formats.kev.reader import open_kev, read_start
+from satview.formats.kev.rollover import ROLLOVER
 from satview.formats.kev.writer import slots_as_bytes
 from satview.timeline.lane_tree import LaneKind, Timeline
-from satview.timeline.preview import preview_of
+from satview.timeline.state_lanes import preview_of
 from tests.benchmarks.made_traces import make_file
 from tests.helpers.kev import write_trace
 

@@ -15,7 +15,7 @@ from satview.events.catalogue import catalogue
 from satview.events.spec import Release
 from satview.formats.kev import payloads as module
 from satview.formats.kev.payloads import SlotPayloads
-from satview.formats.kev.slots.slot_source import MemorySlots
+from satview.formats.kev.slot_source import MemorySlots
 from satview.store.tables import EventTable, Fragments
 
 # Slots of each event, in the order of the events; those of 1, 4 and 5 are not adjacent.

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from satview.base.errors import SourceChangedError
 from satview.core import loading
-from satview.formats.kev.slots import slot_source
-from satview.formats.kev.slots.slot_source import FileSlots, MemorySlots, SourceFile
+from satview.formats.kev import slot_source
+from satview.formats.kev.slot_source import FileSlots, MemorySlots, SourceFile
 
 SLOTS = np.random.default_rng(1).integers(0, 1 << 32, (5_000, 4), np.uint32)
 

@@ -9,8 +9,7 @@ import pytest
 
 from satview.base.shared_file import DamagedFileError
 from satview.events import wire
-from satview.formats.kev.reader import open_kev, read_start
-from satview.formats.kev.stored import arrays_of, trace_of, values_of
+from satview.formats.kev.reader import arrays_of, open_kev, read_start, trace_of, values_of
 from tests.helpers.kev import TraceBuilder, write_trace
 from tests.helpers.same_trace import same_trace
 

@@ -14,12 +14,11 @@ from satview.events.wire import Struct
 from satview.formats.kev import stream
 from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.header import FROM_LISTING, header_bytes
-from satview.formats.kev.open_events import MAX_OPEN
-from satview.formats.kev.stream import EventStream, blocks_of_array
+from satview.formats.kev.stream import MAX_OPEN, EventStream, blocks_of_array
 from satview.formats.kev.writer import SlotWriter
 from satview.formats.source import opened, source_of
-from satview.store.head import Header
 from satview.store.problems import Problems
+from satview.store.trace import Header
 from tests.helpers.kev import START, TraceBuilder
 
 PAIRS = [

@@ -13,8 +13,8 @@ from satview.events.unixware import argument_lists, categories, interfaces, reco
 from satview.formats.registry import open_trace
 from satview.formats.unixware.reader import open_thread_trace, score
 from satview.linkage.calls import partner
-from satview.linkage.trace_links import link_of
-from satview.session.events.event_text import event_details, list_row
+from satview.linkage.chain import link_of
+from satview.session.event_text import event_details, list_row
 from satview.timeline.lane_tree import LaneKind, Timeline
 from tests.helpers.shared import shared_path
 from tests.helpers.thread_trace import PID, record, write_set

@@ -14,10 +14,17 @@ from satview.base.time import Clock
 from satview.events.spec import Release
 from satview.events.unixware import cpu_time_codes, record_code
 from satview.formats.registry import open_trace
-from satview.formats.unixware import assemble, calls, columns
+from satview.formats.unixware import assemble, columns
 from satview.formats.unixware.assemble import Names, address_text, read_names
-from satview.formats.unixware.columns import SetReader, concatenated
-from satview.formats.unixware.members import files_of, is_member_name, is_set, names_files, times_files
+from satview.formats.unixware.columns import (
+    SetReader,
+    concatenated,
+    files_of,
+    is_member_name,
+    is_set,
+    names_files,
+    times_files,
+)
 from satview.formats.unixware.reader import open_thread_trace, score
 from satview.store.problems import Problems
 from tests.helpers.thread_trace import PID, record, write_set
@@ -292,16 +299,16 @@ def test_threads_that_were_only_created(tmp_path):
 # ---- calls -------------------------------------------------------------------------------------------------------
 
 
-def made(*rows_of: tuple[str, int, int, int, int, int]) -> calls.PairedRecords:
+def made(*rows_of: tuple[str, int, int, int, int, int]) -> assemble.PairedRecords:
     """Return records: name of the interface, which, thread row, time, a1, a2."""
     names, which, thread, time, first, second = zip(*rows_of, strict=True)
     code = np.array([record_code(*pair) for pair in zip(names, which, strict=True)], np.uint16)
     arguments = tuple(np.array(column, np.int64) for column in (first, second, *([[0] * len(names)] * 3)))
-    return calls.pair_records(np.array(time, np.int64), code, np.array(thread, np.uint16), arguments)
+    return assemble.pair_records(np.array(time, np.int64), code, np.array(thread, np.uint16), arguments)
 
 
-def waits_of(found: calls.PairedRecords, threads: dict[tuple[int, int], int] | None = None) -> list[int]:
-    rows = calls.waits(found, threads or {}, np.array([0, 1, 1, 1], np.int32))
+def waits_of(found: assemble.PairedRecords, threads: dict[tuple[int, int], int] | None = None) -> list[int]:
+    rows = assemble.waits(found, threads or {}, np.array([0, 1, 1, 1], np.int32))
     return np.flatnonzero(rows).tolist()
 
 
@@ -311,10 +318,10 @@ def test_records_are_paired_by_thread_and_interface():
         ("sema_wait", 2, 2, 3, 0, 0), ("sema_wait", 1, 1, 4, 0, 0), ("thr_self", 0, 1, 5, 0, 0),
         ("sema_wait", 2, 1, 6, 0, 0), ("cond_wait", 1, 1, 7, 0, 0), ("cond_wait", 2, 2, 8, 0, 0),
     )  # fmt: skip
-    none = calls.NOBODY
+    none = assemble.NOBODY
     assert found.partner.tolist() == [2, none, 0, none, none, none, none, none, none]
-    assert calls.which_of(found.code).tolist() == [1, 1, 2, 2, 1, 0, 2, 1, 2]
-    assert np.flatnonzero(calls.last_of_thread(found)).tolist() == [7, 8]
+    assert assemble.which_of(found.code).tolist() == [1, 1, 2, 2, 1, 0, 2, 1, 2]
+    assert np.flatnonzero(assemble.last_of_thread(found)).tolist() == [7, 8]
     assert found.first_records("mutex_lock").tolist() == [0, 1]
 
 
@@ -356,7 +363,7 @@ def test_the_last_at_each_barrier_does_not_wait():
         ("barrier_wait", 2, 5, 9, 0, 0), ("barrier_wait", 2, 4, 10, 0, 0), ("barrier_wait", 2, 3, 11, 0, 0),
         ("barrier_wait", 2, 1, 12, 0, 0), ("barrier_wait", 2, 2, 13, 0, 0),
     )  # fmt: skip
-    rows = calls.waits(made(*rows_of), {}, np.zeros(6, np.int32))
+    rows = assemble.waits(made(*rows_of), {}, np.zeros(6, np.int32))
     assert np.flatnonzero(rows).tolist() == [0, 1, 2, 5], "3, 7 and 8 are the last ones"
 
 
@@ -371,7 +378,7 @@ def test_who_changes_the_state_of_another_thread():
     found, threads = made(*rows_of), {(1, 9): 2, (1, 8): 1, (2, 7): 3}
     needed = np.zeros(len(rows_of), np.bool_)
     needed[12] = True
-    other = calls.effects(found, threads, np.array([0, 1, 1, 2], np.int32), needed)
+    other = assemble.effects(found, threads, np.array([0, 1, 1, 2], np.int32), needed)
     assert list(zip(other.event.tolist(), other.thread.tolist(), strict=True)) == [(0, 2), (3, 2), (7, 2)]
 
 
@@ -403,15 +410,15 @@ def test_records_of_processor_time_that_count():
     )  # fmt: skip
     code = np.array([each for codes in of_threads for each in codes], np.uint16)
     thread = np.array([number for number, codes in enumerate(of_threads) for _ in codes], np.uint32)
-    kept = calls._without_samples(code, thread)
+    kept = assemble._without_samples(code, thread)
     assert kept.tolist() == [1, 2, 3, 5, 9, 10, 12, 13, 14, 16, 17, 18]
     mixed = np.argsort(-thread.astype(int), kind="stable")
-    assert sorted(mixed[calls._without_samples(code[mixed], thread[mixed])].tolist()) == kept.tolist()
+    assert sorted(mixed[assemble._without_samples(code[mixed], thread[mixed])].tolist()) == kept.tolist()
     one = np.zeros(2, np.uint32)
-    assert calls._without_samples(np.array([plain, last], np.uint16), one).tolist() == [0, 1]
-    assert calls._without_samples(np.array([last, passing], np.uint16), one).tolist() == []
+    assert assemble._without_samples(np.array([plain, last], np.uint16), one).tolist() == [0, 1]
+    assert assemble._without_samples(np.array([last, passing], np.uint16), one).tolist() == []
     none = code == plain
-    assert calls._without_samples(code[none], thread[none]).tolist() == [0, 1, 2, 3, 4]
+    assert assemble._without_samples(code[none], thread[none]).tolist() == [0, 1, 2, 3, 4]
 
 
 def test_what_a_second_record_has_from_the_first(tmp_path):

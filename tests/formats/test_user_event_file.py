@@ -12,7 +12,7 @@ from satview.base.errors import UsageError
 from satview.events import wire
 from satview.events.spec import Argument, Payload
 from satview.events.user_events import UserEvent, UserField, ValueText
-from satview.formats.kev.details import with_description
+from satview.formats.kev.payloads import with_description
 from satview.formats.user_event_file import read_user_events
 from tests.helpers.extent import usually
 

@@ -6,15 +6,15 @@ import json
 import random
 from pathlib import Path
 
-from satview.analysis.reasons.why import MOST_STEPS, why
 from satview.analysis.statistics import Statistics
-from satview.analysis.verdicts.thresholds import read_thresholds, thresholds_text
+from satview.analysis.verdicts.rule import read_thresholds, thresholds_text
+from satview.analysis.why import MOST_STEPS, why
 from satview.answers.doctor import doctor, grouped
 from satview.answers.statistics import TABLES
 from satview.answers.verdicts import find
 from satview.base.errors import TraceFormatError, UsageError
 from satview.formats.kev.reader import open_kev
-from satview.session.events.event_text import argument_names
+from satview.session.event_text import argument_names
 from tests.fuzz.mutation import mutate, mutate_lines
 
 _QUESTIONS = 4

@@ -18,7 +18,7 @@ import numpy as np
 from PySide6.QtCore import QObject
 from PySide6.QtNetwork import QLocalSocket
 
-from satview.base.array_file import _HEAD, MAGIC, read_arrays
+from satview.base.column_arrays import _HEAD, MAGIC, read_arrays
 from satview.base.errors import TraceFormatError, UsageError
 from satview.base.shared_file import DamagedFileError, parsed_json
 from satview.events.spec import Release
@@ -30,8 +30,8 @@ from satview.session.loading.loaded_trace import LoadedTrace
 from satview.session.loading.loading_tasks import TraceCache
 from satview.session.open_trace import OpenTrace
 from satview.session.settings import Settings
-from satview.session.trace_link import TraceLink
 from satview.session.trace_state import (
+    TraceLink,
     filter_state,
     lanes_state,
     restore_filter,
@@ -42,7 +42,7 @@ from satview.session.trace_state import (
     view_state,
 )
 from satview.session.workspace_file import WorkspaceState, from_json, to_json
-from satview.store.axis_file import SUFFIX
+from satview.store.axis import SUFFIX
 from satview.timeline.lane_tree import Timeline
 from tests.fuzz.mutation import Decisions
 from tests.fuzz.texts import the_scene
@@ -271,7 +271,7 @@ def run_server(data: bytes, folder: Path) -> None:
     import anyio
     import mcp
 
-    from satview.look.server import make_server
+    from satview.look import make_server
 
     if not (folder / "a.kev").exists():
         scene(folder).rename(folder / "a.kev")

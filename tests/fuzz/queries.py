@@ -11,12 +11,10 @@ from pathlib import Path
 from satview.base.errors import SatviewError
 from satview.cli.ask.query import _json_rows
 from satview.events.spec import Release
-from satview.export.viewers.tables import WRITERS
+from satview.export.tables import WRITERS
 from satview.session.panels.sql import cell_text, drawing_of, event_of_row, query_of, window_of_row
-from satview.tables.question import Limits
-from satview.tables.schema import SCHEMAS
-from satview.tables.sql import sql
-from satview.tables.views import views
+from satview.tables.schema import SCHEMAS, views
+from satview.tables.sql import Limits, sql
 from tests.fuzz.mutation import mutate
 from tests.fuzz.texts import the_scene
 from tests.helpers.sql_values import sql_kinds, sql_values

@@ -12,12 +12,12 @@ from satview.base.errors import TraceFormatError
 from satview.export.listing.forms import Style
 from satview.export.listing.printer import Printer
 from satview.export.listing.rows import TextRows, default_time, layout_of
-from satview.formats.kev.growing import GrowingFile
 from satview.formats.kev.reader import open_kev
+from satview.formats.kev.sampling import GrowingFile
 from satview.formats.listing.reader import open_listing
 from satview.formats.registry import open_trace
 from satview.formats.source import source_of
-from satview.session.events.event_text import event_details, list_row
+from satview.session.event_text import event_details, list_row
 from satview.store.trace import Trace
 from satview.tables.table import table
 from satview.timeline.lane_info import LaneKind

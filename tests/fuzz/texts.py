@@ -12,17 +12,16 @@ import numpy as np
 from satview.base.errors import SatviewError
 from satview.events.modes import RULE_MODES
 from satview.events.spec import Release
-from satview.export.c_program.program import c_program
+from satview.export.c_program import c_program
 from satview.filters.derived_columns import event_contexts
 from satview.filters.expressions.expression import Expression
 from satview.filters.expressions.nodes import FUNCTIONS
 from satview.filters.expressions.semantics import FIELDS
 from satview.filters.external import ExternalClass
-from satview.filters.rules.building import build
+from satview.filters.rules.building import build, tracelogger_command
 from satview.filters.rules.capturing import for_capture
 from satview.filters.rules.text import check_rules, parse_rules, rules_text
 from satview.filters.rules.triggers import Scan, Trigger, Watch
-from satview.filters.rules.writing import tracelogger_command
 from satview.store.trace import Trace
 from tests.fuzz.mutation import mutate, mutate_lines
 from tests.helpers.scene import scene

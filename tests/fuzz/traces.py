@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from satview.capture.logger_options import LoggerOptions
-from satview.capture.qst import QstForm
+from satview.capture.files import LoggerOptions
+from satview.capture.flight_recorder import QstForm
 from satview.capture.run import Capture, run
 from satview.events import wire
 from satview.events.catalogue import catalogue

@@ -22,7 +22,7 @@ from satview.answers.statistics import TABLES
 from satview.base.errors import SatviewError, TraceFormatError
 from satview.base.time import TimeWindow
 from satview.events.spec import Release
-from satview.filters.views.passes import Effect
+from satview.filters.passes import Effect
 from satview.formats.registry import open_trace
 from satview.gui.answer_table import AnswerModel
 from satview.gui.event_list import EventListModel

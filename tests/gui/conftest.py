@@ -21,7 +21,7 @@ from satview.session import session
 from satview.session.loading.recent_files import RecentFiles
 from satview.session.session import Stage
 from satview.session.settings import Settings
-from satview.session.state_files import StateFiles
+from satview.session.workspace_file import StateFiles
 from tests.gui.leaks import Living, outliving
 from tests.helpers.scene import scene
 

@@ -7,10 +7,10 @@ from PySide6.QtCore import Qt, QUrl
 from PySide6.QtTest import QTest
 
 from satview.events import wire
-from satview.events.kernel_calls import call_numbers
+from satview.events.catalogue import call_numbers
 from satview.events.spec import Release
 from satview.linkage import messages
-from satview.session.events import event_links
+from satview.session import event_links
 from satview.timeline.lane_info import LaneKind
 from tests.helpers.kev import START, TraceBuilder
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from PySide6.QtCore import Qt
 
-from satview.gui.help_dialogs import KeysDialog
+from satview.gui.dialogs import KeysDialog
 from satview.session.commands import COMMANDS, KeyBindings
 
 K = Qt.Key

@@ -19,8 +19,7 @@ from satview.gui.comparison.axis_dialog import AxisDialog
 from satview.gui.comparison.panel import ComparisonPanel
 from satview.gui.theme import LIGHT
 from satview.session.session import Stage
-from satview.store.axis import files_of
-from satview.store.axis_file import allow_axis
+from satview.store.axis import allow_axis, files_of
 from satview.store.mark_file import note_files
 from tests.gui.conftest import settle
 from tests.helpers.kev import TraceBuilder

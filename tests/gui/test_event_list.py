@@ -10,7 +10,7 @@ from satview.gui import event_list
 from satview.gui.event_list import EventListModel
 from satview.gui.panel import selected_ranges, set_up_rows
 from satview.gui.theme import LIGHT
-from satview.session.events.event_text import COLUMNS
+from satview.session.event_text import COLUMNS
 from tests.gui.conftest import settle
 from tests.helpers.kev import TraceBuilder
 

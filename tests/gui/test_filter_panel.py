@@ -12,11 +12,11 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QDialog, QMenu, QPushButton
 
 from satview.events import wire
-from satview.filters.views.passes import Effect
+from satview.filters.passes import Effect
 from satview.formats.kev.writer import SlotWriter, write_kev
 from satview.gui import dialogs
 from satview.gui.filters import rules_tab
-from satview.gui.filters.context import add_filter_menus
+from satview.gui.filters.chips import add_filter_menus
 from satview.gui.theme import DARK, LIGHT, colour
 
 LEFT, RIGHT = Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton

@@ -8,7 +8,7 @@ from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from satview.answers.flame_graph import FlameWidth
+from satview.answers.functions import FlameWidth
 from satview.base.time import TimeWindow
 from satview.gui.panels.flame_panel import tip_of
 from tests.gui.conftest import settle

@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtWidgets import QApplication
 
-from satview.capture.logger_options import LoggerOptions
+from satview.capture.files import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.events import wire
 from satview.gui.swimlane.view import SwimlaneView

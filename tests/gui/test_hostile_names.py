@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 import satview.gui
-from satview.gui.help_dialogs import InfoDialog
+from satview.gui.dialogs import InfoDialog
 from satview.gui.swimlane.mouse import HoverCard
 from satview.gui.widgets import PlainLabel
 from satview.session.session import Stage

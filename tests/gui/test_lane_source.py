@@ -8,7 +8,7 @@ import pytest
 from satview.base.time import TimeWindow
 from satview.gui.swimlane import lane_source
 from satview.gui.swimlane.lane_source import LaneRequest, LaneSource, column_blocks, exact_values
-from satview.timeline import shares
+from satview.timeline import lane
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.spans import pixel_edges
 
@@ -44,8 +44,8 @@ def test_cancelled_work_gives_nothing(opened):
 
 @pytest.mark.thorough
 def test_what_shares_are_drawn_from_is_found_before_the_frame(opened, monkeypatch):
-    monkeypatch.setattr(shares, "_LEAST_CELLS", 1)  # as of long lanes
-    monkeypatch.setattr(shares, "_PER_CELL", 1)
+    monkeypatch.setattr(lane, "_LEAST_CELLS", 1)  # as of long lanes
+    monkeypatch.setattr(lane, "_PER_CELL", 1)
     timeline = Timeline(opened.trace)
     request = LaneRequest(tuple(range(len(timeline.infos))), opened.trace.window, 100, kinds=True)
     exact_values(timeline, lambda: request, None, None, lambda: False, lambda share: None)
@@ -54,7 +54,7 @@ def test_what_shares_are_drawn_from_is_found_before_the_frame(opened, monkeypatc
         raise AssertionError("the frame adds intervals up")
 
     with monkeypatch.context() as patch:  # not until the test ends: the window may paint its overview before
-        patch.setattr(shares.LaneShares, "cycles", refuse)
+        patch.setattr(lane.LaneShares, "cycles", refuse)
         of_lanes = [timeline.lane(index) for index in request.lanes]
         of_cpus = [timeline.kinds(index) for index in timeline.cpu_lanes]
         found = [each for lane in of_lanes for each in (lane.shares, lane.use)] + of_cpus

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication, QColorDialog
 
 from satview.base.time import TimeWindow
 from satview.events import states
-from satview.filters.views.passes import Effect
+from satview.filters.passes import Effect
 from satview.gui.colours import (
     FADE,
     HATCHES,

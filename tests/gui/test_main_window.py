@@ -11,7 +11,7 @@ from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QApplication, QDockWidget, QLineEdit, QMenu
 
 from satview.base.errors import Cancelled
-from satview.base.resources import resource_path
+from satview.base.named_files import resource_path
 from satview.gui import dialogs
 from satview.session.commands import COMMANDS, PANELS, Menu
 from satview.session.session import Stage

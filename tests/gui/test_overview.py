@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from satview.base.time import TimeWindow
 from satview.gui.colours import value_colour
-from satview.gui.swimlane.cpu_use import names_of_values
+from satview.gui.swimlane.fills import names_of_values
 from satview.gui.swimlane.overview import density
 from tests.gui.conftest import settle
 from tests.helpers import linux_scene

@@ -36,9 +36,9 @@ class TestDetails:
 
     @pytest.mark.thorough
     def test_partner_of_a_long_trace_is_looked_for_in_the_background(self, window, opened, monkeypatch, qtbot):
-        monkeypatch.setattr("satview.session.events.event_links._PAIRS_AT_ONCE", 0)
-        monkeypatch.setattr("satview.session.events.event_links.LINKS_AT_ONCE", 0)
-        monkeypatch.setattr("satview.session.events.event_links.are_made", lambda _: False)
+        monkeypatch.setattr("satview.session.event_links._PAIRS_AT_ONCE", 0)
+        monkeypatch.setattr("satview.session.event_links.LINKS_AT_ONCE", 0)
+        monkeypatch.setattr("satview.session.event_links.are_made", lambda _: False)
         details = window.workspace.panels["details"]
         window.workspace.navigation.show_position("2us")
         assert "Ends with" not in details.browser.toPlainText()
@@ -162,7 +162,7 @@ class TestDialogs:
     @pytest.mark.thorough
     def test_information(self, window, qtbot):
         window.registry["file.info"].run()
-        from satview.gui.help_dialogs import InfoDialog
+        from satview.gui.dialogs import InfoDialog
 
         dialog = window.findChild(InfoDialog)
         sections = top_items(dialog.tree)

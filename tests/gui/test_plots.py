@@ -15,8 +15,8 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QApplication
 
 import satview
-from satview.analysis.load import LoadBy
 from satview.analysis.times.basis import scope_of
+from satview.analysis.times.cpu_times import LoadBy
 from satview.analysis.times.state_times import activations
 from satview.base.time import TimeWindow
 from satview.gui import dialogs

@@ -45,7 +45,7 @@ def test_a_tab_of_statistics(plugged, qtbot):
 
 @pytest.mark.thorough
 def test_the_list_of_plugins(plugged, qtbot):
-    from satview.gui.help_dialogs import PluginsDialog
+    from satview.gui.dialogs import PluginsDialog
 
     plugged.actions_by_id.by_id["help.plugins"].trigger()
     [dialog] = plugged.findChildren(PluginsDialog)
@@ -56,7 +56,7 @@ def test_the_list_of_plugins(plugged, qtbot):
 
 
 def test_the_list_says_what_is_switched_off(empty_window, package, qtbot):
-    from satview.gui.help_dialogs import PluginsDialog
+    from satview.gui.dialogs import PluginsDialog
 
     package("satview.lanes", "broken", "raise ValueError('<b>oh</b>')\n")
     empty_window.actions_by_id.by_id["help.plugins"].trigger()

@@ -13,7 +13,7 @@ from satview.events.states import FIRST_PROCESS, IDLE
 from satview.formats import registry
 from satview.formats.kev import sampling
 from satview.gui.colours import value_colour
-from satview.gui.swimlane.preview_lane import lane_pixels
+from satview.gui.swimlane.fills import lane_pixels
 from satview.gui.theme import DARK, LIGHT
 from satview.gui.windows.preview_page import RULER_PX, STRIP_PX
 from satview.session.session import Stage

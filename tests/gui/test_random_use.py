@@ -12,7 +12,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QApplication
 
-from satview.base import resources
+from satview.base import named_files
 from satview.gui import dialogs
 from satview.gui.windows import window_commands
 from satview.session.commands import COMMANDS
@@ -26,7 +26,7 @@ _LEFT_OUT = {"file.open", "file.new_window", "file.close", "file.quit", "file.re
 
 def sample_in(folder, monkeypatch):
     """Let "Open a sample" open a copy: notes beside the project's own would be drawn in other tests."""
-    sample = Path(shutil.copy(resources.sample_trace(), folder))
+    sample = Path(shutil.copy(named_files.sample_trace(), folder))
     monkeypatch.setattr(window_commands, "sample_trace", lambda: sample)
 
 

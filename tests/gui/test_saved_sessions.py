@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QDialogButtonBox
 from satview.gui import dialogs
 from satview.gui.quick_pick import QuickPick
 from satview.gui.settings_dialog import SaveSessionDialog
-from satview.session.state_files import SUFFIX, StateFiles
-from satview.session.trace_link import TraceLink
+from satview.session.trace_state import TraceLink
+from satview.session.workspace_file import SUFFIX, StateFiles
 from tests.gui.conftest import settle
 from tests.helpers.kev import TraceBuilder
 

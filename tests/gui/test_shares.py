@@ -14,7 +14,7 @@ from satview.analysis.statistics import Statistics
 from satview.base.time import TimeWindow
 from satview.events import states, wire
 from satview.events.states import process_value
-from satview.filters.views.passes import Effect
+from satview.filters.passes import Effect
 from satview.gui.colours import class_colour, state_colour, value_colour
 from satview.gui.swimlane.fills import half_way
 from satview.gui.swimlane.lane_image import ShownMarks, bands, stack_of_lane

@@ -14,7 +14,7 @@ from satview.base.time import TimeWindow
 from satview.gui import dialogs
 from satview.gui.quick_pick import LinePrompt
 from satview.gui.theme import LIGHT
-from satview.session.filtering.search import suggested
+from satview.session.filter_stack import suggested
 from satview.session.lanes.lane_arrangement import QUIET
 from tests.gui.conftest import settle
 from tests.helpers.scene import scene

@@ -12,9 +12,8 @@ from PySide6.QtTest import QTest
 from satview.base.time import TimeWindow
 from satview.session.panels import sql as panel_sql
 from satview.session.panels.sql import drawing_of, event_of_row, query_of, sql_completions, window_of_row
-from satview.tables.query_process import owner_number, waiting
-from satview.tables.sql import sql
-from satview.tables.views import views
+from satview.tables.schema import views
+from satview.tables.sql import owner_number, sql, waiting
 from tests.helpers.scene import SERVER, rounds_of_a_loop
 from tests.helpers.sql_values import one_row_of, query_at_work, sql_values
 

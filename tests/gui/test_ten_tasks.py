@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtWidgets import QApplication
 
-from satview.analysis.load import LoadBy
+from satview.analysis.times.cpu_times import LoadBy
 from satview.session.commands import Menu
 from satview.session.panels.plots import PlotKind
 from tests.gui.test_mouse import drag

@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 
-from satview.base.resources import sample_trace
+from satview.base.named_files import sample_trace
 from satview.session.session import Stage
 
 

@@ -13,7 +13,7 @@ from satview.events.spec import Release
 from satview.formats.registry import open_trace
 from satview.gui import dialogs
 from satview.gui.comparison.what_if_dialog import ChangeTarget, WhatIfDialog, change_completions, targets_of
-from satview.gui.panels.verdicts_panel import VerdictsPanel
+from satview.gui.panels.why_panel import VerdictsPanel
 from satview.timeline.lane_info import LaneKind
 from satview.whatif.changes import parse_changes, with_changes
 from satview.whatif.prediction import basis_of

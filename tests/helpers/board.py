@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-from satview.target.profiles import Profile
+from satview.target.line import Profile
 
 ROOT = Path(__file__).resolve().parents[2]
 SSHD = "/usr/sbin/sshd"

@@ -20,7 +20,7 @@ from satview.capture.sim.calls import (
     ThreadCtl,
     TimerCreate,
 )
-from satview.capture.sim.parts.threads import Policy, Program
+from satview.capture.sim.threads import Policy, Program
 from satview.capture.workloads.parts import MS, periodic
 from satview.capture.workloads.registry import Workload, find
 

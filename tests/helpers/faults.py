@@ -147,7 +147,6 @@ def _call(main: Any, command: list[str]) -> int:
     if command[0] != "open":
         return int(main(command))
     from satview.base.errors import SatviewError
-    from satview.session.loading import loaded_trace  # noqa: F401
     from satview.session.loading.loading_tasks import read_file
 
     if command[1] == "--help":

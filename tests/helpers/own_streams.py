@@ -17,7 +17,7 @@ from typing import Any
 from satview.capture.kernel import Kernel
 from satview.capture.sim.calls import MsgReceive, MsgSend, Spawn, ThreadCreate
 from satview.capture.sim.calls.messages import Received
-from satview.capture.sim.parts.threads import Body, Process, Program
+from satview.capture.sim.threads import Body, Process, Program
 from satview.capture.workloads.registry import Workload
 
 

@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from satview.base.time import NS_PER_S
+from satview.capture.files import LoggerOptions
 from satview.capture.flight_recorder import Bounds
-from satview.capture.logger_options import LoggerOptions
+from satview.capture.kernel import mode
 from satview.capture.run import Capture, run
 from satview.capture.sim.calls import ClockPeriod, Compute, Sleep, TraceEvent
-from satview.capture.trace_event import mode
 from satview.capture.workloads.registry import Workload
 from satview.events.spec import Release
 from satview.events.variants import user_text
 from satview.formats.registry import open_trace
-from satview.store.recorded_marks import MARK_EVENT, recorded_marks
+from satview.store.mark_file import MARK_EVENT, recorded_marks
 
 WEEK_S = 7 * 86_400
 RULES = 'WHEN latency("tick", "done") > 5ms THEN MARK "late"; KEEP 1 buffer; STOP'

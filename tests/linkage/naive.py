@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from satview.events.kernel_calls import never_block
+from satview.events.catalogue import never_block
 from satview.events.states import NOT_A_STATE, RUNNING
 from satview.linkage.table import OPEN
-from satview.store.losses import EVERY_CPU, losses
+from satview.store.time_ranges import EVERY_CPU, losses
 from satview.store.trace import Trace
 
 ENTRIES, EXIT, HANDLER_ENTRIES, HANDLER_EXIT = (1, 5), 2, (3, 6), 4

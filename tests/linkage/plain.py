@@ -11,17 +11,16 @@ from itertools import pairwise
 import numpy as np
 
 from satview.events import wire
-from satview.events.kernel_calls import call_numbers
+from satview.events.catalogue import call_numbers
 from satview.events.states import READY, RUNNING, STATE_BY_NAME
-from satview.linkage import actors
+from satview.linkage import calls
 from satview.linkage.calls import partners
 from satview.linkage.messages import messages
-from satview.linkage.mutexes import entries_of
 from satview.linkage.table import NO_EVENT, OPEN, Certainty
-from satview.linkage.waits import waits
+from satview.linkage.waits import entries_of, waits
 from satview.linkage.wake_ups import wake_ups
 from satview.store.arguments import argument
-from satview.store.losses import losses
+from satview.store.time_ranges import losses
 
 SEND, RECEIPT, REPLY, ERROR, RECEIVED_PULSE, SIGNAL, DEATH = (wire.code(7, n) for n in (0, 2, 10, 11, 3, 9, 6))
 PULSES = tuple(wire.code(7, n) for n in (1, 4, 5, 6, 7, 8))
@@ -65,8 +64,8 @@ class Plain:
         self.pid, self.tid = trace.threads.pid.tolist(), trace.threads.tid.tolist()
         self.process = trace.threads.process.tolist()
         every = np.arange(self.count, dtype=np.uint32)
-        self.open_call = actors.open_calls(trace, every).tolist()
-        self.last_switch = actors.last_switch(trace, every).tolist()
+        self.open_call = calls.open_calls(trace, every).tolist()
+        self.last_switch = calls.last_switch(trace, every).tolist()
         self.partner = partners(trace).tolist()
         table = messages(trace)
         self.receipt = dict(zip(table.from_row.tolist(), table.to_row.tolist(), strict=True))
@@ -314,7 +313,7 @@ class Plain:
         """Return gets and gives as [(row, thread, (process, address) or None)], and the mutex of each wait."""
         gets, gives = [], []
         pausing = {wait["call_row"] for wait in self.waits}
-        for name, calls, word in (("SYNC_MUTEX_LOCK", (gets,), "sync_p"), ("SYNC_MUTEX_UNLOCK", (gives,), "sync_p"),
+        for name, tables, word in (("SYNC_MUTEX_LOCK", (gets,), "sync_p"), ("SYNC_MUTEX_UNLOCK", (gives,), "sync_p"),
                                   ("SYNC_CONDVAR_WAIT", (gets, gives), "mutex_p")):  # fmt: skip
             for row in entries_of(self.trace, name).tolist():
                 exit_row = self.partner[row]
@@ -325,7 +324,7 @@ class Plain:
                 else:
                     fits = self.code[exit_row] & 0x180 == 0x80 and not self.has_failed(exit_row)
                 if fits:
-                    for table in calls:
+                    for table in tables:
                         table.append((row, self.thread[row], self._mutex(self.thread[row], self.argument(row, word))))
         of_wait = [self._mutex(wait["thread"], wait["object"]) if wait["value"] in values_of("MUTEX")
                    and wait["has_object"] else None for wait in self.waits]  # fmt: skip

@@ -6,11 +6,10 @@ Made of the tables of links of a trace, which `plain.py` has as well.
 from __future__ import annotations
 
 from satview.events.states import READY, RUNNING
-from satview.linkage import interrupts
-from satview.linkage.chain import Relation
-from satview.linkage.mutexes import entries_of
+from satview.linkage import calls
+from satview.linkage.chain import Relation, link_table
 from satview.linkage.table import NO_EVENT, OPEN, LinkKind
-from satview.linkage.trace_links import link_table
+from satview.linkage.waits import entries_of
 from tests.linkage.plain import DEATH, EXACT, INFERRED, PULSES, SEND, values_of
 
 LEGS = ("handler_entry_cycles", "handler_cycles", "delivery_cycles", "ready_cycles", "scheduling_cycles",
@@ -87,7 +86,7 @@ class Ways:
         answered = plain.pid[max(row["thread"], 0)]
         pid = plain.words[row["pulse_row"]][1] if row["pulse_row"] >= 0 else answered
         fits = []
-        for enter, leave in zip(*(rows.tolist() for rows in interrupts.handlers(plain.trace)), strict=True):
+        for enter, leave in zip(*(rows.tolist() for rows in calls.handlers(plain.trace)), strict=True):
             returned = plain.words[leave]
             if cause <= enter < over and plain.cpu[enter] == plain.cpu[cause] and (
                 plain.argument(enter, "interrupt_number") == row["number"] and (len(returned) < 2 or any(returned[1:]))

@@ -11,9 +11,9 @@ from satview.events import wire
 from satview.events.spec import Release
 from satview.formats.kev.writer import SlotWriter
 from satview.linkage.calls import partner, partners
-from satview.linkage.states import state_ends
+from satview.linkage.chain import ends_of, link_of, link_table
 from satview.linkage.table import NO_EVENT, OPEN, LinkKind
-from satview.linkage.trace_links import ends_of, link_of, link_table
+from satview.linkage.waits import state_ends
 from satview.store.trace import Trace
 from tests.capture import mishaps
 from tests.capture.made import FAST, damaged, traced

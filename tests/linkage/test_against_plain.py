@@ -9,18 +9,15 @@ from dataclasses import fields
 import pytest
 
 from satview.events import wire
-from satview.events.kernel_calls import call_numbers
+from satview.events.catalogue import call_numbers
 from satview.events.spec import Release
 from satview.events.states import STATE_BY_VALUE
 from satview.linkage.blockers import blockers
-from satview.linkage.chain import causes, effects, way
+from satview.linkage.chain import causes, effects, link_table, way
 from satview.linkage.latencies import latencies
-from satview.linkage.mutexes import mutexes
-from satview.linkage.servers import client_of, creation_of, server_of
-from satview.linkage.states import state_ends
 from satview.linkage.table import NO_EVENT, LinkKind
-from satview.linkage.trace_links import link_table
-from satview.linkage.transactions import transactions
+from satview.linkage.transactions import client_of, creation_of, server_of, transactions
+from satview.linkage.waits import mutexes, state_ends
 from tests.helpers.extent import usually
 from tests.helpers.kev import TraceBuilder
 from tests.linkage.plain import (

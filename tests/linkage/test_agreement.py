@@ -11,17 +11,17 @@ from satview.analysis.times.basis import scope_of
 from satview.analysis.times.message_times import IS_CALL
 from satview.capture.workloads import registry
 from satview.events import wire
-from satview.events.kernel_calls import never_block
+from satview.events.catalogue import never_block
 from satview.events.spec import Release
 from satview.events.states import KERNEL_CALL
 from satview.filters.expressions.expression import select
 from satview.filters.rules.switches import C
 from satview.formats.registry import open_trace
 from satview.linkage.calls import partner
+from satview.linkage.chain import link_of, link_table
 from satview.linkage.table import Certainty, LinkKind
-from satview.linkage.trace_links import link_of, link_table
-from satview.session.events.event_text import event_details
-from satview.store.losses import losses
+from satview.session.event_text import event_details
+from satview.store.time_ranges import losses
 from satview.store.trace import Trace
 from satview.timeline.lane_tree import LaneKind, Timeline
 from tests.capture.made import ALL, Traced, damaged, traced

@@ -8,7 +8,7 @@ import pytest
 import satview
 from satview.capture.workloads import registry
 from satview.events import wire
-from satview.events.kernel_calls import call_numbers
+from satview.events.catalogue import call_numbers
 from satview.events.spec import Release
 from satview.events.states import STATE_BY_NAME
 from satview.linkage.table import Certainty

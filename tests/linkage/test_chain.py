@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from satview.events import wire
-from satview.events.kernel_calls import call_numbers
+from satview.events.catalogue import call_numbers
 from satview.events.spec import Release
 from satview.linkage import messages
 from satview.linkage.chain import Relation, causes, connections, effects, waits_for, way
 from satview.linkage.table import Certainty
-from satview.session.events.event_text import event_details
+from satview.session.event_text import event_details
 from tests.helpers.kev import TraceBuilder
 
 CLIENT, SERVER = 10, 20

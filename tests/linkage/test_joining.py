@@ -9,17 +9,14 @@ import pytest
 
 from satview.events import wire
 from satview.events.spec import Release
-from satview.formats.axis.assemble import Member, trace_on_axis
+from satview.formats.axis import Member, trace_on_axis
 from satview.linkage.blockers import blockers
 from satview.linkage.calls import beginnings, partners
 from satview.linkage.latencies import latencies
-from satview.linkage.mutexes import mutexes
-from satview.linkage.servers import services
-from satview.linkage.states import state_ends
+from satview.linkage.rows import is_whole
 from satview.linkage.table import NO_EVENT, OPEN
-from satview.linkage.transactions import transactions
-from satview.linkage.waits import waits
-from satview.linkage.whole import is_whole
+from satview.linkage.transactions import services, transactions
+from satview.linkage.waits import mutexes, state_ends, waits
 from satview.store.axis import files_of
 from tests.analysis.test_client_server import A, B, Scene, chain
 from tests.capture import mishaps

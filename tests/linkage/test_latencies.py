@@ -12,7 +12,7 @@ import satview
 from satview.capture.kernel import Kernel
 from satview.capture.sim.calls import ChannelCreate, ConnectAttach, InterruptAttach, MsgReceive, Sigevent, ThreadCtl
 from satview.capture.sim.calls import InterruptWait as Wait
-from satview.capture.sim.parts.threads import Program
+from satview.capture.sim.threads import Program
 from satview.events import wire
 from satview.events.spec import Release
 from satview.linkage.table import Certainty

@@ -11,22 +11,22 @@ import pytest
 
 from satview.events import wire
 from satview.events.spec import Release
-from satview.formats.kev.growing import GrowingFile
+from satview.events.states import STEP_OF_CODE
 from satview.formats.kev.payloads import WordsAhead
 from satview.formats.kev.reader import open_kev
+from satview.formats.kev.sampling import GrowingFile
 from satview.formats.registry import open_trace
-from satview.linkage import actors
+from satview.linkage import calls
 from satview.linkage.accessor import links
 from satview.linkage.blockers import blockers
 from satview.linkage.calls import are_made, ends_of_interrupts, exits_of, partner, partners
-from satview.linkage.interrupts import STEP_OF_CODE
+from satview.linkage.chain import link_of, link_table, reading_ahead
 from satview.linkage.latencies import latencies
-from satview.linkage.states import state_ends
 from satview.linkage.table import NO_EVENT, OPEN, Certainty, Link, LinkKind, LinkTable
-from satview.linkage.trace_links import link_of, link_table, reading_ahead
 from satview.linkage.transactions import transactions
-from satview.session.events.event_text import event_details
-from satview.store.losses import losses
+from satview.linkage.waits import state_ends
+from satview.session.event_text import event_details
+from satview.store.time_ranges import losses
 from tests.capture.made import FAST, WIDE, damaged, traced
 from tests.capture.mishaps import DURATION_MS, setup
 from tests.helpers.kev import START, TraceBuilder
@@ -177,7 +177,7 @@ class TestTable:
 
     def test_columns_cannot_be_changed(self, tmp_path):
         trace, _ = opened(TraceBuilder().time_event(0).call(INFO, 10).exit(INFO, 20), tmp_path)
-        tables = STEP_OF_CODE, actors._SWITCHES
+        tables = STEP_OF_CODE, calls._SWITCHES
         for column in (partners(trace), state_ends(trace), link_table(trace, LinkKind.CALL).to_row, *tables):
             with pytest.raises(ValueError, match="read-only"):
                 column[:] = 0

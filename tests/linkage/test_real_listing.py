@@ -6,12 +6,12 @@ import re
 from collections import Counter
 
 from satview.answers.transactions import TransactionFilter, transaction_table
-from satview.events.kernel_calls import call_numbers, never_block
+from satview.events.catalogue import call_numbers, never_block
 from satview.events.spec import Release
 from satview.formats.registry import open_trace
+from satview.linkage.chain import link_table
 from satview.linkage.table import LinkKind
-from satview.linkage.trace_links import link_table
-from satview.store.losses import losses
+from satview.store.time_ranges import losses
 from tests.helpers.shared import shared_path
 
 LISTING = "real/qnx71-ker_call.traceprinter.txt"

@@ -7,13 +7,13 @@ import random
 import numpy as np
 import pytest
 
-from satview.core.ordering import stable_order
+from satview.core.links import stable_order
 from satview.events import linux, wire
 from satview.events.states import READY, RUNNING
 from satview.formats.registry import open_trace
 from satview.linkage import rows
+from satview.linkage.chain import link_table
 from satview.linkage.table import NO_EVENT, LinkKind
-from satview.linkage.trace_links import link_table
 from tests.helpers.extent import usually
 from tests.helpers.kev import TraceBuilder
 

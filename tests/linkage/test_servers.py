@@ -10,14 +10,14 @@ import pytest
 
 from satview.capture.workloads import registry
 from satview.events import wire
-from satview.events.kernel_calls import call_numbers
+from satview.events.catalogue import call_numbers
 from satview.events.spec import Release
 from satview.linkage import messages
 from satview.linkage.blockers import owner_of
 from satview.linkage.calls import Fate, fate_of_call, partners
-from satview.linkage.mutexes import entries_of
-from satview.linkage.servers import Server, client_of, creation_of, server_of
 from satview.linkage.table import Certainty
+from satview.linkage.transactions import Server, client_of, creation_of, server_of
+from satview.linkage.waits import entries_of
 from satview.store.arguments import argument
 from satview.store.trace import Trace
 from tests.capture.made import FAST, WIDE, Traced, damaged, traced

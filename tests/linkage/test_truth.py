@@ -13,17 +13,16 @@ import numpy as np
 import pytest
 
 import satview
-from satview.capture.kernel import Kernel
-from satview.capture.sim.parts.target import target
-from satview.capture.sim.parts.truth import ThreadId
-from satview.capture.tiles import MemorySink
-from satview.capture.trace_event import mode
+from satview.capture.kernel import Kernel, mode
+from satview.capture.run import MemorySink
+from satview.capture.sim.target import target
+from satview.capture.sim.truth import ThreadId
 from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.events.wire import THREAD_CREATE
 from satview.linkage.blockers import blockers
+from satview.linkage.chain import link_table
 from satview.linkage.table import Certainty, LinkKind
-from satview.linkage.trace_links import link_table
 from tests.capture import mishaps
 from tests.capture.made import ALL, FAST, WIDE, Traced, as_trace, damaged, finish, run, traced
 from tests.helpers.extent import fixture_params, points

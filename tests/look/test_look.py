@@ -9,9 +9,9 @@ import pytest
 
 from satview.__main__ import command_names, main
 from satview.base.errors import UsageError
-from satview.capture.logger_options import LoggerOptions
+from satview.capture.files import LoggerOptions
 from satview.capture.run import Capture, run
-from satview.look.answers import Handle, Subject, as_text, handle_of, look
+from satview.look import Handle, Subject, as_text, handle_of, look
 from satview.opened import open_trace
 from satview.tables.table import table
 from tests.helpers.kev import TraceBuilder

@@ -12,13 +12,13 @@ from pathlib import Path
 import anyio
 import pytest
 
+from satview import look as server
 from satview.__main__ import main
 from satview.base.errors import TraceFormatError, UsageError
 from satview.events.user_events import UserEvent, UserField
 from satview.formats.registry import open_trace
-from satview.look import server
-from satview.store.axis_file import AxisEntry, write_axis
-from satview.tables.question import Limits
+from satview.store.axis import AxisEntry, write_axis
+from satview.tables.sql import Limits
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.scene import rounds_of_a_loop
 from tests.helpers.sql_values import query_at_work, sql_values

@@ -43,7 +43,7 @@ ROOMS: Final = {
     "base": Room(
         (
             "satview/base/new_*.py",
-            "satview/base/array_file.py",
+            "satview/base/column_arrays.py",
             "satview/base/shared_file.py",
             "satview/base/named_files.py",
         ),

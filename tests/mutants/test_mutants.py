@@ -86,10 +86,10 @@ def test_every_change_of_the_rooms_is_python_and_changes_something():
 
 
 def test_rooms_and_modules_are_selected_by_name():
-    assert "satview/formats/qst/reader.py" in chosen(["formats"])["formats"]
-    assert chosen(["satview.formats.qst.reader", "satview/linkage/whole"]) == {
-        "formats": ["satview/formats/qst/reader.py"],
-        "linkage": ["satview/linkage/whole.py"],
+    assert "satview/formats/qst.py" in chosen(["formats"])["formats"]
+    assert chosen(["satview.formats.qst", "satview/linkage/rows"]) == {
+        "formats": ["satview/formats/qst.py"],
+        "linkage": ["satview/linkage/rows.py"],
     }
     with pytest.raises(SystemExit, match="neither a room"):
         chosen(["satview.gui"])

@@ -180,9 +180,9 @@ def test_a_lane_that_fails(package, path, code):
     [
         FAILS,
         "thing = lambda trace: 5\n",
-        "from satview.analysis.verdicts.verdict import *\n"
+        "from satview.analysis.verdicts.evidence import *\n"
         "thing = lambda trace: [Verdict('x', Severity.ERROR, 0, 1, (), (), (10**6,), 'a', 'b')]\n",
-        "from satview.analysis.verdicts.verdict import *\n"
+        "from satview.analysis.verdicts.evidence import *\n"
         "thing = lambda trace: [Verdict('x', Severity.ERROR, 0, 1, (99,), (), (), 'a', 'b')]\n",
     ],
 )
@@ -237,7 +237,7 @@ def test_lanes_of_any_intervals(tmp_path):
 DEEP_QUEUE = """
 from satview import Verdict
 from satview.tables.arguments import argument_table
-from satview.analysis.verdicts.verdict import Severity
+from satview.analysis.verdicts.evidence import Severity
 
 def thing(trace):
     queue = argument_table(trace, "EVENT 1")

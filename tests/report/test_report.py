@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from satview import report as page
 from satview.__main__ import main
-from satview.capture.logger_options import LoggerOptions
+from satview.capture.files import LoggerOptions
 from satview.capture.run import Capture, run
-from satview.report import page
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.scene import rounds_of_a_loop, scene
 

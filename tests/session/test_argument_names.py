@@ -5,7 +5,7 @@ from __future__ import annotations
 from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.linkage.chain import connections
-from satview.session.events.event_text import argument_names, event_details
+from satview.session.event_text import argument_names, event_details
 from tests.capture.made import damaged
 from tests.helpers.extent import points
 from tests.helpers.kev import TraceBuilder

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from satview.base.resources import resource_path
+from satview.base.named_files import resource_path
 from satview.session.commands import COMMANDS, Command, CommandRegistry, Menu
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from satview.linkage.trace_links import link_of
-from satview.session.events.event_text import event_details, list_row, span_details
+from satview.linkage.chain import link_of
+from satview.session.event_text import event_details, list_row, span_details
 
 CLIENT_1 = 3
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.events import wire
-from satview.session.filtering.filter_stack import passing_rows
+from satview.session.filter_stack import passing_rows
 from satview.store.tables import EventTable
 
 
@@ -69,7 +69,7 @@ def test_filter_of_threads_hides_their_lanes(opened):
 
 
 def test_large_traces_are_filtered_in_the_background(opened, qtbot, monkeypatch):
-    monkeypatch.setattr("satview.session.filtering.filter_stack._AT_ONCE", 0)
+    monkeypatch.setattr("satview.session.filter_stack._AT_ONCE", 0)
     with qtbot.waitSignal(opened.filters.view_changed):
         opened.filters.only_codes([wire.code(wire.WireClass.USER, 7)], "x")
         assert opened.filters.is_pending

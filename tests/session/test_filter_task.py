@@ -8,8 +8,8 @@ import pytest
 from satview.base.errors import Cancelled
 from satview.events import wire
 from satview.filters.expressions.expression import Expression
-from satview.filters.views.passes import Effect, Pass
-from satview.session.filtering.filter_stack import count_hits
+from satview.filters.passes import Effect, Pass
+from satview.session.filter_stack import count_hits
 from satview.session.lanes.lane_overlay import LaneOverlay
 from satview.session.panels.event_conditions import of_event, proposals
 from satview.timeline.spans import NO_EVENT, pixel_edges

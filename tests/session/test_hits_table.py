@@ -7,8 +7,8 @@ import pytest
 
 from satview.base.errors import Cancelled
 from satview.events.wire import PROC_CREATE_NAME
-from satview.session.events.event_links import hits_text
-from satview.session.events.event_text import COLUMNS
+from satview.session.event_links import hits_text
+from satview.session.event_text import COLUMNS
 from tests.filters.made import RUNNING, START_CYCLES, Maker, make_trace
 
 

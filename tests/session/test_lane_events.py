@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from satview.base.time import TimeWindow
 from satview.events import wire
-from satview.session.lanes.lane_events import busy_lanes, event_near
+from satview.session.lanes.class_loader import busy_lanes, event_near
 from satview.timeline.event_marks import belongs, marks
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.spans import pixel_edges

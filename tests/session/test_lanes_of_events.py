@@ -10,14 +10,14 @@ from satview.answers.activity_lanes import ACTIVITIES, LATE, ActivityLanes
 from satview.events import wire
 from satview.events.user_events import parse_rules
 from satview.events.wire import KER_64BIT, WireClass
-from satview.session.filtering.filter_stack import FilterEvaluator, FilterState
-from satview.session.lanes.lane_row import lane_keys
+from satview.session.filter_stack import FilterEvaluator, FilterState
+from satview.session.lanes.lane_arrangement import lane_keys
 from satview.session.loading.loaded_trace import LoadedTrace, ShownState, prepared
 from satview.session.open_trace import OpenTrace
 from satview.session.settings import Settings
 from satview.session.trace_state import lanes_state, restore_lanes
+from satview.timeline.finders import UserLanes
 from satview.timeline.lane_tree import Timeline
-from satview.timeline.tracks.user import UserLanes
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.scene import rounds_of_a_loop
 

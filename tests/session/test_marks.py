@@ -14,7 +14,7 @@ import pytest
 
 from satview.base.errors import WriteError
 from satview.base.time import TimeWindow
-from satview.session import stored_json
+from satview.session import settings
 from satview.session.marks import Marks
 from satview.store.mark_file import SUFFIX, Mark, MarkFiles, note_files, stored_marks
 from tests.helpers.extent import usually
@@ -78,7 +78,7 @@ def test_strange_files_give_no_marks(qapp, tmp_path, data):
 
 
 def test_folder_that_cannot_be_written_is_reported_until_it_can_be(qapp, qtbot, tmp_path, monkeypatch):
-    monkeypatch.setattr(stored_json, "_RETRY_MS", 200)
+    monkeypatch.setattr(settings, "_RETRY_MS", 200)
     marks = Marks(tmp_path / "gone" / "a.kev", LIMITS)
     marks.add(Mark(5, 5))
     marks.add(Mark(7, 7, "second"))

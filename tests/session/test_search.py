@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from satview.session.filtering.search import fits_of
+from satview.session.filter_stack import fits_of
 
 
 def find(opened, qtbot, text):
@@ -53,7 +53,7 @@ def test_bad_expression_is_reported(opened):
 
 
 def test_a_pattern_that_never_ends_elsewhere_takes_no_time(monkeypatch):
-    monkeypatch.setattr("satview.filters.expressions.pattern.STEP_BUDGET", 60_000)
+    monkeypatch.setattr("satview.filters.expressions.nodes.STEP_BUDGET", 60_000)
     assert not fits_of("/^(a|aa)+$/")("a" * 3000 + "b")
     assert fits_of("/^(A|aa)+$/")("a" * 3000), "case is ignored"
 

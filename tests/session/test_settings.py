@@ -5,7 +5,7 @@ import json
 import pytest
 from PySide6.QtCore import QLockFile
 
-from satview.session import stored_json
+from satview.session import settings as settings_module
 from satview.session.settings import SETTINGS, Settings
 
 
@@ -83,8 +83,8 @@ def test_two_windows_keep_what_each_has_changed(qapp, tmp_path):
 
 
 def test_nothing_is_written_while_another_program_holds_the_lock(qapp, qtbot, tmp_path, monkeypatch):
-    monkeypatch.setattr(stored_json, "_RETRY_MS", 100)
-    monkeypatch.setattr(stored_json, "_PATIENCE_MS", 10)
+    monkeypatch.setattr(settings_module, "_RETRY_MS", 100)
+    monkeypatch.setattr(settings_module, "_PATIENCE_MS", 10)
     settings, other = Settings(tmp_path / "settings.json"), QLockFile(str(tmp_path / ".satview.lock"))
     assert other.tryLock(0)
     settings.set("window/theme", "dark")
@@ -109,7 +109,7 @@ def test_damaged_settings_are_set_aside(qapp, tmp_path):
 
 
 def test_settings_that_cannot_be_stored_are_stored_later(qapp, qtbot, tmp_path, monkeypatch):
-    monkeypatch.setattr(stored_json, "_RETRY_MS", 200)
+    monkeypatch.setattr(settings_module, "_RETRY_MS", 200)
     (tmp_path / "folder").write_text("in the way")
     settings = Settings(tmp_path / "folder" / "settings.json")
     settings.set("window/theme", "dark")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from satview.base.time import TimeWindow
-from satview.session.snapping import Moved, snapped
+from satview.session.navigation import Moved, snapped
 from satview.store.mark_file import Mark
 
 CLIENT_1, SERVER_1 = 3, 5

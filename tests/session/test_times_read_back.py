@@ -10,16 +10,15 @@ import numpy as np
 import pytest
 
 from satview.__main__ import main
-from satview.base.time import TimeWindow
-from satview.base.time_text import parse_moment, parse_range
+from satview.base.time import TimeWindow, parse_moment, parse_range
 from satview.events import wire
 from satview.filters.expressions.expression import select
 from satview.formats.registry import open_trace
-from satview.report.page import write_report
+from satview.report import write_report
 from satview.session.open_trace import OpenTrace
 from satview.session.range_view import range_details
 from satview.session.settings import Settings
-from satview.session.trace_link import link_to, parse_link
+from satview.session.trace_state import link_to, parse_link
 from satview.store.time_ranges import location_of
 from satview.timeline.lane_tree import Timeline
 from tests.helpers.kev import TraceBuilder

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from satview.base.array_file import read_arrays, write_arrays
+from satview.base.column_arrays import read_arrays, write_arrays
 from satview.base.errors import SatviewError
 from satview.capture.workloads import registry
 from satview.events.spec import Release

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from satview.base.shared_file import DamagedFileError
-from satview.filters.views.passes import Effect, Pass
+from satview.filters.passes import Effect, Pass
 from satview.session.lanes.lane_arrangement import GroupBy, SortBy
 from satview.session.workspace_file import (
     CodeRange,

@@ -12,8 +12,8 @@ from satview.__main__ import main
 from satview.analysis.timing import read_timing
 from satview.base.errors import WriteError
 from satview.events import wire
-from satview.export.viewers import tables
-from satview.export.viewers.tables import WRITERS, write_csv
+from satview.export import tables
+from satview.export.tables import WRITERS, write_csv
 from satview.opened import open_trace
 from satview.tables.schema import SCHEMAS
 from tests.helpers.extent import fewer

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from satview.__main__ import main
-from satview.analysis.load import LoadBy, load_over_time
 from satview.analysis.times.basis import scope_of
+from satview.analysis.times.cpu_times import LoadBy, load_over_time
 from satview.base.time import TimeWindow
 from satview.events.states import NAMES_BY_VALUE, STATE_BY_NAME
-from satview.export.viewers import perfetto, perfetto_tracks
-from satview.export.viewers.perfetto import write_chrome, write_perfetto
-from satview.export.viewers.perfetto_tracks import NOBODY_PID, overlaps, thread_numbers
+from satview.export import perfetto, perfetto_tracks
+from satview.export.perfetto import write_chrome, write_perfetto
+from satview.export.perfetto_tracks import NOBODY_PID, overlaps, thread_numbers
 from satview.opened import with_answers
-from satview.store.losses import losses
+from satview.store.time_ranges import losses
 from tests.helpers.extent import fewer
 from tests.helpers.kev import TraceBuilder
 from tests.tables.conftest import CASES, DRAWN

@@ -12,8 +12,8 @@ from satview.base.time import TimeWindow
 from satview.capture.workloads import registry
 from satview.events import wire
 from satview.events.spec import Release
-from satview.export.viewers.perfetto import write_perfetto
-from satview.export.viewers.perfetto_tracks import NOBODY_PID, thread_numbers
+from satview.export.perfetto import write_perfetto
+from satview.export.perfetto_tracks import NOBODY_PID, thread_numbers
 from satview.opened import with_answers
 from satview.store.mark_file import Mark, MarkFiles, row_of
 from tests.capture.made import FAST, WIDE, damaged, traced

@@ -18,11 +18,8 @@ import pytest
 from satview.__main__ import main
 from satview.base.errors import Cancelled, UsageError
 from satview.opened import open_trace
-from satview.tables import query_process
 from satview.tables import sql as sql_module
-from satview.tables.query_process import close_processes, start_early, waiting
-from satview.tables.question import Limits
-from satview.tables.sql import sql
+from satview.tables.sql import Limits, close_processes, sql, start_early, waiting
 from tests.helpers.extent import fewer
 from tests.helpers.ignored_signals import skip_if_ignored
 from tests.helpers.kev import TraceBuilder
@@ -43,9 +40,9 @@ def trace(tmp_path):
 
 @pytest.fixture(autouse=True)
 def _processes_of_the_test():
-    query_process._close_all()
+    sql_module._close_all()
     yield
-    query_process._close_all()
+    sql_module._close_all()
 
 
 def children():

@@ -11,10 +11,10 @@ import pytest
 import satview
 from satview.events.states import STATE_BY_NAME
 from satview.export.kev import write_subset
-from satview.export.viewers.perfetto import write_perfetto
-from satview.export.viewers.tables import write_table
+from satview.export.perfetto import write_perfetto
+from satview.export.tables import write_table
 from satview.opened import with_answers
-from satview.store.losses import losses
+from satview.store.time_ranges import losses
 from satview.tables.table import table
 from tests.helpers.extent import fewer
 from tests.tables.conftest import CASES

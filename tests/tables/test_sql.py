@@ -9,8 +9,7 @@ from satview.base.errors import UsageError
 from satview.base.time import Clock
 from satview.opened import open_trace, with_answers
 from satview.tables import sql as module
-from satview.tables.schema import SCHEMAS
-from satview.tables.views import clock_macros, mentioned, views
+from satview.tables.schema import SCHEMAS, clock_macros, mentioned, views
 from tests.helpers.extent import usually
 from tests.helpers.kev import START, TraceBuilder
 

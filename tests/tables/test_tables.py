@@ -19,12 +19,12 @@ from satview.events.catalogue import catalogue
 from satview.events.layout import is_same_name
 from satview.events.spec import Release
 from satview.events.user_events import UserEvent, UserField
-from satview.events.words import sigevent_words, text_words
+from satview.events.variants import sigevent_words, text_words
 from satview.filters.derived_columns import event_contexts
 from satview.filters.expressions.expression import Expression
 from satview.formats.user_event_file import read_user_events
+from satview.linkage.chain import LinkKind, link_table
 from satview.linkage.table import OPEN
-from satview.linkage.trace_links import LinkKind, link_table
 from satview.opened import with_answers
 from satview.store import arguments
 from satview.store.arguments import describe_events, misfits

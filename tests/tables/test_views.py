@@ -21,8 +21,8 @@ from satview.linkage.table import OPEN
 from satview.linkage.transactions import transactions
 from satview.linkage.wake_ups import wake_ups
 from satview.opened import with_answers
-from satview.store.losses import losses
-from satview.tables.views import views
+from satview.store.time_ranges import losses
+from satview.tables.schema import views
 from tests.helpers.extent import fewer
 from tests.tables.conftest import CASES, QUERIED
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from satview.capture.sim.parts.target import target
+from satview.capture.sim.target import target
 from satview.events.spec import Release
 from satview.target import shell
 from satview.target.simulated import SimulatedTarget

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from satview.capture.logger_options import LoggerOptions
+from satview.capture.files import LoggerOptions
 from satview.capture.run import Capture
 from satview.capture.run import run as run_capture
 from satview.events import wire
 from satview.events.spec import Release
 from satview.formats.kev.reader import read_start
 from satview.formats.registry import open_trace
-from satview.target.arrival import Arrival
-from satview.target.profiles import TargetError
+from satview.target.line import TargetError
+from satview.target.watching import Arrival
 
 
 @pytest.fixture(scope="module", params=[Release.QNX_6_6, Release.QNX_7, Release.QNX_8], ids=str)

@@ -10,10 +10,8 @@ from msgspec.structs import replace
 from satview.base.errors import UsageError
 from satview.events.spec import Release
 from satview.formats.kev.reader import open_kev, read_start
-from satview.target.board import Board, ask_board, board_of, check_board
-from satview.target.line import TargetLine
-from satview.target.profiles import Profile, TargetError, find_profile, read_profiles
-from satview.target.request import TargetRequest, attributes
+from satview.target.line import Profile, TargetError, TargetLine, find_profile, read_profiles
+from satview.target.request import Board, TargetRequest, ask_board, attributes, board_of, check_board
 from tests.helpers.commands import satview
 from tests.helpers.kev import TraceBuilder, write_trace
 

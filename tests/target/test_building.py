@@ -14,11 +14,10 @@ from msgspec.structs import replace
 
 from satview.events.spec import Release
 from satview.formats.registry import open_trace
-from satview.target.board import Board
 from satview.target.c_programs import write_sdk
 from satview.target.capture import built_program, capture
-from satview.target.profiles import Profile, TargetError, find_profile
-from satview.target.request import TargetRequest, with_rules
+from satview.target.line import Profile, TargetError, find_profile
+from satview.target.request import Board, TargetRequest, with_rules
 from tests.target.conftest import Resident
 
 pytestmark = pytest.mark.usefixtures("quick_clock")

@@ -17,8 +17,8 @@ import pytest
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
 from satview.events.wire import WireClass
-from satview.export.c_program.program import c_program
-from satview.filters.rows import process_names
+from satview.export.c_program import c_program
+from satview.filters.derived_columns import process_names
 from satview.filters.rules.building import build
 from satview.filters.rules.text import parse_rules
 from satview.formats.registry import open_trace

@@ -13,11 +13,11 @@ import pytest
 
 from satview.formats.pidin import read_pidin
 from satview.formats.registry import open_trace
-from satview.target import board as answers
-from satview.target.arrival import Checksum
+from satview.target import request as answers
 from satview.target.capture import capture
-from satview.target.profiles import Profile, TargetError
+from satview.target.line import Profile, TargetError
 from satview.target.request import TargetRequest, logger_command
+from satview.target.watching import Checksum
 
 pytestmark = pytest.mark.usefixtures("quick_clock")
 

@@ -18,8 +18,7 @@ import pytest
 
 from satview.__main__ import main
 from satview.formats.registry import open_trace
-from satview.store.axis import files_of
-from satview.store.axis_file import read_axis
+from satview.store.axis import files_of, read_axis
 from tests.helpers.board import ROOT, Board
 from tests.helpers.commands import satview
 

@@ -16,11 +16,11 @@ import pytest
 from satview.base.errors import UsageError
 from satview.events.spec import Release
 from satview.events.wire import WireClass
-from satview.filters.rows import process_names
+from satview.filters.derived_columns import process_names
 from satview.formats.registry import open_trace
 from satview.target import shell
 from satview.target.capture import capture
-from satview.target.profiles import TargetError, find_profile
+from satview.target.line import TargetError, find_profile
 from satview.target.request import TargetRequest
 from tests.helpers.commands import ROOT, satview
 from tests.target.conftest import Resident

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from satview.base.errors import UsageError
+from satview.capture.files import LoggerOptions
 from satview.capture.flight_recorder import Bounds
-from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.capture.sim.calls import Compute, TraceEvent
 from satview.capture.workloads.registry import Workload
@@ -18,9 +18,9 @@ from satview.filters.rules.building import build
 from satview.filters.rules.text import parse_rules
 from satview.filters.rules.triggers import trigger_hits
 from satview.formats.registry import open_trace
-from satview.store.recorded_marks import recorded_marks
+from satview.store.mark_file import recorded_marks
 from satview.target.capture import capture
-from satview.target.profiles import TargetError
+from satview.target.line import TargetError
 from satview.target.request import TargetRequest
 from satview.target.watching import Recording
 from tests.capture.test_flight_recorder import INSERT_TEXT, MS, jobs
@@ -169,7 +169,7 @@ def test_what_cannot_be_watched_is_refused_and_nothing_starts(board, tmp_path):
 
 STOPPER = """
 from satview.capture.sim.calls import Sleep, TraceEvent
-from satview.capture.trace_event import mode
+from satview.capture.kernel import mode
 
 def setup(kernel):
     def body():

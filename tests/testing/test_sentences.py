@@ -11,8 +11,7 @@ from satview.analysis.timing import Timing
 from satview.base.errors import UsageError
 from satview.events import wire
 from satview.opened import with_answers
-from satview.testing.baseline import Baseline
-from satview.testing.figure import ClaimResults, KevFailure
+from satview.testing.figure import Baseline, ClaimResults, KevFailure
 from satview.testing.kev import Kev
 from satview.testing.units import ms, ns, s, us
 from tests.helpers.kev import TraceBuilder
@@ -184,7 +183,7 @@ def test_a_value_of_sql(kev):
 
 @pytest.fixture(scope="module")
 def deadlock(tmp_path_factory):
-    from satview.capture.logger_options import LoggerOptions
+    from satview.capture.files import LoggerOptions
     from satview.capture.run import Capture, run
     from satview.opened import open_trace
 

@@ -13,7 +13,7 @@ from satview.events import states, wire
 from satview.events.states import SEEN_EVENT, SEEN_RUNNING, STATE_BY_NAME, VALUE_MASK
 from satview.formats.registry import open_trace
 from satview.linkage.calls import partner
-from satview.store.losses import idle_threads, lost_marks
+from satview.store.time_ranges import idle_threads, lost_marks
 from satview.timeline.lane import build_levels
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.spans import LaneSpans, exact_raster, pixel_edges

@@ -5,7 +5,7 @@ import pytest
 from satview.analysis.verdicts.find import find_verdicts
 from satview.events import wire
 from satview.linkage.calls import partner
-from satview.store.losses import EVERY_CPU, losses, lost_marks
+from satview.store.time_ranges import EVERY_CPU, losses, lost_marks
 from satview.timeline.lane_tree import LaneKind
 from tests.helpers.kev import START, TraceBuilder
 from tests.timeline.test_lanes import picture

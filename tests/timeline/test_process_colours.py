@@ -9,8 +9,7 @@ from satview.analysis.statistics import Statistics
 from satview.capture.run import Capture, run
 from satview.events.states import FIRST_PROCESS, QUIET_PROCESS, process_value
 from satview.formats.kev.reader import open_kev
-from satview.timeline.lane_tree import LaneKind, Timeline
-from satview.timeline.stored_lanes import add_lanes, lanes_of
+from satview.timeline.lane_tree import LaneKind, Timeline, add_lanes, lanes_of
 from tests.timeline.test_cpu_kinds import SAMPLE
 
 

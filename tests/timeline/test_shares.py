@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.base.time import TimeWindow
-from satview.timeline.shares import LaneShares, count_spans
+from satview.timeline.lane import LaneShares, count_spans
 from satview.timeline.spans import NO_EVENT, LaneSpans, touching
 from tests.core.reference.replacing import numpy_passes
 

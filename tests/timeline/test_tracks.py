@@ -8,13 +8,13 @@ import pytest
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.events.states import ABSENT, SEEN_EVENT
+from satview.events.variants import text_words
 from satview.events.wire import KER_64BIT, WireClass
-from satview.events.words import text_words
 from satview.timeline import lane_tree
+from satview.timeline.finders import UserLanes
 from satview.timeline.lane import Counter
 from satview.timeline.lane_classes import LANE_CLASS_BY_NAME, LANE_CLASSES, classes_in
 from satview.timeline.lane_tree import LaneKind, Timeline
-from satview.timeline.tracks.user import UserLanes
 from tests.helpers.kev import TraceBuilder
 
 A, B = 2, 3

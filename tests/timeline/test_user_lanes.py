@@ -9,8 +9,8 @@ from satview.base.errors import UsageError
 from satview.events import wire
 from satview.events.user_events import UserEvent, UserField, UserRule, UserRuleKind, parse_rules
 from satview.events.wire import WireClass
+from satview.timeline.finders import UserLanes
 from satview.timeline.lane_tree import Timeline
-from satview.timeline.tracks.user import UserLanes
 from tests.helpers.kev import TraceBuilder
 from tests.timeline.test_tracks import shown
 

@@ -9,7 +9,7 @@ from satview.events import wire
 from satview.events.wire import WireClass
 from satview.formats.kev.header import header_bytes
 from satview.formats.kev.writer import SlotWriter
-from satview.traceparser import constants
+from satview.traceparser import api
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "traceparser.md"
 
@@ -85,4 +85,4 @@ def test_the_library_is_imported_on_use_only():
 
 def test_the_guide_names_what_exists():
     for kind, name in re.findall(r"`(Info|Error|Debug|Sort)\.(\w+)", GUIDE.read_text(encoding="utf-8")):
-        assert hasattr(getattr(constants, kind), name)
+        assert hasattr(getattr(api, kind), name)

@@ -9,25 +9,23 @@ from pathlib import Path
 
 import pytest
 
+from satview.capture.files import LoggerOptions
 from satview.capture.kernel import Kernel
-from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.capture.sim.calls import (
     BarrierWait,
     Compute,
     ThreadCreate,
 )
-from satview.capture.sim.parts.objects import Barrier
-from satview.capture.sim.parts.threads import Policy, Program
+from satview.capture.sim.threads import Barrier, Policy, Program
 from satview.capture.workloads.parts import MS
 from satview.capture.workloads.registry import Workload
 from satview.events.spec import Release
 from satview.formats.registry import open_trace
-from satview.linkage.mutexes import entries_of
+from satview.linkage.waits import entries_of
 from satview.whatif.changes import parse_changes
-from satview.whatif.fit import figures
 from satview.whatif.locks import with_unseen_locks
-from satview.whatif.prediction import ReplayBasis, basis_of, predict
+from satview.whatif.prediction import ReplayBasis, basis_of, figures, predict
 from satview.whatif.program import programs_of
 from satview.whatif.steps import Lock, Programs, SleepStep, Step, ThreadProgram, Unlock, Work
 from tests.helpers.changed import CHANGES

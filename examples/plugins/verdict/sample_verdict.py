@@ -7,8 +7,8 @@ the panel Verdicts and `kev.no_verdict("late-heartbeat")` in pytest have it.
 import numpy as np
 
 from satview import select
-from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
-from satview.base.time_text import format_duration
+from satview.analysis.verdicts.evidence import Occurrence, Severity, Verdict
+from satview.base.time import format_duration
 
 LIMIT_NS = 20_000_000
 

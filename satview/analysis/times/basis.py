@@ -17,13 +17,11 @@ from satview.events import wire
 from satview.events.states import INTERRUPT
 from satview.filters.derived_columns import UNKNOWN as NOT_LOGGED
 from satview.filters.derived_columns import TraceDerivedColumns
+from satview.linkage.chain import ends_of
 from satview.linkage.table import OPEN, LinkKind
-from satview.linkage.trace_links import ends_of
 from satview.store.arguments import argument_under
 from satview.store.axis import CoveredRange, covered
-from satview.store.doubts import trusted_window
-from satview.store.losses import EVERY_CPU, idle_threads, losses
-from satview.store.time_ranges import Cycles, TimeRanges, cut_at
+from satview.store.time_ranges import EVERY_CPU, Cycles, TimeRanges, cut_at, idle_threads, losses, trusted_window
 from satview.store.trace import Trace
 from satview.timeline.spans import LaneSpans
 from satview.timeline.state_lanes import cpu_spans, interrupt_spans, run_slices

@@ -38,9 +38,8 @@ from satview.events.states import (
     VALUE_COUNT,
 )
 from satview.store.axis import files_of
-from satview.store.losses import EVERY_CPU, idle_threads, losses, losses_of
 from satview.store.tables import StateIndex
-from satview.store.time_ranges import Cycles, TimeRanges
+from satview.store.time_ranges import EVERY_CPU, Cycles, TimeRanges, idle_threads, losses, losses_of
 from satview.store.trace import Trace
 from satview.timeline.spans import NO_EVENT
 from satview.timeline.state_lanes import contradicted_runs, idle_values, thread_spans, value_of_code

@@ -1,28 +1,99 @@
-"""Data for the rules of verdicts: intervals of threads, windows over them, and names."""
+"""What rules of verdicts work with: intervals of threads, windows over them, names, and the verdicts they return."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 from typing import Final, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
 from satview.analysis.wait_graph import StateIntervals, WaitGraph, end_rows, has_whole_states, whole_states
-from satview.base.time_text import format_duration, format_moment
+from satview.base.time import format_duration, format_moment
 from satview.core import links, statistics
-from satview.events.states import READY, RUNNING
+from satview.events.states import READY, RUNNING, STATE_BY_NAME, STATE_BY_VALUE
 from satview.filters.derived_columns import TraceDerivedColumns
-from satview.linkage.actors import interrupt_rows, numbers_of_interrupts
-from satview.linkage.calls import ends_of_interrupts
+from satview.linkage.blockers import JOIN, REPLY, RWLOCKS, SEND, Blockers
+from satview.linkage.calls import ends_of_interrupts, interrupt_rows, numbers_of_interrupts
 from satview.linkage.table import NO_EVENT, Certainty, Rows
-from satview.linkage.waits import Waits
-from satview.store.losses import KERNEL_PID, idle_threads
-from satview.store.time_ranges import TimeRanges, overlaps
+from satview.linkage.waits import MUTEX, Waits
+from satview.store.time_ranges import KERNEL_PID, Location, TimeRanges, idle_threads, location_of, overlaps
 from satview.store.trace import Trace
 from satview.timeline.state_lanes import run_slices
+
+# One verdict: the problem, its time, the events that show it, and the remedy.
+
+
+class Severity(StrEnum):
+    """How much a verdict matters."""
+
+    ERROR = "error"
+    """Something does not work: it hangs, is wrong, or is missing."""
+    WARNING = "warning"
+    """Something works, but later than it should."""
+    INFO = "info"
+    """Something worth knowing, which may be intended."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Occurrence:
+    """One time at which a problem occurs.
+
+    Attributes:
+        start_cycles, end_cycles: Begin and end; the end is not included.
+        row: The event that begins the occurrence; -1 if there is no particular one.
+    """
+
+    start_cycles: int
+    end_cycles: int
+    row: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A problem that was found in a trace.
+
+    Attributes:
+        kind: Kind of problem, the name of the rule or plug-in that found it.
+        severity: How much the problem matters.
+        start_cycles, end_cycles: The time that the sentence names, the end not included: the longest occurrence, or the
+            worst one if the rule examines windows of a fixed length.
+        threads: Rows of the thread table, affected threads first.
+        objects: Texts for the objects concerned: mutexes, channels, interrupts, CPUs.
+        evidence: Rows of the events that show the problem, ascending; the first ones if there are many.
+        says: One sentence: who, what, when, for how long; with names of the trace that are not escaped.
+        remedy: One sentence: what would help.
+        occurrences: All times at which the problem occurs, in time order, including the one in the sentence.
+        roles: Role of each event of `evidence`: waits, holder, preempts, ...; empty if unknown.
+        certainty: Certainty of the weakest link that the verdict rests on.
+        proof: One sentence: what would prove the problem, if that link is not exact; else empty.
+    """
+
+    kind: str
+    severity: Severity
+    start_cycles: int
+    end_cycles: int
+    threads: tuple[int, ...]
+    objects: tuple[str, ...]
+    evidence: tuple[int, ...]
+    says: str
+    remedy: str
+    certainty: Certainty = Certainty.EXACT
+    occurrences: tuple[Occurrence, ...] = ()
+    roles: tuple[str, ...] = ()
+    proof: str = ""
+
+    def location(self, trace: Trace) -> Location:
+        """Return the location of the problem in the trace, at the first event of the evidence."""
+        row = self.evidence[0] if self.evidence else -1
+        return location_of(trace, self.start_cycles, self.end_cycles, row)
+
+
+# Data for the rules of verdicts: intervals of threads, windows over them, and names.
+
 
 _Ints = NDArray[np.int64]
 _MOST_EVENTS: Final = 24  # rows of evidence of one verdict
@@ -449,3 +520,56 @@ def groups(*columns: NDArray[np.integer]) -> list[tuple[tuple[int, ...], NDArray
     is_new = np.any([np.diff(column[order]) for column in columns], axis=0)
     positions = np.split(order, np.flatnonzero(is_new) + 1)
     return [(tuple(int(column[own[0]]) for column in columns), own) for own in positions]
+
+
+# Texts for the objects of waits: the same in verdicts and in answers to "why?".
+
+
+# Names of synchronisation objects, by the state in which threads wait for them.
+_OBJECTS: Final = {
+    "CONDVAR": "condition variable", "SEM": "semaphore", "RWLOCK_READ": "read/write lock",
+    "RWLOCK_WRITE": "read/write lock",
+}  # fmt: skip
+_RECEIVE: Final = STATE_BY_NAME["RECEIVE"].value
+
+
+def waited_for(evidence: Evidence, blocked_by: Blockers, wait: int) -> str:
+    """Return a text for the object of a wait: a mutex, a reply, a process that shall receive, time to pass."""
+    waiting = blocked_by.waits
+    value, thread, target = int(waiting.value[wait]), int(waiting.thread[wait]), int(waiting.object[wait])
+    if value == SEND:
+        pid = int(blocked_by.pid[wait])
+        return f"{evidence.process_of(pid) if pid > 0 else 'a server'} to receive its message"
+    if value == REPLY:
+        return "the reply"
+    if value == JOIN:
+        return "the end"
+    if value == MUTEX:
+        return mutex_text(evidence, thread, target) if waiting.has_object[wait] else "a mutex"
+    if value == _RECEIVE:
+        return f"a message or pulse on channel {target}" if waiting.has_object[wait] else "a message or pulse"
+    name = STATE_BY_VALUE[value].name
+    if name in _OBJECTS and waiting.has_object[wait]:
+        return object_text(evidence, _OBJECTS[name], thread, target)
+    return {"NANOSLEEP": "time to pass", "INTR": "an interrupt"}.get(name, f"what ends state {name}")
+
+
+def of_whom(evidence: Evidence, blocked_by: Blockers, wait: int) -> str:
+    """Return a text for the holder or server of a wait's object, to follow `waited_for`; empty if not known."""
+    thread = int(blocked_by.thread[wait])
+    if thread <= 0:
+        return ""
+    links = {JOIN: " of", **dict.fromkeys((MUTEX, *RWLOCKS), ", held by")}
+    link = links.get(int(blocked_by.waits.value[wait]), " from")
+    return f"{link} {evidence.name(thread)}"
+
+
+def mutex_text(evidence: Evidence, thread: int, address: int) -> str:
+    """Return the label of a mutex: its address and the process of a thread that uses it."""
+    return object_text(evidence, "mutex", thread, address)
+
+
+def object_text(evidence: Evidence, kind: str, thread: int, address: int) -> str:
+    """Return the label of a synchronisation object: its kind, its address, and the process of a thread that uses it."""
+    process = evidence.trace.process_name(int(evidence.trace.threads.process[thread]))
+    return f"{kind} 0x{address & (1 << 64) - 1:x} (process {process})"

@@ -15,26 +15,22 @@ from numpy.typing import NDArray
 
 from satview.analysis.needs import HOLDERS, INTERRUPTS, KERNEL, MESSAGES, PRIORITIES, STATES
 from satview.analysis.thread_names import threads_named
-from satview.analysis.verdicts.evidence import Evidence
-from satview.analysis.verdicts.rule import Limits, Rule, Thresholds, rules
-from satview.analysis.verdicts.thresholds import default_thresholds
-from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
+from satview.analysis.verdicts.evidence import Evidence, Occurrence, Severity, Verdict
+from satview.analysis.verdicts.rule import Limits, Rule, Thresholds, default_thresholds, rules
+from satview.base.column_arrays import give_back
 from satview.base.errors import Cancelled, UsageError
-from satview.base.memory import give_back
 from satview.base.plugins import PluginKind, plugins
 from satview.base.threads import Begun
 from satview.filters.diagnostics import named_by
 from satview.linkage.blockers import blockers
 from satview.linkage.calls import forget_calls_of_events
-from satview.linkage.messages import messages
-from satview.linkage.mutexes import mutexes
-from satview.linkage.pulses import pulses
+from satview.linkage.chain import reading_ahead
+from satview.linkage.messages import messages, pulses
 from satview.linkage.table import Certainty
-from satview.linkage.trace_links import reading_ahead
-from satview.linkage.waits import waits
+from satview.linkage.waits import mutexes, waits
 from satview.linkage.wake_ups import ended_waits, wake_ups
 from satview.store.axis import AxisPart, files_of
-from satview.store.doubts import trusted_part
+from satview.store.time_ranges import trusted_part
 from satview.store.trace import Trace
 
 _ORDER: Final = tuple(Severity)
@@ -58,7 +54,7 @@ def find_verdicts(
         kinds: Kinds to search for; None = all. Kinds that the thresholds switch off are never searched for.
         cancelled: Called between kinds; `Cancelled` is raised when it returns true.
         progress: Called between kinds with the share of them that is done or under way, 0 to 1.
-        everything: Also examine events after the range that can be trusted (`store.doubts.trusted_window`).
+        everything: Also examine events after the range that can be trusted (`store.time_ranges.trusted_window`).
 
     Raises:
         Cancelled: `cancelled` returned true.

@@ -101,9 +101,8 @@ from satview.capture.sim.calls import (
     TimerInfo,
     TimerSettime,
 )
-from satview.capture.sim.parts.errors import Errno, QnxError
-from satview.capture.sim.parts.objects import Barrier, BoundedQueue, Condvar, Mutex, RwLock, Semaphore
-from satview.capture.sim.parts.threads import Policy, Program
+from satview.capture.sim.errors import Errno, QnxError
+from satview.capture.sim.threads import Barrier, BoundedQueue, Condvar, Mutex, Policy, Program, RwLock, Semaphore
 from satview.capture.workloads.parts import MS, US
 
 VECTOR = 11

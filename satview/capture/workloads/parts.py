@@ -20,7 +20,7 @@ from satview.capture.sim.calls import (
     TraceEvent,
 )
 from satview.capture.sim.calls.messages import Received
-from satview.capture.sim.parts.threads import Policy, Program
+from satview.capture.sim.threads import Policy, Program
 from satview.events.modes import Mode
 
 MS = 1_000_000

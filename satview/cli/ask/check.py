@@ -8,7 +8,7 @@ from typing import Any, Final
 from xml.etree import ElementTree as ET
 
 from satview.analysis.verdicts.find import all_kinds, kind_of
-from satview.analysis.verdicts.thresholds import read_thresholds, refuse_without_timing, thresholds_text
+from satview.analysis.verdicts.rule import read_thresholds, refuse_without_timing, thresholds_text
 from satview.answers.verdicts import Verdicts, find
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
@@ -17,7 +17,7 @@ from satview.cli.shared.files import InputFile, add_command, add_names, add_rang
 from satview.cli.shared.table_output import FORMATS, card, print_table
 from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.traces import open_named, range_of
-from satview.store.doubts import outside_record, outside_words
+from satview.store.time_ranges import outside_record, outside_words
 from satview.store.trace import Trace
 
 FOUND: Final = 3

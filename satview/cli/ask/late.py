@@ -11,9 +11,8 @@ import numpy as np
 
 from satview.analysis.schedulability import ASSUMPTIONS
 from satview.analysis.timing import Timing, read_timing
-from satview.answers.late import Late, late
+from satview.answers.late import Late, Replayed, late, schedulability
 from satview.answers.late_comparison import Measured
-from satview.answers.schedulability import Replayed, schedulability
 from satview.answers.table import Table
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
@@ -127,7 +126,7 @@ def _others(
     """Return the traces to compare an activity with: open traces, and traces of data sets other than `args.file`."""
     others: list[Late | Measured] = [late(trace, timing) for trace in traces]
     if folders:
-        from satview.fleet.instances import recorded_instances
+        from satview.fleet.query import recorded_instances
 
         described = read_descriptions(args.user_events).events if args.user_events else {}
         for folder in folders:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.table import Table
 
 from satview.base.errors import UsageError
-from satview.base.new_file import NewFile
+from satview.base.new_file import NewFile, is_standard_output
 from satview.base.process import COST_DATA, FINE, say
-from satview.base.targets import is_standard_output
 from satview.cli.shared.files import InputFile, OutputFile, add_command, add_names
 from satview.cli.shared.terminal import cell, make_console, working, working_on
 
@@ -96,13 +95,12 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("-o needs --format csv, json or parquet, or a file name with one of these extensions")
     if args.format == "parquet" and is_standard_output(args.output) and sys.stdout.isatty():
         raise UsageError("Parquet cannot be printed to a terminal; give a file with -o")
-    from satview.tables.query_process import start_early
+    from satview.tables.sql import start_early
 
     start_early()
     from satview.cli.shared.traces import open_named  # these import numpy, while the process starts
     from satview.fleet.layout import is_dataset
-    from satview.tables.question import Limits
-    from satview.tables.sql import sql
+    from satview.tables.sql import Limits, sql
 
     limits = Limits(args.time_limit, args.memory_limit * _MIB, args.threads, args.answer_limit * _MIB)
     if is_dataset(args.file):
@@ -175,7 +173,7 @@ def _write(result: Result, kind: str, file: NewFile) -> None:
     if kind == "json":
         file.stream.write((json.dumps(list(_json_rows(result)), indent=1, ensure_ascii=True) + "\n").encode())
         return
-    from satview.export.viewers.tables import writer_for
+    from satview.export.tables import writer_for
 
     writer_for(kind)(result.arrow(), file.stream)
 
@@ -205,8 +203,10 @@ def _print_table(result: Result) -> None:
 
 
 def _print_list() -> None:
-    from satview.tables.schema import SCHEMAS  # these import numpy
-    from satview.tables.views import views
+    from satview.tables.schema import (
+        SCHEMAS,  # these import numpy
+        views,
+    )
 
     console = make_console(400)
     shown = Table(box=None, pad_edge=False, show_header=False)

@@ -12,7 +12,7 @@ from satview.cli.shared.files import InputFile, add_command, add_names, add_rang
 from satview.cli.shared.table_output import FORMATS, print_table
 from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.traces import open_named, range_of
-from satview.store.losses import lost_marks
+from satview.store.time_ranges import lost_marks
 
 _SORTS: Final = (*(name.replace("_", "-") for name in LEGS), "time")
 _EPILOG: Final = """\

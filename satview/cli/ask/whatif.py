@@ -16,9 +16,15 @@ from satview.cli.shared.table_output import FORMATS, print_for_people, print_tab
 from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.traces import open_trace
 from satview.whatif.changes import KEYS, parse_changes, read_changes
-from satview.whatif.fit import MEDIAN_WARNS_ABOVE, P99_WARNS_ABOVE
-from satview.whatif.prediction import ReplayBasis, basis_of, predict
-from satview.whatif.search import search, sensitivity
+from satview.whatif.prediction import (
+    MEDIAN_WARNS_ABOVE,
+    P99_WARNS_ABOVE,
+    ReplayBasis,
+    basis_of,
+    predict,
+    search,
+    sensitivity,
+)
 
 _EPILOG = f"""\
 The trace becomes a program for each thread, which runs again on the simulated kernel: first unchanged, then with the

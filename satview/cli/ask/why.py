@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from satview.analysis.reasons.critical_path import count_of_pieces, critical_path
-from satview.analysis.reasons.why import MOST_STEPS, WhyStep, chain_lines, why
+from satview.analysis.critical_path import count_of_pieces, critical_path
+from satview.analysis.why import MOST_STEPS, WhyStep, chain_lines, why
 from satview.answers.path import path_answer
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.base.safe_text import visible_line
-from satview.base.time_text import format_duration, parse_moment_inside, parse_range
+from satview.base.time import format_duration, parse_moment_inside, parse_range
 from satview.cli.shared.files import RANGES, InputFile, add_command, add_names
 from satview.cli.shared.table_output import print_table
 from satview.cli.shared.terminal import working, working_on

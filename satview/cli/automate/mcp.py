@@ -10,7 +10,7 @@ from satview.base.errors import UsageError
 from satview.base.process import FINE
 from satview.cli.shared.files import InputFile, add_command, add_user_events
 from satview.formats.user_event_file import read_user_events
-from satview.look.server import make_server
+from satview.look import make_server
 
 _EPILOG = """\
 Register it in your assistant's settings as a server with the command `satview mcp DIR`. It opens only traces below

@@ -15,9 +15,9 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from satview.base.errors import SatviewError, UsageError
+from satview.base.new_file import find_target
 from satview.base.process import COST_DATA, FINE, collected_signals, say
 from satview.base.safe_text import counted, visible, visible_line
-from satview.base.targets import find_target
 from satview.capture.flight_recorder import Bounds, disk_bytes
 from satview.cli.convert.filter import print_report, report_nothing
 from satview.cli.shared.files import InputFile, OutputFile, RuleFile, add_command, seconds
@@ -26,9 +26,9 @@ from satview.export.kev import SubsetReport
 from satview.filters.diagnostics import RuleError
 from satview.filters.rules.handlers import Handlers
 from satview.filters.rules.text import read_rule_text
-from satview.store.axis_file import SUFFIX
+from satview.store.axis import SUFFIX
 from satview.target.capture import Captured, capture_all, check_names, write_captures_axis
-from satview.target.profiles import Profile, check_profile, find_profile, read_profiles, targets_file
+from satview.target.line import Profile, check_profile, find_profile, read_profiles, targets_file
 from satview.target.request import TargetRequest, filter_capture
 
 _FILTERS: Final = range(12)

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from satview.base.process import FINE, collected_signals, say
-from satview.capture.sim.parts.target import target
+from satview.capture.sim.target import target
 from satview.capture.workloads import registry
 from satview.cli.shared.files import InputFile, add_command
 from satview.cli.shared.tracelogger_options import RELEASES
 from satview.events.spec import Release
 from satview.target import shell
 from satview.target.c_programs import write_sdk
-from satview.target.profiles import TargetError
+from satview.target.line import TargetError
 from satview.target.simulated import SimulatedTarget, checked_name
 
 _EPILOG = """\

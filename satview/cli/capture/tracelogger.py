@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from satview.base.errors import SatviewError, UsageError
+from satview.base.new_file import find_target, is_standard_output
 from satview.base.process import collected_signals
 from satview.base.safe_text import visible, visible_line
-from satview.base.targets import find_target, is_standard_output
 from satview.base.time import NS_PER_S
-from satview.capture import control, tiles
-from satview.capture.qst import QstForm
-from satview.capture.run import Capture, CaptureResult
+from satview.capture import control
+from satview.capture.flight_recorder import QstForm
+from satview.capture.run import Capture, CaptureResult, make_tile, write_tiles
 from satview.capture.run import run as run_capture
 from satview.capture.workloads import registry
 from satview.cli.shared.terminal import working, working_on
@@ -38,8 +38,7 @@ from satview.events.spec import Release
 from satview.filters.diagnostics import RuleError
 from satview.filters.rules.handlers import Handlers
 from satview.filters.rules.text import read_rule_text
-from satview.target.remote_logger import log_there, release_there
-from satview.target.simulated import LoggerRun, checked_name
+from satview.target.simulated import LoggerRun, checked_name, log_there, release_there
 
 _MAX_FINDINGS = 100
 
@@ -170,11 +169,11 @@ def _write_tiles(args: argparse.Namespace, say: Callable[[int, str], None]) -> i
     say(1, "simulating one rollover of the time stamp")
     with collected_signals() as caught:
         with working(f"simulating {args.workload}"):
-            tile = tiles.make_tile(
+            tile = make_tile(
                 args.workload, args.seed, args.cpus, Release(args.release), args.wide, lambda: bool(caught)
             )
         with working(working_on("writing", args.file)) as report:
-            written = tiles.write_tiles(args.file, args.events, tile, report, lambda: bool(caught), attributes(args))
+            written = write_tiles(args.file, args.events, tile, report, lambda: bool(caught), attributes(args))
     say(1, f"{written} events written")
     return _say_findings(tile.findings, say)
 

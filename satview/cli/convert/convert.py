@@ -6,8 +6,8 @@ import argparse
 import sys
 
 from satview.base.errors import SatviewError
+from satview.base.new_file import is_standard_output
 from satview.base.process import BAD_USE, COST_DATA, FINE, say
-from satview.base.targets import is_standard_output
 from satview.cli.shared.files import InputFile, add_names, add_output, take_output
 from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.traces import open_named

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from satview.analysis.timing import read_timing
 from satview.base.errors import UsageError
+from satview.base.new_file import is_standard_output
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.safe_text import visible_line
-from satview.base.targets import is_standard_output
 from satview.cli.convert.filter import built_rules, print_report, report_nothing, selected_events
 from satview.cli.shared.files import InputFile, add_command, add_names, add_output, add_range, take_output
 from satview.cli.shared.terminal import working, working_on
@@ -22,7 +22,7 @@ from satview.cli.shared.traces import open_named, range_of, read_descriptions
 from satview.export.by_ending import FORMATS, STACKS, argument_tables, export, format_of
 from satview.fleet.export import Exported, export_folder, export_on_cluster
 from satview.fleet.layout import DEFAULT_TABLES, SKIPPED
-from satview.formats.unixware import members
+from satview.formats.unixware import columns
 from satview.tables.schema import SCHEMAS
 
 _MOST_FAULTS: Final = 20  # maximum number of printed faults of each kind
@@ -125,7 +125,7 @@ def run(args: argparse.Namespace) -> int:
 def is_folder_of_traces(name: str) -> bool:
     """Return whether a path is a folder of traces; False for the folder of a thread trace."""
     path = Path(name)
-    return path.is_dir() and not members.is_set(path)
+    return path.is_dir() and not columns.is_set(path)
 
 
 def _export_folder(args: argparse.Namespace) -> int:

@@ -11,12 +11,10 @@ from typing import Any, TextIO
 import numpy as np
 
 from satview.base.errors import UsageError
-from satview.base.new_file import write_file
+from satview.base.new_file import is_standard_output, write_file
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.safe_text import counted, visible, visible_line
-from satview.base.targets import is_standard_output
-from satview.base.time import TimeWindow
-from satview.base.time_text import format_time
+from satview.base.time import TimeWindow, format_time
 from satview.cli.shared.files import (
     InputFile,
     OutputFile,
@@ -29,20 +27,24 @@ from satview.cli.shared.files import (
 )
 from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.traces import open_named, window_of
-from satview.export.c_program.program import c_program
+from satview.export.c_program import c_program
 from satview.export.kev import SubsetReport, write_subset
-from satview.filters.derived_columns import TraceDerivedColumns
+from satview.filters.derived_columns import TraceDerivedColumns, process_names
 from satview.filters.diagnostics import RuleError
 from satview.filters.expressions.expression import Expression, possible
-from satview.filters.rows import process_names
-from satview.filters.rules.building import BuiltRules, build, never_true_rules
+from satview.filters.rules.building import (
+    BuiltRules,
+    build,
+    from_tracelogger_args,
+    never_true_rules,
+    tracelogger_command,
+)
 from satview.filters.rules.capturing import explain
 from satview.filters.rules.fastwide import doubt_of_view
 from satview.filters.rules.handlers import Handlers
 from satview.filters.rules.text import Rule, check_rules, read_rule_text, rules_text
 from satview.filters.rules.triggers import trigger_hits
-from satview.filters.rules.writing import from_tracelogger_args, tracelogger_command
-from satview.filters.views.would_capture import WouldCapture, why_nothing, would_capture
+from satview.filters.would_capture import WouldCapture, why_nothing, would_capture
 from satview.store.arguments import taught
 from satview.store.trace import Trace
 

@@ -6,15 +6,15 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from satview.analysis.verdicts.thresholds import read_thresholds
+from satview.analysis.verdicts.rule import read_thresholds
 from satview.base.errors import UsageError
+from satview.base.new_file import is_standard_output
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.safe_text import counted
-from satview.base.targets import is_standard_output
 from satview.cli.shared.files import InputFile, add_command, add_names, add_output, take_output
 from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.traces import open_named
-from satview.report.page import write_report
+from satview.report import write_report
 
 _EPILOG = """\
 The file is self-contained: it includes its pictures and plots and has no scripts.

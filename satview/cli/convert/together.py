@@ -10,13 +10,12 @@ from satview.base.errors import UsageError
 from satview.base.named_files import outside_of
 from satview.base.process import COST_DATA, FINE
 from satview.base.safe_text import visible_line
-from satview.base.time_text import format_duration, format_moment
+from satview.base.time import format_duration, format_moment
 from satview.cli.shared.files import InputFile, OutputFile, add_axis_options, add_command, add_user_events, axis_request
 from satview.cli.shared.terminal import cell, make_console
 from satview.cli.shared.traces import open_trace
 from satview.session.axis_files import plan
-from satview.store.axis import files_of
-from satview.store.axis_file import SUFFIX, allow_axis, write_axis
+from satview.store.axis import SUFFIX, allow_axis, files_of, write_axis
 
 _EPILOG: Final = """\
 X.sataxis names the files and where each of them begins. Every command and the window open it like a trace; the names of

@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import TextIO
 
 from satview.base.errors import SatviewError, UsageError
-from satview.base.new_file import new_text_file
+from satview.base.new_file import find_target, new_text_file
 from satview.base.process import BAD_USE, COST_DATA, FINE, drop_output, standard_input
 from satview.base.safe_text import visible
-from satview.base.targets import find_target
-from satview.base.time import TimeWindow
-from satview.base.time_text import parse_since_start
+from satview.base.time import TimeWindow, parse_since_start
 from satview.cli.shared.files import InputFile, OutputFile, add_range, add_user_events
 from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.traces import open_trace, read_descriptions, window_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from satview.base.named_files import resource_path
 from satview.base.process import FINE
-from satview.base.resources import resource_path
 
 
 def add_parser(subparsers: Any) -> None:

@@ -10,13 +10,13 @@ from satview.analysis.doctor import summary, unanswered
 from satview.base.errors import TraceFormatError
 from satview.base.process import BAD_USE, COST_DATA, FINE, say
 from satview.base.safe_text import visible_line
-from satview.base.time_text import format_duration, format_time, hex_cycles
+from satview.base.time import format_duration, format_time, hex_cycles
 from satview.cli.shared.files import InputFile, add_names
 from satview.cli.shared.terminal import bold
 from satview.cli.shared.traces import open_named
-from satview.store.doubts import outside_record, outside_words, trusted_duration_ns, trusted_window
+from satview.store.mark_file import recorded_marks
 from satview.store.problems import KINDS, Problem
-from satview.store.recorded_marks import recorded_marks
+from satview.store.time_ranges import outside_record, outside_words, trusted_duration_ns, trusted_window
 from satview.store.trace import PREDICTED_CHANGES, PREDICTED_FROM, Trace
 from satview.timeline.state_lanes import contradicted_runs
 

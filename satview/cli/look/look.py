@@ -10,7 +10,7 @@ from satview.base.process import COST_DATA, FINE
 from satview.cli.shared.files import InputFile, add_command, add_names
 from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.traces import open_named
-from satview.look.answers import as_record, as_text, look
+from satview.look import as_record, as_text, look
 
 _EPILOG = """\
 Handles: t-N thread, p-N process, c-N CPU, e-N event, v-N verdict, m-N message. They are the same each time

@@ -7,7 +7,7 @@ from typing import Any
 
 from satview.answers.snapshot import snapshot
 from satview.base.process import COST_DATA, FINE
-from satview.base.time_text import format_moment, parse_moment_inside
+from satview.base.time import format_moment, parse_moment_inside
 from satview.cli.shared.files import InputFile, add_command, add_names
 from satview.cli.shared.table_output import FORMATS, print_table
 from satview.cli.shared.terminal import working, working_on

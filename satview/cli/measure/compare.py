@@ -20,7 +20,7 @@ from satview.answers.comparison import (
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.safe_text import visible_line
-from satview.base.time_text import format_duration
+from satview.base.time import format_duration
 from satview.cli.shared.files import InputFile, add_command, add_range, add_user_events
 from satview.cli.shared.table_output import FORMATS, print_for_people, print_table
 from satview.cli.shared.terminal import bold, working, working_on

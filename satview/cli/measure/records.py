@@ -13,10 +13,10 @@ from typing import Any, Final
 from satview.base.errors import SatviewError
 from satview.base.process import BAD_USE, COST_DATA, FINE, say
 from satview.base.safe_text import csv_text, visible_line
-from satview.base.time_text import format_time
+from satview.base.time import format_time
 from satview.cli.shared.files import InputFile
+from satview.formats.registry import opened_plain
 from satview.formats.unixware.reader import open_thread_trace
-from satview.formats.unpacked import opened_plain
 from satview.store.trace import Trace
 
 _MANY: Final = 20  # maximum number of printed problems

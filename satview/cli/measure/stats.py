@@ -18,13 +18,13 @@ from satview.answers.statistics import TABLES, client_server_table, statistics_k
 from satview.answers.table import Kind, Table
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
-from satview.base.time_text import format_duration
+from satview.base.time import format_duration
 from satview.cli.shared.files import InputFile, RuleFile, add_command, add_names, add_range
 from satview.cli.shared.table_output import print_for_people, print_json, print_table
 from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.traces import open_named, range_of
 from satview.filters.derived_columns import TraceDerivedColumns
-from satview.store.doubts import outside_record, outside_words
+from satview.store.time_ranges import outside_record, outside_words
 from satview.store.trace import Trace
 
 _PER_SERVER: Final = "client-server"

@@ -36,10 +36,10 @@ def run(args: argparse.Namespace) -> int:
         UsageError: There is no such data set or metric, or the query has an error.
     """
     if args.fleet and not args.list:
-        from satview.tables.query_process import start_early
+        from satview.tables.sql import start_early
 
         start_early()
-    from satview.fleet.trends import (  # imports numpy, while the process starts; --help does not need it
+    from satview.fleet.query import (  # imports numpy, while the process starts; --help does not need it
         metric_of,
         metrics,
         middle,

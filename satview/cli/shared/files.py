@@ -1,7 +1,7 @@
 """Options and files of commands; the type of an argument says whether its file is read or written.
 
 A command never overwrites its input: `files_read` yields every named file and all files that belong to it, and
-`satview.base.targets` refuses an output that is the same file as one of these, under any name.
+`satview.base.new_file` refuses an output that is the same file as one of these, under any name.
 """
 
 from __future__ import annotations
@@ -113,8 +113,10 @@ def number(text: str) -> int:
 
 def seconds(text: str) -> float:
     """Parse a length of time and return it in seconds; a number without a unit is in seconds."""
-    from satview.base.time import NS_PER_S  # numpy, which no other option needs
-    from satview.base.time_text import parse_length
+    from satview.base.time import (
+        NS_PER_S,  # numpy, which no other option needs
+        parse_length,
+    )
 
     try:
         return float(parse_length(text) / NS_PER_S)

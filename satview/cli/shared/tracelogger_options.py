@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from satview.base.errors import UsageError
-from satview.base.targets import is_standard_output
-from satview.capture.flight_recorder import Bounds, disk_bytes
-from satview.capture.logger_options import DAY_S, MOST_BUFFERS, LoggerOptions
-from satview.capture.qst import QstForm
+from satview.base.new_file import is_standard_output
+from satview.capture.files import DAY_S, MOST_BUFFERS, LoggerOptions
+from satview.capture.flight_recorder import Bounds, QstForm, disk_bytes
 from satview.capture.run import RECORDER_DAYS
 from satview.capture.workloads.registry import is_wide
 from satview.cli.shared.files import InputFile, OutputFile, RuleFile, seconds

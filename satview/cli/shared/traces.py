@@ -5,19 +5,18 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from satview.base.column_arrays import give_back
 from satview.base.errors import UsageError
-from satview.base.memory import give_back
 from satview.base.process import say
 from satview.base.safe_text import visible_line
-from satview.base.time import TimeWindow
-from satview.base.time_text import format_duration, parse_moment, parse_range
+from satview.base.time import TimeWindow, format_duration, parse_moment, parse_range
 from satview.cli.shared.terminal import working, working_on
 from satview.events.user_events import Descriptions
 from satview.formats.pidin import read_pidin, with_names
 from satview.formats.symbols import add_symbols
 from satview.formats.user_event_file import read_user_events
 from satview.store.arguments import describe_events, misfits
-from satview.store.doubts import outside_words
+from satview.store.time_ranges import outside_words
 from satview.store.trace import Trace
 
 

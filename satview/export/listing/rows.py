@@ -23,12 +23,11 @@ from satview.events.layout import Layout, PayloadPart, printed_layout
 from satview.events.spec import EventSpec, Release, Show
 from satview.events.user_events import UserEvent
 from satview.events.variants import DOUBTFUL, ERRNO_WORD, FAILURES
-from satview.export.listing import columns
-from satview.export.listing.columns import EventGroup, TemplateColumn
-from satview.export.listing.forms import Form, Style, make_form
-from satview.formats.kev.notation import plain_text
+from satview.export.listing import forms
+from satview.export.listing.forms import EventGroup, Form, Style, TemplateColumn, make_form
+from satview.formats.kev.payloads import plain_text
 from satview.formats.kev.stream import Batch
-from satview.formats.listing.head import head_lines
+from satview.formats.listing.model import head_lines
 from satview.formats.source import TraceSource
 
 
@@ -147,7 +146,7 @@ class TextRows:
         """Return the template after the common columns for a kind of event; None if the events are not printed."""
         form = make_form(spec, count, self.style, self.source.catalogue, variant)
         if form is not None and spec.code in self.described:
-            more = columns.fields_column(self.described[spec.code], count)
+            more = forms.fields_column(self.described[spec.code], count)
             form = replace(form, template=f"{form.template.removesuffix(chr(10))}%s\n", columns=(*form.columns, more))
         return form if form is None or self.format is None else arguments_form(form, spec)
 
@@ -429,7 +428,7 @@ class RecordRows:
         event = self.described.get(code)
         for index, user_field in enumerate(event.fields if event is not None else ()):
             assert event is not None
-            column = self._escaped(columns.fields_column(event, count, index))
+            column = self._escaped(forms.fields_column(event, count, index))
             yield user_field.label or f"field {index}", self._text(), [column]
 
     def _failed(self, count: int, errno_word: int | None) -> list[Pair]:
@@ -439,7 +438,7 @@ class RecordRows:
         name_of = self.source.catalogue.errno_name
         return [
             returned,
-            ("errno", "%d", [columns.signed(errno_word)]),
+            ("errno", "%d", [forms.signed(errno_word)]),
             ("errno_name", self._text(), [self._escaped(_errno_column(name_of, errno_word))]),
         ]
 
@@ -449,19 +448,19 @@ class RecordRows:
             if part.show is Show.STRUCT:
                 return pairs + self._raw(part.word, count)
             if part.is_text:
-                pairs.append((part.name, self._text(), [self._escaped(columns.texts(part, is_vendor=False))]))
+                pairs.append((part.name, self._text(), [self._escaped(forms.texts(part, is_vendor=False))]))
             elif part.is_signed:
-                pairs.append((part.name, "%d", [columns.number(part)]))
+                pairs.append((part.name, "%d", [forms.number(part)]))
             else:
                 pairs.append(self._hexadecimal(part))
                 if part.show is Show.MSG:
-                    text = columns.message(part.word, layout.message_words(index))
+                    text = forms.message(part.word, layout.message_words(index))
                     pairs.append((f"{part.name}.text", self._text(), [self._escaped(text)]))
         return pairs
 
     def _hexadecimal(self, part: PayloadPart) -> Pair:
         digits = "0x%016x" if part.words == 2 else "0x%08x"
-        return part.name, digits if self.format == "csv" else f'"{digits}"', [columns.number(part)]
+        return part.name, digits if self.format == "csv" else f'"{digits}"', [forms.number(part)]
 
     def _words(self, name: str, start: int, count: int) -> list[Pair]:
         return [self._hexadecimal(PayloadPart(f"{name}{index}", index, 1, Show.HEX)) for index in range(start, count)]
@@ -507,7 +506,7 @@ def _named_apart(pairs: list[Pair]) -> list[Pair]:
 
 
 def _errno_column(name_of: Callable[[int], str | None], word: int) -> TemplateColumn:
-    return TemplateColumn(lambda group: [name_of(number) or "" for number in columns.signed(word)(group)])
+    return TemplateColumn(lambda group: [name_of(number) or "" for number in forms.signed(word)(group)])
 
 
 def _user_text(group: EventGroup) -> list[str]:

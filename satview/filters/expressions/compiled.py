@@ -16,16 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import UsageError
-from satview.base.time_text import parse_moment
+from satview.base.time import parse_moment
 from satview.events.layout import USER_TEXT, PayloadPart, text_at
 from satview.events.variants import DOUBTFUL, ERRNO_WORD, EXITS, FAILURES, USER_CLASSES, user_text
 from satview.events.wire import CLASS_SHIFT, CODE_COUNT, EVENT_MASK, WireClass
-from satview.filters.derived_columns import DerivedColumns
+from satview.filters.derived_columns import Bools, DerivedColumns, Rows, TableTest
 from satview.filters.diagnostics import ExpressionError
 from satview.filters.expressions import nodes
 from satview.filters.expressions.nodes import ARITHMETIC, COMPARISONS, FUNCTIONS, KnownMask, Values, of_columns, wrapped
 from satview.filters.expressions.semantics import FIELDS, CodeTest, Domain, FieldKind, code_table
-from satview.filters.rows import Bools, Rows, TableTest
 from satview.store.arguments import argument, argument_offsets, codes_in, variants_of
 from satview.store.axis import files_of
 from satview.store.trace import Trace

@@ -11,6 +11,7 @@ from satview.events import states
 from satview.events.catalogue import listed_catalogue
 from satview.events.layout import argument_names
 from satview.events.spec import Release
+from satview.filters.derived_columns import process_names
 from satview.filters.expressions.nodes import FUNCTIONS
 from satview.filters.expressions.reach import is_wide_only
 from satview.filters.expressions.semantics import (
@@ -23,7 +24,6 @@ from satview.filters.expressions.semantics import (
     value_names,
 )
 from satview.filters.expressions.syntax import IS_WORDS
-from satview.filters.rows import process_names
 from satview.store.arguments import taught
 from satview.store.trace import Trace
 

@@ -27,18 +27,16 @@ from satview.events.variants import (
     error_of,
     is_exit,
     is_user,
+    join64,
     user_text,
     variant_of,
 )
 from satview.events.wire import WireClass, class_of, event_of
-from satview.events.words import join64
-from satview.filters.derived_columns import DerivedColumns, TraceDerivedColumns
+from satview.filters.derived_columns import Bools, DerivedColumns, TraceDerivedColumns, chunks, rows_of
 from satview.filters.diagnostics import Diagnostic, ExpressionError
-from satview.filters.event_context import EventContext, signed_word
 from satview.filters.expressions import nodes
 from satview.filters.expressions.compiled import Condition, bounded, compile_expression
-from satview.filters.expressions.nodes import ARITHMETIC, COMPARISONS, FUNCTIONS, of_numbers, wrapped
-from satview.filters.expressions.pattern import share_budget
+from satview.filters.expressions.nodes import ARITHMETIC, COMPARISONS, FUNCTIONS, of_numbers, share_budget, wrapped
 from satview.filters.expressions.reach import never_true
 from satview.filters.expressions.semantics import (
     FIELDS,
@@ -51,7 +49,7 @@ from satview.filters.expressions.semantics import (
     state_value,
 )
 from satview.filters.expressions.syntax import parse
-from satview.filters.rows import Bools, chunks, rows_of
+from satview.filters.external import EventContext, signed_word
 from satview.store import arguments
 from satview.store.trace import Trace
 

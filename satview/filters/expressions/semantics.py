@@ -13,18 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import states
-from satview.events.catalogue import listed_catalogue
+from satview.events.catalogue import called, error_texts, listed_catalogue, table_texts
 from satview.events.layout import PayloadPart, Taught, argument_names, arguments_of, codes_of_argument, is_same_name
 from satview.events.spec import Release, Show
 from satview.events.user_events import ValueText
-from satview.events.value_texts import called, error_texts, table_texts
 from satview.events.wire import CLASS_SHIFT, CODE_COUNT, EVENT_MASK, WireClass
+from satview.filters.derived_columns import LABEL
 from satview.filters.diagnostics import ExpressionError, did_you_mean, nearest
 from satview.filters.expressions import nodes
-from satview.filters.expressions.nodes import COMPARISONS
-from satview.filters.expressions.pattern import Pattern, glob
+from satview.filters.expressions.nodes import COMPARISONS, Pattern, glob
 from satview.filters.external import ExternalClass, external_of
-from satview.filters.rows import LABEL
 
 # The vocabulary of expressions: fields, and the names of events, classes, states and errors.
 

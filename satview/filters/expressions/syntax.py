@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from satview.base.time_text import LENGTH, MOMENT, UNITS_NS, amount_ns
+from satview.base.time import LENGTH, MOMENT, UNITS_NS, amount_ns
 from satview.filters.diagnostics import ExpressionError, did_you_mean, nearest
 from satview.filters.expressions import nodes
-from satview.filters.expressions.nodes import COMPARISONS, FUNCTIONS, LEVELS
-from satview.filters.expressions.pattern import glob, regex
+from satview.filters.expressions.nodes import COMPARISONS, FUNCTIONS, LEVELS, glob, regex
 from satview.filters.expressions.semantics import FIELDS, WORD_LIMIT
 
 # The tokenizer: words, numbers, texts, patterns and signs, each with its position.

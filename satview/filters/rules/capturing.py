@@ -22,19 +22,18 @@ from satview.events.modes import RULE_MODES, Mode
 from satview.events.spec import Release
 from satview.events.wire import CLASS_SHIFT, CODE_COUNT, WireClass
 from satview.filters.diagnostics import Diagnostic, RuleError
-from satview.filters.event_context import EventContext
 from satview.filters.expressions import nodes
 from satview.filters.expressions.expression import Expression
 from satview.filters.expressions.reach import Limit, Logged, always_holds, can_hold, limits
 from satview.filters.expressions.semantics import FIELDS, Domain
-from satview.filters.external import KER_CLASSES, ExternalClass, has_event_masks
+from satview.filters.external import KER_CLASSES, EventContext, ExternalClass, has_event_masks
 from satview.filters.rules.building import SWITCHING, BuiltRules, build, carry_out, opening_rules
 from satview.filters.rules.handlers import HANDLER_CLASSES, DynamicRule
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.switches import COMM_REPLY, PID_CLASSES, C
 from satview.filters.rules.text import Rule
 from satview.filters.rules.triggers import Trigger
-from satview.store.recorded_marks import MARK_EVENT
+from satview.store.mark_file import MARK_EVENT
 
 THREAD_CLASSES: Final = frozenset({C.KERCALLENTER, C.KERCALLEXIT, C.THREAD, C.VTHREAD, C.COMM})
 """Classes whose handlers are given a pid and a tid (capture side, section 3.4)."""

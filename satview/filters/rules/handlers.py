@@ -34,7 +34,7 @@ from satview.base.named_files import read_small
 from satview.base.threads import Stuck, Watchdog
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
-from satview.filters.event_context import EventContext, feature_of
+from satview.filters.external import EventContext, feature_of
 from satview.filters.rules.switches import C
 
 HANDLER_LIMIT: Final = 128  # entries of the kernel's handler table, 6.4 on

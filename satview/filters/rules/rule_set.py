@@ -16,21 +16,30 @@ from satview.events.catalogue import catalogue
 from satview.events.modes import mode_of
 from satview.events.spec import Release
 from satview.events.wire import CODE_COUNT, VTHREAD_OFFSET, WireClass, class_of, event_of
-from satview.filters.derived_columns import DerivedColumns, TraceDerivedColumns, event_contexts
-from satview.filters.event_context import NOT_TESTED, EventContext, tested_thread
+from satview.filters.derived_columns import (
+    Bools,
+    DerivedColumns,
+    Rows,
+    TableTest,
+    TraceDerivedColumns,
+    chunks,
+    event_contexts,
+)
 from satview.filters.external import (
     CALL_COUNT,
     COMM_NAMES,
+    NOT_TESTED,
     OTHER_VECTOR,
     PROCESS_NAMES,
     STATE_COUNT,
     SYSTEM_COUNT,
     VECTOR_COUNT,
+    EventContext,
     ExternalClass,
     ExternalEvent,
     has_event_masks,
+    tested_thread,
 )
-from satview.filters.rows import Bools, Rows, TableTest, chunks
 from satview.filters.rules.handlers import HANDLER_CLASSES, HANDLER_LIMIT, DynamicRule, FunctionRule
 from satview.filters.rules.switches import ALL_BITS, ENOTSUP, INT_BITS, OK, C, Switches
 from satview.store.trace import Trace

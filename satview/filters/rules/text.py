@@ -26,18 +26,17 @@ from typing import Final
 
 from satview.base.errors import UsageError
 from satview.base.named_files import read_small
-from satview.base.new_file import write_file
-from satview.base.targets import Sources
+from satview.base.new_file import Sources, write_file
 from satview.events.catalogue import catalogue
 from satview.events.layout import Taught
 from satview.events.modes import PREFIX, RULE_MODES, Mode
 from satview.events.spec import Release
+from satview.filters.derived_columns import LABEL
 from satview.filters.diagnostics import Diagnostic, ExpressionError, RuleError, did_you_mean, nearest
 from satview.filters.expressions.expression import Expression
 from satview.filters.expressions.reach import later_parts
 from satview.filters.expressions.syntax import in_quotes
 from satview.filters.external import INT_CLASSES, PROCESS_NAMES, ExternalClass, classes_of, external_of, has_event_masks
-from satview.filters.rows import LABEL
 
 # Names of events in rules, and TraceEvent()'s argument for each.
 

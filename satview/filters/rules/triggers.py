@@ -6,7 +6,7 @@ a "done" to that "done". It is known at that "done" and at later events of the t
 A rule counts each such span once: after its hit the latency is unknown. An event that is both ends of the pair ends
 one span and begins the next.
 
-`store.recorded_marks` describes how a hit is recorded.
+`store.mark_file` describes how a hit is recorded.
 """
 
 from __future__ import annotations
@@ -19,16 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.time import NS_PER_S
-from satview.core.ordering import stable_order
-from satview.filters.derived_columns import UNKNOWN, DerivedColumns, TraceDerivedColumns
-from satview.filters.event_context import EventContext
+from satview.core.links import stable_order
+from satview.filters.derived_columns import UNKNOWN, Bools, DerivedColumns, TraceDerivedColumns
 from satview.filters.expressions import nodes
 from satview.filters.expressions.compiled import compile_expression
 from satview.filters.expressions.expression import Expression, evaluate
 from satview.filters.expressions.reach import codes_that_fit
-from satview.filters.rows import Bools
+from satview.filters.external import EventContext
 from satview.filters.rules.text import Action
-from satview.linkage.whole import is_whole
+from satview.linkage.rows import is_whole
 from satview.store.trace import Trace
 
 DEFAULT_MARK: Final = "hit"

@@ -1,9 +1,4 @@
-"""Decodes slots into columns of events, for every format that consists of slots.
-
-One pass over the file, in chunks that fit the processor's cache, groups slots into events, computes times, numbers
-threads and finds owners. Events whose slots are far apart, and blocks out of order, are repaired after this pass. No
-step handles events one by one in Python.
-"""
+"""Decodes slots into columns of events with their threads, for every format that consists of slots."""
 
 from __future__ import annotations
 
@@ -13,7 +8,7 @@ import weakref
 from collections.abc import Callable, Generator
 from contextlib import closing
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Final
 
@@ -29,13 +24,280 @@ from satview.events.catalogue import Catalogue
 from satview.events.spec import Release
 from satview.events.states import NOT_A_STATE
 from satview.events.wire import MAX_CPUS
-from satview.formats.kev.clocks.clock import ClockChunk, ClockRebuilder, time_values
-from satview.formats.kev.clocks.clock_review import ClockReview
-from satview.formats.kev.clocks.consensus import Surroundings
-from satview.formats.kev.decoded import Decoded, Parts
-from satview.formats.kev.owners import Discontinuities, ThreadNumbers
-from satview.formats.kev.slots import combine
-from satview.formats.kev.slots.slot_source import SlotSource, source_of
+from satview.formats.kev import combine
+from satview.formats.kev.clock import ClockChunk, ClockRebuilder, ClockReview, time_values
+from satview.formats.kev.consensus import Surroundings
+from satview.formats.kev.slot_source import SlotSource, source_of
+
+# Results of the decoder: columns of events, and slots and events that need a repair or a report.
+
+
+@dataclass(slots=True)
+class Decoded:
+    """Columns of events in file order, and slots and events that need a repair or a report.
+
+    Attributes:
+        count: Number of events.
+        time, code, cpu, thread, slot, slots: Columns of `EventTable`, in file order of first slots.
+        state_rows: uint32, rows of THREAD state, create and destroy events, ascending.
+        rare_rows: int64, rows of CONTROL and PROCESS events, ascending.
+        rare_words: uint32 (rare, 2), the first two payload words of each of these events.
+        keys: uint64 (pid, tid) per thread row, as two words in payload order.
+        unmatched: Open events and runs of tails for the repair.
+        empty: (first slot, slots) of spans of zero slots.
+        clock: State of the clock at the end.
+        unknown: For each code that no table of the release names, row of the first event and number of events.
+    """
+
+    count: int
+    time: NDArray[np.int64]
+    code: NDArray[np.uint16]
+    cpu: NDArray[np.uint8]
+    thread: NDArray[np.unsignedinteger]
+    slot: NDArray[np.unsignedinteger]
+    slots: NDArray[np.unsignedinteger]
+    state_rows: NDArray[np.uint32]
+    rare_rows: NDArray[np.int64]
+    rare_words: NDArray[np.uint32]
+    keys: NDArray[np.uint64]
+    unmatched: combine.Unmatched
+    empty: list[tuple[int, int]]
+    clock: ClockRebuilder
+    unknown: dict[int, tuple[int, int]]
+
+
+@dataclass(slots=True)
+class Parts:
+    """Parts of `Decoded` while chunks are decoded: lists with an array for each chunk."""
+
+    state_rows: list[NDArray[np.uint32]] = field(default_factory=list)
+    rare_rows: list[NDArray[np.int64]] = field(default_factory=list)
+    rare_words: list[NDArray[np.uint32]] = field(default_factory=list)
+    unmatched: list[combine.Unmatched] = field(default_factory=list)
+    empty: list[tuple[int, int]] = field(default_factory=list)
+    unknown: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    def copy(self) -> Parts:
+        """Return a copy of the lists; the arrays are shared."""
+        return Parts(
+            list(self.state_rows), list(self.rare_rows), list(self.rare_words), list(self.unmatched), list(self.empty),
+            dict(self.unknown),
+        )  # fmt: skip
+
+    def note_rare(self, first_row: int, rows: NDArray[np.intp], slots: NDArray[np.uint32]) -> None:
+        """Record CONTROL and PROCESS events.
+
+        Args:
+            first_row: Row of the first event of the chunk.
+            rows: Positions of the events in the chunk.
+            slots: uint32 (rows, 4), first slots of the events.
+        """
+        self.rare_rows.append(rows + first_row)
+        self.rare_words.append(slots[:, 2:4].copy())  # a view would keep all of the slots
+
+    def note_empty(self, slots: NDArray[np.intp]) -> None:
+        """Record zero slots, ascending."""
+        cuts = np.flatnonzero(np.diff(slots) != 1) + 1
+        # Many spans, as in a garbage file, are recorded as one.
+        for run in np.split(slots, cuts) if len(cuts) < 100 else [slots]:
+            self.empty.append((int(run[0]), len(run)))
+
+    def note_unknown(self, positions: NDArray[np.intp], code: NDArray[np.uint16], first_row: int) -> None:
+        """Count events whose code is in no table; `positions` are relative to `first_row`."""
+        if not len(positions):
+            return
+        codes, indices, counts = np.unique(code[positions], return_index=True, return_counts=True)
+        for number, index, count in zip(codes.tolist(), indices.tolist(), counts.tolist(), strict=True):
+            row, before = self.unknown.get(number, (first_row + int(positions[index]), 0))
+            self.unknown[number] = row, before + count
+
+    def note_unmatched(
+        self,
+        start: int,
+        first_row: int,
+        part: NDArray[np.uint32],
+        opened: tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]],
+        runs: tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]],
+    ) -> None:
+        """Record open events and runs of tails for the repair, in file order.
+
+        Args:
+            start: First slot of the chunk in the file.
+            first_row: Row of the first event of the chunk.
+            part: uint32 (n, 4), slots of the chunk.
+            opened: For events without end, intp (k,) each: first slot, adjacent slots, position among the events.
+            runs: For runs of tails, (m,) each: first slot, slots, position of the event before the run, and whether the
+                run ends an event.
+        """
+        slot = np.concatenate((opened[0], runs[0]))
+        order = np.argsort(slot, kind="stable")
+        slot = slot[order]
+        stamp = part[slot, 1]
+        self.unmatched.append(
+            combine.Unmatched(
+                slot + start,
+                np.concatenate((opened[1], runs[1]))[order],
+                part[slot, 0],
+                stamp,
+                np.concatenate((np.zeros(len(opened[0]), np.bool_), runs[3]))[order],
+                np.concatenate((opened[2] + first_row, np.full(len(runs[0]), -1)))[order],
+                np.concatenate((opened[2], runs[2]))[order] + first_row,
+            )
+        )
+
+
+# Numbers threads by (pid, tid), and finds gaps after which the thread running on a CPU is unknown.
+
+
+_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring ids
+_MOST_PROBES: Final = 256
+# The interrupt interface of 6.x and the vendor's printer pass 11 bits only (section 6.1).
+_COMMON_BITS: Final = 0x7FF  # bits of a buffer's number that every source has
+
+
+class ThreadNumbers:
+    """Maps every (pid, tid) to a row number, from 1; 0 is the unknown thread.
+
+    This is an open-addressed hash table in two arrays. A file may contain ids chosen to collide; if a search needs too
+    many probes, the table is rebuilt with a random multiplier.
+    """
+
+    def __init__(self) -> None:
+        self._bits = 12
+        self._keys = np.zeros(1 << self._bits, np.uint64)
+        self._rows = np.zeros(1 << self._bits, np.uint32)
+        self._known = np.zeros(64, np.uint64)  # key per row, row 0 unused
+        self._count = 1
+        self._multiplier = _MULTIPLIER
+
+    def __len__(self) -> int:
+        return self._count
+
+    def keys(self) -> NDArray[np.uint64]:
+        """Return the keys by row; row 0 is meaningless.
+
+        Returns:
+            uint64 (threads,).
+        """
+        return self._known[: self._count]
+
+    def numbers(self, keys: NDArray[np.uint64]) -> NDArray[np.uint32]:
+        """Return the row of every key, uint32 (n,); new keys are added in the order in which they occur."""
+        keys, rows, done = np.ascontiguousarray(keys), np.empty(len(keys), np.uint32), 0
+        while True:
+            done, self._count = loading.numbers(
+                keys, done, self._keys, self._rows, self._bits, int(self._multiplier), self._known, self._count,
+                min(len(self._known), len(self._keys) // 8), rows,
+            )  # fmt: skip
+            if done == len(keys):
+                return rows
+            if done < 0:
+                done = -1 - done
+                self._fill_otherwise(self._count)
+            elif self._make_room(self._count + 1) and not self._fill(self._count):
+                self._fill_otherwise(self._count)
+
+    def _make_room(self, end: int) -> bool:
+        """Make room for the rows before `end`; return whether the table must be rebuilt because it has grown."""
+        if end > len(self._known):
+            self._known = np.concatenate((self._known, np.zeros(max(end, len(self._known)), np.uint64)))
+        # At most one position in eight is used, so that nearly all keys are found at the first probe.
+        is_grown = end * 8 > len(self._keys)
+        while end * 8 > 1 << self._bits:
+            self._bits += 1
+        return is_grown
+
+    def _slots_of(self, keys: NDArray[np.uint64]) -> NDArray[np.intp]:
+        return ((keys * self._multiplier) >> np.uint64(64 - self._bits)).astype(np.intp)
+
+    def _fill(self, end: int) -> bool:
+        """Rebuild the table for the rows before `end`; return whether all keys found a position."""
+        self._keys = np.zeros(1 << self._bits, np.uint64)
+        self._rows = np.zeros(1 << self._bits, np.uint32)
+        return self._insert(self._known[1:end], 1)
+
+    def _fill_otherwise(self, end: int) -> None:
+        """Rebuild the table with random multipliers until all keys find a position."""
+        self._multiplier = np.uint64(_random_odd())
+        while not self._fill(end):
+            self._multiplier = np.uint64(_random_odd())
+
+    def _insert(self, keys: NDArray[np.uint64], first_row: int) -> bool:
+        """Insert distinct keys: first all keys that do not collide, then the others one position further, and so on.
+
+        Returns:
+            False if a key found no position within `_MOST_PROBES`; the table is then unusable.
+        """
+        rows = np.arange(first_row, first_row + len(keys), dtype=np.uint32)
+        positions = self._slots_of(keys)
+        for _ in range(_MOST_PROBES):
+            free = np.flatnonzero(self._rows[positions] == 0)
+            self._keys[positions[free]], self._rows[positions[free]] = keys[free], rows[free]
+            # If several keys claimed one free position, the last write wins, and the others have to go on.
+            left = self._rows[positions] != rows
+            keys, rows, positions = keys[left], rows[left], (positions[left] + 1) & ((1 << self._bits) - 1)
+            if not len(rows):
+                return True
+        return False
+
+
+def _random_odd() -> int:
+    return int.from_bytes(os.urandom(8), "little") | 1
+
+
+class Discontinuities:
+    """Finds gaps in the numbers of kernel buffers, after which the running thread is unknown.
+
+    Args:
+        per_cpu: Whether every CPU has its own buffers (8.0), so that a gap concerns only this CPU.
+    """
+
+    def __init__(self, per_cpu: bool) -> None:
+        self._per_cpu = per_cpu
+        self._last_numbers: dict[int, int] = {}
+
+    def find(
+        self, rows: NDArray[np.intp], cpus: NDArray[np.uint8], sequence: NDArray[np.uint32], dropped: NDArray[np.bool_]
+    ) -> list[tuple[int, int]]:
+        """Return position and CPU (-1 = all) of every discontinuity of buffer numbers in a chunk.
+
+        Args:
+            rows: (k,), positions of BUFFER and DROPPED events, ascending.
+            cpus: (k,), CPUs of these events.
+            sequence: (k,), first payload words: the number of a BUFFER.
+            dropped: (k,), which of the events are DROPPED.
+        """
+        if not len(rows):
+            return []
+        ring = cpus.astype(np.int64) if self._per_cpu else np.full(len(rows), -1)
+        is_break = dropped.copy()
+        buffers = np.flatnonzero(~dropped)
+        number = sequence[buffers].astype(np.int64)
+        if self._per_cpu:  # numbers are consecutive per CPU
+            order = np.argsort(ring[buffers], kind="stable")
+            buffers, number = buffers[order], number[order]
+        ring_of_buffer = ring[buffers]
+        is_first = np.append(True, ring_of_buffer[1:] != ring_of_buffer[:-1])[: len(ring_of_buffer)]
+        first_buffers = np.flatnonzero(is_first)
+        before = np.append(0, number[:-1])[: len(ring_of_buffer)]
+        # Before the first BUFFER no loss is assumed: the numbers of a ring or a longer capture start anywhere.
+        starts = zip(ring_of_buffer[first_buffers].tolist(), number[first_buffers].tolist(), strict=True)
+        before[first_buffers] = [self._last_numbers.get(ring, after - 1) for ring, after in starts]
+        last = np.append(first_buffers[1:] - 1, len(ring_of_buffer) - 1)[: len(first_buffers)]
+        self._last_numbers.update(zip(ring_of_buffer[last].tolist(), number[last].tolist(), strict=True))
+        # The vendor's listings have only the lower bits of the number; in 8.0 the last buffer has number 1 again.
+        is_next = (number - before) & _COMMON_BITS == 1
+        if self._per_cpu:
+            is_next |= number == 1
+        is_break[buffers[~is_next]] = True
+        return list(zip(rows[is_break].tolist(), ring[is_break].tolist(), strict=True))
+
+
+# Decodes slots into columns of events, for every format that consists of slots.
+#
+# One pass over the file, in chunks that fit the processor's cache, groups slots into events, computes times, numbers
+# threads and finds owners. Events whose slots are far apart, and blocks out of order, are repaired after this pass. No
+# step handles events one by one in Python.
 
 
 class GrowingColumn:

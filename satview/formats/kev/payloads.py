@@ -1,30 +1,386 @@
-"""Reads payloads from the slots when they are needed.
-
-A separate thread can read the words of many events ahead, in one pass over the file, to be used several times.
-"""
+"""Reads payloads from the slots when they are needed, and decodes the payload of one event into named arguments."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from struct import unpack
 from threading import Lock, get_ident
-from typing import Final
+from typing import Any, Final
 
+import construct
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.column_arrays import numbers_of
 from satview.base.errors import SatviewError, SourceChangedError
+from satview.base.safe_text import byte_text
 from satview.base.threads import Begun
 from satview.core import links
-from satview.events.catalogue import Catalogue
-from satview.events.spec import Argument, Payload
+from satview.events import variants
+from satview.events.catalogue import Catalogue, shown_texts, table_texts
+from satview.events.layout import SIGEVENT_WORDS, Layout, PayloadPart, layout_of, part_names
+from satview.events.modes import flag_names
+from satview.events.spec import Argument, EventSpec, Payload, Release, Show
 from satview.events.user_events import UserEvent
-from satview.formats.kev.details import decode_payload, with_description
-from satview.formats.kev.slots.slot_source import SlotSource
+from satview.events.variants import join64
+from satview.events.wire import FAST_WORDS
+from satview.formats.kev.slot_source import SlotSource
 from satview.store.tables import EventTable, Fragments
+
+# Decodes the payload of one event into named arguments, and writes their values in the notation of listings.
+
+
+# Notation of payload values, and the meaning of their numbers.
+#
+# Source: kernel event trace format, sections 8.3 to 8.11; listing format, section 3.3.
+
+
+SIGEV_CRITICAL = 0x100
+_POWER_CPU_MASK = 0xFFFF
+
+
+def hex_text(value: int, words: int) -> str:
+    """Return a value of some 32-bit words in hexadecimal with all digits: `0x0000002a`."""
+    return f"0x{value:0{8 * words}x}"
+
+
+def signed(value: int, words: int) -> int:
+    """Return the signed number that an unsigned value of some 32-bit words represents (two's complement)."""
+    bits = 32 * words
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
+def message(name: str, raw: bytes, words: Sequence[int], first_word: int, count: int) -> Argument:
+    """Return message words as one argument, with the text `"RSVP" (0x50565352)` and the bytes as value."""
+    data = raw[4 * first_word : 4 * (first_word + count)]
+    numbers = " ".join(hex_text(word, 1) for word in words[first_word : first_word + count])
+    return Argument(name, data, f'"{message_text(data)}" ({numbers})', first_word, count)
+
+
+def message_text(data: bytes) -> str:
+    """Return the text that listings show for message words.
+
+    A word of 4 bytes with a character that is neither printable nor a line feed is shown as no characters. The text
+    ends with the first word that is shown as fewer than 4 characters.
+    """
+    shown = ""
+    for start in range(0, len(data), 4):
+        piece = data[start : start + 4].split(b"\0")[0]
+        if not all(0x20 <= byte < 0x7F or byte == 0x0A for byte in piece):
+            piece = b""
+        shown += piece.decode("ascii")
+        if len(piece) < 4:
+            break
+    return shown
+
+
+def text_argument(name: str, data: bytes, first_word: int, words: int, note: str = "") -> Argument:
+    """Return a text as an argument: the value is UTF-8 with replacement characters, `text` shows all bytes escaped."""
+    return Argument(name, data.decode("utf-8", "replace"), byte_text(data), first_word, words, note)
+
+
+def vendor_text(raw: bytes) -> str:
+    """Return the text before the NUL; empty if a character is neither printable (C locale) nor a line feed."""
+    text = raw.split(b"\0", 1)[0]
+    is_shown = all(0x20 <= byte < 0x7F or byte == 0x0A for byte in text)
+    return text.decode("ascii") if is_shown else ""
+
+
+def plain_text(raw: bytes) -> str:
+    """Return the text before the NUL as UTF-8; other bytes and control characters are escaped."""
+    return byte_text(raw.split(b"\0", 1)[0])
+
+
+def number_argument(spec: EventSpec, part: PayloadPart, value: int, catalogue: Catalogue) -> Argument:
+    """Return a number as an argument, in the notation of its part, and with a note on its meaning."""
+    text = str(value) if part.is_signed else hex_text(value, part.words)
+    text = part.template % value if part.template else text
+    note = _meaning(spec, part, value, catalogue)
+    if not note and not part.is_sure and spec.class_name in ("KER_CALL", "KER_EXIT"):
+        note = "notation inferred"
+    if part.name == "errno" and (name := catalogue.errno_name(value)):
+        text = f"{name} ({value})"
+    return Argument(part.name, value, text, part.word, part.words, note)
+
+
+def errno_argument(value: int, first_word: int, catalogue: Catalogue, note: str = "") -> Argument:
+    """Return the errno of a failed call: `ETIMEDOUT (260)`, with QNX's names."""
+    value = signed(value, 1)
+    name = catalogue.errno_name(value)
+    return Argument("errno", value, f"{name} ({value})" if name else str(value), first_word, 1, note)
+
+
+def sigevent(event: Any, raw: bytes, first_word: int) -> Argument:
+    """Return the sigevent structure of 6.x: notify, signo or coid or id, value, code and priority of 16 bits each."""
+    data = raw[4 * first_word : 4 * (first_word + SIGEVENT_WORDS)]
+    if not any(data):
+        return Argument("sigevent", data, "NONE", first_word, SIGEVENT_WORDS, "the handler returned no event")
+    text = sigevent_text(event.notify, event.number, event.value, event.code, event.priority)
+    return Argument("sigevent", data, text, first_word, SIGEVENT_WORDS)
+
+
+def sigevent_text(notify: int, number: int, value: int, code: int, priority: int, *, is_vendor: bool = False) -> str:
+    """Return a sigevent as the 6.4 printer writes it on a QNX host.
+
+    Args:
+        notify: Type in the low byte, and flags.
+        number: Signal, connection or function.
+        value: Value of a pulse, signal or thread.
+        code: Signed.
+        priority: Signed.
+        is_vendor: Show only the low byte of an unknown type, as the vendor's printer does.
+    """
+    code32, priority = code & 0xFFFFFFFF, signed(priority & 0xFFFFFFFF, 1)
+    kind = flag_names("sigev_notify").get(notify & 0xFF)
+    forms = {
+        "SIGNAL": f"SIGNAL {number}",
+        "SIGNAL_CODE": f"SIGNAL_CODE {number} {_alternate(code32)}:{_alternate(value)}",
+        "SIGNAL_THREAD": f"SIGNAL_THREAD {number} {_alternate(code32)}:{_alternate(value)}",
+        "PULSE": f"PULSE {_alternate(number)}:{priority} {_alternate(code32)}:{_alternate(value)}",
+        "THREAD": f"THREAD {code32:x}:{value:x}",
+    }
+    text = forms.get(kind, kind) if kind else f"UNKNOWN({_alternate(notify & 0xFF if is_vendor else notify)})"
+    return f"{text} CRITICAL" if notify & SIGEV_CRITICAL else str(text)
+
+
+def _alternate(value: int) -> str:
+    return f"0x{value:x}" if value else "0"  # C's %#x writes a zero without prefix
+
+
+def _meaning(spec: EventSpec, part: PayloadPart, value: int, catalogue: Catalogue) -> str:
+    texts = table_texts(catalogue.release, spec.code, part.name) if part.name != "errno" else ()
+    if texts:
+        shown = shown_texts(texts, value, {}) or ""
+        is_power = (spec.class_name, spec.name) == ("SYSTEM", "POWER")
+        return f"CPU {value & _POWER_CPU_MASK} {shown}".rstrip() if is_power else shown
+    if spec.class_name == "CONTROL" and spec.name == "BUFFER" and part.word and value == 0:
+        return "not counted: the buffer was not handed over"
+    if catalogue.release == Release.QNX_6 and spec.class_name == "COMM" and part.name == "rcvid":
+        return f"thread {(value >> 16) + 1}, scoid 0x{value & 0xFFFF:x}" if value != 0xFFFFFFFF else "failed"
+    return ""
+
+
+# Decodes the payload of one event into named arguments with their notation, using construct structs.
+#
+# Source: kernel event trace format, section 8.
+
+
+SLOT_PAYLOAD_BYTES = 8
+REST = " rest"  # the blank keeps it different from any argument
+
+
+def _member(part: PayloadPart, end: str) -> construct.Construct:
+    if part.is_text:
+        return construct.NullTerminated(construct.GreedyBytes, require=False)
+    if part.show is Show.STRUCT:
+        return _sigevent(end)
+    return getattr(construct, f"Int{32 * part.words}{'s' if part.is_signed else 'u'}{end}")
+
+
+def _sigevent(end: str) -> construct.Struct:
+    """Return the event structure of 6.x (section 8.6)."""
+    word, half = getattr(construct, f"Int32u{end}"), getattr(construct, f"Int16s{end}")
+    return construct.Struct("notify" / word, "number" / word, "value" / word, "code" / half, "priority" / half)
+
+
+def struct_of(layout: Layout, byte_order: str) -> construct.Struct:
+    """Return the construct of a layout; its member `REST` takes the bytes after the last part."""
+    end = "l" if byte_order == "little" else "b"
+    known = [part for part in layout.parts if part.words or part.is_text]
+    members = [name / _member(part, end) for name, part in zip(part_names(layout), known, strict=False)]
+    return construct.Struct(*members, REST / construct.Default(construct.GreedyBytes, b""))
+
+
+@lru_cache(maxsize=1 << 12)
+def prepared(
+    release: Release, code: int, count: int, variant: int, byte_order: str
+) -> tuple[Layout, tuple[str, ...], construct.Struct]:
+    """Return the layout of a payload, the names of the construct's members, and the construct; cached."""
+    layout = layout_of(release, code, count, variant)
+    return layout, part_names(layout), struct_of(layout, byte_order)
+
+
+def build(layout: Layout, values: Mapping[str, Any], byte_order: str) -> bytes:
+    """Return the payload for values by member name, padded with zeros to whole slots as the kernel does.
+
+    Raises:
+        construct.ConstructError: A value is missing, or does not fit its member.
+    """
+    data: bytes = struct_of(layout, byte_order).build(values)
+    return data + bytes(-len(data) % SLOT_PAYLOAD_BYTES)
+
+
+MORE: Final = "\N{HORIZONTAL ELLIPSIS}"  # name of the argument for words that a preview leaves out
+_DOUBT = "or data, if the call itself returned -1"
+
+
+def decode_payload(
+    spec: EventSpec,
+    raw: bytes,
+    byte_order: str,
+    catalogue: Catalogue,
+    most: int | None = None,
+    listed: int | None = None,
+) -> Payload:
+    """Return the arguments of one event.
+
+    Args:
+        spec: Row of the catalogue for the event's code.
+        raw: Payload bytes from all slots of the event; an incomplete last word is not decoded.
+        byte_order: `little` or `big`.
+        catalogue: The release's, for errno names and rules that depend on it.
+        most: Limit for giant events, as for `PayloadSource.decode`.
+        listed: Variant of the layout for an event from a line of a listing; None = determined from the payload.
+
+    Returns:
+        The decoded payload; a payload that fits no known list becomes raw words. No payload raises an error.
+    """
+    count = len(raw) // 4
+    whole = raw[: 4 * count]
+    words = unpack(f"{'<' if byte_order == 'little' else '>'}{count}I", whole)
+    if listed is not None:
+        layout = layout_of(catalogue.release, spec.code, count, listed)
+        shown = _Decoder(spec, layout, whole, words, catalogue, most).listed(byte_order)
+        return Payload(layout.form, tuple(shown), words, raw)
+    if variants.is_user(spec.code):
+        # A user event does not show whether its words are text (section 8.9): they are if they can be read as text.
+        variant = variants.BY_COUNT if variants.user_text(whole) is None else variants.TEXT
+    else:
+        variant = variants.variant_of(catalogue.release, spec.code, words)
+    layout, names, struct = prepared(catalogue.release, spec.code, count, variant, byte_order)
+    values = struct.parse(whole)
+    payload = _Decoder(spec, layout, whole, words, catalogue, most)
+    arguments = payload.failed() if variant in variants.FAILURES else payload.arguments(names, values)
+    return Payload(layout.form, tuple(arguments), words, raw)
+
+
+def with_description(payload: Payload, event: UserEvent, byte_order: str) -> Payload:
+    """Return a payload with the fields of a user's description as arguments, as far as the payload contains them.
+
+    The fields come before the raw words of a user event, and after the known arguments of other events.
+    """
+    is_wide = not variants.is_user(event.code) and len(payload.words) > FAST_WORDS
+    taken = {argument.name for argument in payload.arguments}
+    described: list[Argument] = []
+    for index, (field, byte, data, text) in enumerate(event.shown(payload.raw, byte_order, is_wide=is_wide)):
+        name = plain = field.label or f"field {index}"
+        number = 1
+        while name in taken:
+            number += 1
+            name = f"{plain}_{number}"
+        taken.add(name)
+        value = field.number(data, byte_order) if field.is_number else text
+        first_word, end = byte // 4, -(-(byte + len(data)) // 4)
+        described.append(Argument(name, value, text, first_word, end - first_word))
+    own = payload.arguments
+    return replace(payload, arguments=(*described, *own) if variants.is_user(event.code) else (*own, *described))
+
+
+class _Decoder:
+    """Creates the arguments of one payload."""
+
+    def __init__(
+        self, spec: EventSpec, layout: Layout, raw: bytes, words: Sequence[int], catalogue: Catalogue,
+        most: int | None,
+    ) -> None:  # fmt: skip
+        self._most = most
+        self.spec, self.layout, self.raw, self.words, self.catalogue = spec, layout, raw, words, catalogue
+
+    def arguments(self, names: Sequence[str], values: Mapping[str, Any]) -> Iterator[Argument]:
+        """Yield the arguments of the layout, then the words that it does not describe."""
+        parts = self.layout.parts
+        text_start = -1
+        for index, (part, name) in enumerate(zip(parts, names, strict=True)):
+            # The words of a message are shown as one text, like in traceprinter.
+            if part.show is Show.MSG_MORE:
+                continue  # part of the message before it
+            if part.is_text:
+                # Texts follow each other without alignment (section 8.10), so only the first text begins at the
+                # position in the layout.
+                text_start = 4 * part.word if text_start < 0 else text_start
+                if text_start >= len(self.raw) and part.text_index:
+                    return
+                yield self.text(part, values[name], text_start)
+                text_start += len(values[name]) + 1
+            elif part.show is Show.MSG:
+                yield message(part.name, self.raw, self.words, part.word, self.layout.message_words(index))
+            elif part.show is Show.STRUCT:
+                if part.words:
+                    yield sigevent(values[name], self.raw, part.word)
+            else:
+                yield number_argument(self.spec, part, values[name], self.catalogue)
+        yield from self.rest()
+
+    def listed(self, byte_order: str) -> Iterator[Argument]:
+        """Yield the arguments of an event from a line of a listing, in the order of the line."""
+        for index, part in enumerate(self.layout.parts):
+            if part.is_text:
+                data = (self.raw[4 * part.word :].split(b"\0", part.text_index + 1) + [b""] * 2)[part.text_index]
+                start = 4 * part.word + sum(
+                    len(text) + 1 for text in self.raw[4 * part.word :].split(b"\0")[: part.text_index]
+                )
+                yield self.text(part, data, start)
+            elif part.show is Show.MSG:
+                yield message(part.name, self.raw, self.words, part.word, self.layout.message_words(index))
+            elif part.show is not Show.MSG_MORE:
+                first_word = self.words[part.word]
+                value = first_word if part.words == 1 else join64(first_word, self.words[part.word + 1], byte_order)
+                value = signed(value, part.words) if part.is_signed else value
+                yield number_argument(self.spec, part, value, self.catalogue)
+
+    def text(self, part: PayloadPart, data: bytes, start: int) -> Argument:
+        """Return the argument of a text that begins at byte `start` of the payload."""
+        if self._most is not None and len(data) > self._most:
+            first_word, words = start // 4, -(-(start + len(data)) // 4) - start // 4
+            rest = f"the first {self._most:,} of {len(data):,} bytes"
+            return text_argument(part.name, data[: self._most], first_word, words, rest)
+        if self.layout.form == "same" and variants.is_user(self.spec.code):
+            return text_argument(part.name, data, 0, len(self.words))
+        first_word, end = start // 4, min(start + len(data), len(self.raw))
+        return text_argument(part.name, data, first_word, max(0, -(-end // 4) - first_word))
+
+    def rest(self) -> Iterator[Argument]:
+        """Yield the words that no part describes, except a zero word that only pads the last slot."""
+        # The kernel pads to whole slots of two words (section 3.2).
+        first_word = self.layout.end
+        is_one = bool(self.layout.parts) and len(self.words) == first_word + 1
+        is_padding = is_one and first_word % 2 and not self.words[first_word]
+        if not is_padding:
+            end = len(self.words) if self._most is None else min(len(self.words), first_word + self._most)
+            for index in range(first_word, end):
+                name, note = f"{self.layout.rest_name}{index}", self.user_note() if index == 0 else ""
+                yield Argument(name, self.words[index], hex_text(self.words[index], 1), index, 1, note)
+            if end < len(self.words):
+                left = len(self.words) - end
+                yield Argument(MORE, left, f"{left:,} more words", end, left)
+
+    def user_note(self) -> str:
+        """Return a note for the first word of a user event with the text that the words may be; empty if no text."""
+        if not (variants.is_user(self.spec.code) and variants.has_letters(self.raw)):
+            return ""
+        text = self.raw.partition(b"\0")[0]
+        shown = text if self._most is None else text[: self._most]
+        return f'"{byte_text(shown)}"' + ("" if len(shown) == len(text) else "...")
+
+    def failed(self) -> Iterator[Argument]:
+        """Yield -1 and the error of a call that failed (section 8.3)."""
+        returned, *error = self.layout.parts
+        note = "" if error else "errno unknown"
+        yield Argument(returned.name, -1, "-1", returned.word, returned.words, note)
+        for part in error:
+            yield errno_argument(self.words[part.word], part.word, self.catalogue, _DOUBT)
+        if not error:
+            yield from self.rest()
+
+
+# Reads payloads from the slots when they are needed.
+#
+# A separate thread can read the words of many events ahead, in one pass over the file, to be used several times.
+
 
 _MOST_SLOTS_EACH: Final = 3  # maximum slots of an event; the first slots contain the arguments of calls
 _MOST_SLOTS: Final = 1 << 25  # maximum slots of all events: 256 MB

@@ -10,10 +10,9 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.new_file import NewFile
-from satview.base.targets import Sources
+from satview.base.new_file import NewFile, Sources
+from satview.events.variants import text_words
 from satview.events.wire import CPU_MASK, CPU_SHIFT, STRUCT_SHIFT, Struct
-from satview.events.words import text_words
 from satview.formats.kev.header import header_bytes
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from satview.base.time import NS_PER_S
 from satview.events import linux
 from satview.events.states import READY
-from satview.formats.linux.schedule import CpuSwitches, Ints, Points, Schedule, Tasks, WakeUps
+from satview.formats.linux.records import CpuSwitches, Ints, Points, Schedule, Tasks, WakeUps
 from satview.store.problems import Problems
 
 _LINE: Final = re.compile(

@@ -21,18 +21,27 @@ from numpy.typing import NDArray
 from satview.base.errors import TraceFormatError
 from satview.events import linux, rows
 from satview.events.states import RUNNING, STATE_BY_NAME, UNKNOWN
-from satview.formats.linux.perfetto_details import (
+from satview.formats.linux.perfetto_kernel import (
     Fields,
     PerfettoDetails,
     RecordSpans,
     SliceNames,
     TextColumn,
     fields_of,
+    kernel_states,
     packed,
 )
-from satview.formats.linux.perfetto_kernel import kernel_states
-from satview.formats.linux.records import STATE_FLAGS, lane_value
-from satview.formats.linux.schedule import CpuSwitches, Ints, Points, Schedule, States, Tasks, WakeUps
+from satview.formats.linux.records import (
+    STATE_FLAGS,
+    CpuSwitches,
+    Ints,
+    Points,
+    Schedule,
+    States,
+    Tasks,
+    WakeUps,
+    lane_value,
+)
 from satview.store.problems import Problems
 
 # Perfetto's compact form of switches and wake-ups: columns of fields, with times as differences.

@@ -18,16 +18,13 @@ from satview.events.catalogue import catalogue
 from satview.events.spec import Argument, Payload, Release
 from satview.events.states import READY, RUNNING, UNKNOWN
 from satview.formats.linux import perfetto
-from satview.formats.linux.perf_data import MAGICS, read_perf_data
 from satview.formats.linux.perf_script import looks_like, read_perf_script
-from satview.formats.linux.records import MAGIC
-from satview.formats.linux.schedule import Ints, Schedule, ScheduleDetails, Tasks
-from satview.formats.linux.trace_dat import read_trace_dat
+from satview.formats.linux.records import MAGIC, Ints, Schedule, ScheduleDetails, Tasks
+from satview.formats.linux.trace_dat import MAGICS, read_perf_data, read_trace_dat
 from satview.formats.number_payloads import NumberPayloads
-from satview.store.head import Header
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, ProcessTable, StateIndex, ThreadTable
-from satview.store.trace import Trace
+from satview.store.trace import Header, Trace
 
 Progress = Callable[[float], None]
 CancelCheck = Callable[[], bool]

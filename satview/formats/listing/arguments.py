@@ -14,7 +14,7 @@ from typing import Final
 
 from satview.events.layout import PayloadPart, one_spelling, word_count
 from satview.events.spec import Field, Show
-from satview.events.words import WORD_MASK, split64, text_words
+from satview.events.variants import WORD_MASK, split64, text_words
 
 # Numbers in a listing: decimal as `%d` prints it, or hexadecimal with `0x`, with any number of leading zeros.
 

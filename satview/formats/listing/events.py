@@ -13,16 +13,15 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cache
 
-from satview.events import arguments, wire
+from satview.events import naming, wire
 from satview.events.catalogue import ListedCatalogue, catalogue, listed_catalogue
-from satview.events.header_names import flag_names
 from satview.events.layout import PayloadPart, layout_of, learn_list, one_spelling, plan_of, printed_layout
+from satview.events.modes import flag_names
 from satview.events.rows import lists
 from satview.events.spec import EventSpec, Field, Release, Show
-from satview.events.variants import BY_COUNT, MINUS_ONE
+from satview.events.variants import BY_COUNT, MINUS_ONE, encode, sigevent_words, word_bytes
 from satview.events.wire import WireClass
-from satview.events.words import encode, sigevent_words, word_bytes
-from satview.formats.kev.notation import plain_text, vendor_text
+from satview.formats.kev.payloads import plain_text, vendor_text
 from satview.formats.listing.arguments import (
     BARE_HEX,
     NUMBER,
@@ -270,7 +269,7 @@ class EventParser:
     def _rows_of(self, class_name: str, code: int, *, is_long: bool) -> tuple[tuple[Field, ...], ...]:
         """Return the distinct lists that an event may have, most likely first."""
         spec = self._spec(class_name, "", code)
-        known = (*self._lists(spec), arguments.seen_lists(spec, self.release))
+        known = (*self._lists(spec), naming.seen_lists(spec, self.release))
         rows = [row for pair in known for row in (pair[::-1] if is_long else pair) if row]
         return tuple(dict.fromkeys([_PRINTED_TIME, *rows] if code == wire.CONTROL_TIME else rows))
 
@@ -463,10 +462,10 @@ class EventParser:
         return spec if spec.is_known or not known else replace(self._names.spec(known[0]), code=code)
 
     def _lists(self, spec: EventSpec) -> Iterator[tuple[tuple[Field, ...] | None, tuple[Field, ...] | None]]:
-        yield arguments.listing_lists(spec, self.release)
+        yield naming.listing_lists(spec, self.release)
         yield spec.fast, spec.wide
         if not spec.is_64bit:
-            yield arguments.old_lists(spec.name, spec.class_name)
+            yield naming.old_lists(spec.name, spec.class_name)
         if spec.class_name in _OLD_CLASSES:  # some spellings of arguments in the guide are not those of any printer
             yield from self._older(spec)
 

@@ -6,12 +6,11 @@ import difflib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from satview.base.debug import timed
 from satview.base.errors import TraceFormatError, UsageError
+from satview.base.process import timed
 from satview.events.unixware import categories as known_categories
 from satview.formats.unixware.assemble import Names, read_names, trace_from_columns
-from satview.formats.unixware.columns import SetReader, parse_line
-from satview.formats.unixware.members import files_of, is_member_name, names_files, times_files
+from satview.formats.unixware.columns import SetReader, files_of, is_member_name, names_files, parse_line, times_files
 from satview.store.problems import Problems
 from satview.store.trace import Trace
 

@@ -36,10 +36,10 @@ from PySide6.QtWidgets import (
 from satview.base.errors import SatviewError
 from satview.base.safe_text import tool_tip
 from satview.base.time import NS_PER_S
+from satview.capture.files import LoggerOptions
 from satview.capture.kernel import Kernel
-from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, processes_of
-from satview.capture.sim.parts.target import target
+from satview.capture.sim.target import target
 from satview.capture.workloads.registry import Workload, find, names
 from satview.events.spec import Release
 from satview.filters.diagnostics import Diagnostic

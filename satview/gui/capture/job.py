@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 from satview.base.errors import Cancelled, SatviewError, UsageError
 from satview.base.new_file import NewFile
 from satview.base.safe_text import counted
-from satview.base.time_text import format_duration
+from satview.base.time import format_duration
 from satview.capture.run import Capture, CaptureResult, run
 from satview.gui.widgets import Dialog, PlainLabel, line_up, sentence
 from satview.session.tasks import IsCancelled, Report, Task

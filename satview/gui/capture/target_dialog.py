@@ -32,7 +32,7 @@ from satview.gui.capture.job import CaptureJob, TargetCaptureRequest, failure
 from satview.gui.filters import rules_tab
 from satview.gui.widgets import Dialog, MessageLine, guard_from_wheel, line_up, resize_on_screen, sentence
 from satview.session.settings import Settings
-from satview.target.profiles import (
+from satview.target.line import (
     MOST_BUFFERS,
     Buffers,
     GivenUpError,

@@ -23,15 +23,14 @@ from PySide6.QtWidgets import (
 from satview.analysis.alignment import COUNTER, START, common_events
 from satview.base.errors import SatviewError
 from satview.base.safe_text import tool_tip, visible_line
-from satview.base.time import Clock
-from satview.base.time_text import format_exactly
-from satview.formats.axis.assemble import FORMAT, PS_PER_S
+from satview.base.time import Clock, format_exactly
+from satview.formats.axis import FORMAT, PS_PER_S
 from satview.gui import dialogs
 from satview.gui.widgets import Dialog, PlainLabel, line_up
 from satview.session.axis_files import AxisRequest, plan, write_users_axis
 from satview.session.comparison import Comparison
 from satview.session.tasks import Task
-from satview.store.axis_file import AxisEntry, names_for, read_axis
+from satview.store.axis import AxisEntry, names_for, read_axis
 from satview.store.trace import Trace
 
 _WIDTH_PX: Final = 680

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.base.errors import SatviewError, UsageError
-from satview.gui.pane import Panes
+from satview.gui.swimlane.area import Panes
 from satview.gui.theme import Theme
 from satview.session.comparison import Comparison
 from satview.session.marks import Marks

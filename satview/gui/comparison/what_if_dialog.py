@@ -34,7 +34,7 @@ from satview.base.child import run_satview
 from satview.base.errors import SatviewError, UsageError
 from satview.base.new_file import NewFile
 from satview.base.safe_text import tool_tip, visible_line
-from satview.base.time_text import format_duration
+from satview.base.time import format_duration
 from satview.events.spec import Release
 from satview.filters.expressions.complete import Completion
 from satview.gui import dialogs
@@ -42,12 +42,11 @@ from satview.gui.comparison.second_trace import SecondTrace
 from satview.gui.filters.editing import ProposingEditor
 from satview.gui.widgets import Dialog, MessageLine, PlainLabel, flat_button, line_up
 from satview.linkage.latencies import latencies
-from satview.linkage.mutexes import MUTEX
-from satview.linkage.waits import waits
+from satview.linkage.waits import MUTEX, waits
 from satview.session.lanes.class_loader import timing_of, timing_path
 from satview.session.open_trace import OpenTrace
 from satview.session.tasks import IsCancelled, Task
-from satview.store.losses import idle_threads
+from satview.store.time_ranges import idle_threads
 from satview.store.trace import Trace
 from satview.whatif.changes import KEYS, parse_changes
 

@@ -1,4 +1,4 @@
-"""The active filters as chips above the lanes: a click switches a filter on or off, the cross removes it."""
+"""The active filters as chips above the lanes, and the filter entries of context menus."""
 
 from __future__ import annotations
 
@@ -24,12 +24,16 @@ from PySide6.QtWidgets import (
 
 from satview.base.errors import UsageError
 from satview.base.safe_text import menu_text, tool_tip
-from satview.filters.views.passes import Effect, Pass, pass_limits
+from satview.filters.passes import Effect, Pass, pass_limits
 from satview.gui.quick_pick import LinePrompt
 from satview.gui.theme import Theme, css
 from satview.gui.widgets import PlainLabel, flat_button, line_up
-from satview.session.filtering.filter_stack import pass_title
+from satview.session.filter_stack import pass_title
 from satview.session.open_trace import OpenTrace
+from satview.session.panels.event_conditions import Proposal, proposals
+
+# The active filters as chips above the lanes: a click switches a filter on or off, the cross removes it.
+
 
 # A chip.
 
@@ -411,3 +415,64 @@ class ChipBar(QFrame):
 
 def _shorten(text: str) -> str:
     return text if len(text) <= _TITLE_LENGTH else text[: _TITLE_LENGTH - 1] + _MORE
+
+
+# The filter entries of context menus: filter to, exclude and highlight, for each property of the selection.
+
+
+_GROUPS: Final = (
+    ("Filter &to", "{}", Effect.HIDE),
+    ("E&xclude", "({}) is not true", Effect.HIDE),  # keeps events where the condition is unknown
+    ("Hi&ghlight", "{}", Effect.MARK),
+)
+_ENTRY_LENGTH: Final = 60
+
+
+def add_filter_menus(menu: QMenu, opened: OpenTrace, argument: str = "") -> None:
+    """Add the filter entries for the present selection.
+
+    Args:
+        menu: The context menu.
+        opened: The trace.
+        argument: Name of the clicked argument, whose entries are added to the menu itself; empty = none.
+    """
+    offered = proposals(opened)
+    clicked = [proposal for proposal in offered if proposal.what == argument]
+    for title, pattern, effect in _GROUPS:
+        for proposal in clicked[:1]:
+            _add(menu, opened, f"{title} {_name(proposal)}", pattern.format(proposal.expression), effect)
+    if clicked:
+        menu.addSeparator()
+    for title, pattern, effect in _GROUPS:
+        inner = menu.addMenu(title)
+        inner.setEnabled(bool(offered))
+        for i, proposal in enumerate(offered):
+            if i and proposal.is_argument and not offered[i - 1].is_argument:
+                inner.addSeparator()
+            _add(inner, opened, _name(proposal), pattern.format(proposal.expression), effect)
+
+
+def _name(proposal: Proposal) -> str:
+    title = " ".join(proposal.title.split())
+    if len(title) > _ENTRY_LENGTH:
+        title = title[: _ENTRY_LENGTH - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    return menu_text(
+        f"{proposal.what} = {title}" if proposal.is_argument else f"This {_lower(proposal.what)}:  {title}"
+    )
+
+
+def _lower(what: str) -> str:
+    return what if what.isupper() else what.lower()
+
+
+def _add(menu: QMenu, opened: OpenTrace, text: str, expression: str, effect: Effect) -> None:
+    action = menu.addAction(text)
+    action.setToolTip(tool_tip(expression))
+    action.triggered.connect(partial(_run, opened, expression, effect))
+
+
+def _run(opened: OpenTrace, expression: str, effect: Effect) -> None:
+    try:
+        opened.filters.add_pass(expression, effect=effect)
+    except UsageError as error:
+        opened.filters.failed.emit(str(error))

@@ -35,20 +35,18 @@ from satview.base.errors import UsageError
 from satview.base.new_file import write_file
 from satview.base.safe_text import counted, html_text, visible
 from satview.events.modes import RULE_MODES, Mode
-from satview.export.c_program.program import c_program
+from satview.export.c_program import c_program
+from satview.filters.derived_columns import process_names
 from satview.filters.diagnostics import Diagnostic
 from satview.filters.expressions.complete import Completion, completions
 from satview.filters.external import classes_of
-from satview.filters.rows import process_names
-from satview.filters.rules.building import BuiltRules, build
+from satview.filters.passes import Effect, rules_of_selection
+from satview.filters.rules.building import BuiltRules, build, from_tracelogger_args, tracelogger_command
 from satview.filters.rules.capturing import check_capture, explain
 from satview.filters.rules.handlers import Handlers
 from satview.filters.rules.text import Rule, check_rules, names_of_class, read_rule_text, rules_text, save_rules
 from satview.filters.rules.triggers import trigger_hits
-from satview.filters.rules.writing import from_tracelogger_args, tracelogger_command
-from satview.filters.views.passes import Effect
-from satview.filters.views.selection import rules_of_selection
-from satview.filters.views.would_capture import WouldCapture, would_capture
+from satview.filters.would_capture import WouldCapture, would_capture
 from satview.formats.registry import source_files
 from satview.gui import dialogs
 from satview.gui.dialogs import clicked_button

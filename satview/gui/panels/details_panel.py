@@ -14,7 +14,7 @@ from satview.gui.panel import Panel, PanelContext, follow, linked
 from satview.gui.theme import Theme, css
 from satview.gui.widgets import line_up
 from satview.linkage.table import LinkKind
-from satview.session.events.event_text import (
+from satview.session.event_text import (
     FIRST_WORDS,
     MOST_WORDS,
     Cell,

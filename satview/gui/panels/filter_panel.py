@@ -15,9 +15,9 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QMenu, QPushButton, QSizeP
 from satview.analysis.statistics import Statistics
 from satview.base.errors import UsageError
 from satview.base.safe_text import tool_tip
+from satview.filters import passes
+from satview.filters.passes import Effect, Pass
 from satview.filters.rules.fastwide import has_two_forms
-from satview.filters.views import passes
-from satview.filters.views.passes import Effect, Pass
 from satview.gui.check_tree import CheckTree, Leaf, LeafGroup
 from satview.gui.filters.chips import EFFECTS
 from satview.gui.filters.editing import ExpressionLine, fault_text
@@ -25,10 +25,10 @@ from satview.gui.filters.rules_tab import RulesTab
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.theme import Theme
 from satview.gui.widgets import LowGrid, MessageLine, PlainLabel, flat_button, line_up
-from satview.session.filtering.filter_stack import count_hits, make_columns_ready
+from satview.session.filter_stack import count_hits, make_columns_ready
 from satview.session.open_trace import OpenTrace
 from satview.session.tasks import Task
-from satview.store.losses import idle_threads
+from satview.store.time_ranges import idle_threads
 from satview.store.trace import Trace
 
 # Contents of the trees: classes with their events, processes with their threads.

@@ -34,12 +34,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.answers.flame_graph import ROOT, FlameGraph, FlameWidth, flame_graph
-from satview.answers.functions import function_table
+from satview.answers.functions import ROOT, FlameGraph, FlameWidth, flame_graph, function_table
 from satview.answers.table import Known, Table
 from satview.base.safe_text import counted, tool_tip, visible_line
-from satview.base.time import TimeWindow
-from satview.base.time_text import format_duration
+from satview.base.time import TimeWindow, format_duration
 from satview.events.states import PROCESS_HUES
 from satview.gui.colours import FADE, ink_on, mixed, process_colour
 from satview.gui.panel import Panel, PanelContext

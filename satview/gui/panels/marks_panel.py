@@ -16,9 +16,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.base.memory import borrowed
+from satview.base.column_arrays import borrowed
 from satview.base.safe_text import csv_text, tool_tip, visible_line
-from satview.base.time_text import format_duration, format_moment
+from satview.base.time import format_duration, format_moment
 from satview.gui.panel import PanelContext, TablePanel, select_row, set_up_rows
 from satview.gui.theme import Theme
 from satview.gui.widgets import Notice, PlainLabel, line_up

@@ -12,13 +12,12 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 from satview.analysis.times.basis import Basis
 from satview.answers.snapshot import snapshot
 from satview.answers.table import Table
-from satview.base.time_text import format_moment
+from satview.base.time import format_moment
 from satview.gui.answer_table import AnswerPanel
 from satview.gui.panel import PanelContext
 from satview.gui.widgets import ElidedLabel, line_up
 from satview.session.open_trace import OpenTrace
-from satview.session.questions import WatchedAnswer
-from satview.session.tasks import IsCancelled
+from satview.session.tasks import IsCancelled, WatchedAnswer
 from satview.store.trace import Trace
 
 _SETTLE_MS = 60  # delay after the last change, for keys that are held

@@ -42,8 +42,8 @@ from satview.session.panels.sql import (
 from satview.session.tasks import Task
 from satview.store.trace import Trace
 from satview.tables.arguments import kind_rows
-from satview.tables.query_process import close_processes, start_early
-from satview.tables.views import views
+from satview.tables.schema import views
+from satview.tables.sql import close_processes, start_early
 
 if TYPE_CHECKING:
     from satview.gui.plots.time_plot import ResultPlot

@@ -20,8 +20,7 @@ from satview.gui.answer_table import AnswerPanel
 from satview.gui.panel import PanelContext
 from satview.gui.widgets import ElidedLabel, line_up
 from satview.session.open_trace import OpenTrace
-from satview.session.questions import Answer
-from satview.session.tasks import IsCancelled
+from satview.session.tasks import Answer, IsCancelled
 from satview.store.trace import Trace
 
 # Computes the rows in the background.

@@ -15,9 +15,9 @@ from PySide6.QtWidgets import QHBoxLayout, QTreeWidget, QTreeWidgetItem, QVBoxLa
 from satview.analysis.times.occurrences import event_of, histogram
 from satview.answers.activity_lanes import IN_TIME, LATE
 from satview.base.safe_text import visible_line
-from satview.base.time_text import format_duration, format_moment
+from satview.base.time import format_duration, format_moment
 from satview.gui.colours import state_colour
-from satview.gui.plots.axes import CountAxis, DurationAxis, ShareAxis, height, new_plot, paint_with
+from satview.gui.plots.time_plot import CountAxis, DurationAxis, ShareAxis, height, new_plot, paint_with
 from satview.gui.theme import Theme, colour
 from satview.gui.widgets import ElidedLabel, PlainLabel, line_up
 from satview.session.comparison import Overlaid

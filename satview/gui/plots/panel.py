@@ -25,16 +25,16 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.analysis.load import LoadBy
 from satview.analysis.times.basis import EXACT, Trust, sign
+from satview.analysis.times.cpu_times import LoadBy
 from satview.analysis.times.occurrences import measures
 from satview.base.errors import WriteError
 from satview.base.safe_text import counted, tool_tip, visible_line
-from satview.base.time_text import format_duration
+from satview.base.time import format_duration
 from satview.formats.registry import source_files
 from satview.gui import dialogs
 from satview.gui.panel import Panel, PanelContext
-from satview.gui.swimlane.picture_files import save_drawing, save_png
+from satview.gui.swimlane.legend import save_drawing, save_png
 from satview.gui.theme import Theme
 from satview.gui.widgets import Notice, PlainLabel, line_up
 from satview.session.panels.plots import (

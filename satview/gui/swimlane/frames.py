@@ -19,7 +19,7 @@ from satview.answers.activity_lanes import LATE
 from satview.base.time import TimeWindow
 from satview.events.states import NOT_A_STATE, SEEN_EVENT, STATES, VALUE_COUNT
 from satview.gui.colours import DARK_INK, FADE, LIGHT_INK, class_colour, mixed, state_colour
-from satview.gui.swimlane.fills import EVENTS, OPAQUE, draw_rectangles, needs_vectors, rectangles
+from satview.gui.swimlane.fills import EVENTS, OPAQUE, draw_preview_lane, draw_rectangles, needs_vectors, rectangles
 from satview.gui.swimlane.lane_image import (
     SEEN_INTERRUPT,
     LanePalette,
@@ -31,7 +31,6 @@ from satview.gui.swimlane.lane_image import (
     image_of,
 )
 from satview.gui.swimlane.lane_source import LaneRequest, LaneSource, Values
-from satview.gui.swimlane.preview_lane import draw_preview_lane
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.shares import Stack, StackSource
 from satview.gui.swimlane.text import (
@@ -46,8 +45,8 @@ from satview.gui.swimlane.text import (
     stack_texts,
 )
 from satview.gui.theme import Theme, colour
-from satview.session.filtering.filter_stack import FilterView
-from satview.session.lanes.lane_row import LaneRow
+from satview.session.filter_stack import FilterView
+from satview.session.lanes.lane_arrangement import LaneRow
 from satview.session.open_trace import OpenTrace
 from satview.timeline.event_marks import columns_of, event_positions, mark_codes
 from satview.timeline.lane_tree import LaneKind, Timeline

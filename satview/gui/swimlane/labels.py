@@ -28,10 +28,9 @@ from satview.gui.swimlane.shares import figure, quiet_figure
 from satview.gui.swimlane.text import FittedTexts, LaidText, TextSheet
 from satview.gui.swimlane.view import SwimlaneView
 from satview.gui.theme import Theme, colour
-from satview.session.events.event_text import lane_path
-from satview.session.lanes.lane_arrangement import FOLDED_AT_FIRST, IDLE_CPUS, QUIET
+from satview.session.event_text import lane_path
+from satview.session.lanes.lane_arrangement import FOLDED_AT_FIRST, IDLE_CPUS, QUIET, GroupHead, LaneRow
 from satview.session.lanes.lane_list import LaneList
-from satview.session.lanes.lane_row import GroupHead, LaneRow
 from satview.session.open_trace import OpenTrace
 from satview.timeline.lane_tree import LaneInfo, LaneKind
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from satview.base.debug import timed
-from satview.base.memory import give_back
+from satview.base.column_arrays import give_back
+from satview.base.process import timed
 from satview.base.threads import Begun
 from satview.base.time import TimeWindow
 from satview.events.states import SEEN_EVENT

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QLineF, QObject, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen, QPolygonF
 
-from satview.analysis.reasons.critical_path import CriticalPath, PieceKind
+from satview.analysis.critical_path import CriticalPath, PieceKind
 from satview.base.safe_text import html_text, visible_line
-from satview.base.time import TimeWindow
-from satview.base.time_text import format_duration
+from satview.base.time import TimeWindow, format_duration
 from satview.gui.colours import mixed
 from satview.gui.swimlane import fills
 from satview.gui.swimlane.frames import clock
@@ -26,7 +25,7 @@ from satview.linkage.chain import Hop, NamedHop
 from satview.linkage.table import Certainty
 from satview.session.arrow_source import ArrowMode, ArrowSource
 from satview.session.highlight import Highlighted, ShownWait
-from satview.session.lanes.lane_row import LaneRow
+from satview.session.lanes.lane_arrangement import LaneRow
 from satview.session.open_trace import OpenTrace
 from satview.timeline.arrows import ARROW_NAMES, ArrowGroups, ArrowKind
 

@@ -10,20 +10,19 @@ from PySide6.QtGui import QKeyEvent, QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QLabel, QWidget
 
 from satview.base.safe_text import html_text
-from satview.base.time import TimeWindow
-from satview.base.time_text import format_duration, format_moment
+from satview.base.time import TimeWindow, format_duration, format_moment
 from satview.events.spec import arguments_text
 from satview.events.states import READY
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.shares import longest_of, share_text
 from satview.gui.swimlane.view import SwimlaneView
 from satview.linkage.chain import are_waits_known, waits_for
-from satview.session.events.event_text import lane_path, wait_lines
-from satview.session.lanes.lane_events import event_near
-from satview.session.lanes.lane_row import LaneRow
+from satview.session.event_text import lane_path, wait_lines
+from satview.session.lanes.class_loader import event_near
+from satview.session.lanes.lane_arrangement import LaneRow
+from satview.session.navigation import SNAP_PX, Moved, snapped
 from satview.session.open_trace import OpenTrace
 from satview.session.settings import Settings
-from satview.session.snapping import SNAP_PX, Moved, snapped
 from satview.timeline.lane_tree import LaneKind
 from satview.timeline.spans import Span
 

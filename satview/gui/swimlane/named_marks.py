@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QLineF, QObject, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
 
-from satview.analysis.reasons.critical_path import PIECE_WORDS, PieceKind
+from satview.analysis.critical_path import PIECE_WORDS, PieceKind
 from satview.answers.verdicts import Verdicts
 from satview.base.safe_text import html_text, visible_line
-from satview.base.time_text import format_duration
+from satview.base.time import format_duration
 from satview.gui.swimlane.marks import LABEL_PX, across_line, lane_in, visible_pieces
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme, colour
-from satview.session.lanes.lane_row import LaneRow
+from satview.session.lanes.lane_arrangement import LaneRow
 from satview.session.open_trace import OpenTrace
 
 _MOST: Final = 40  # of each kind in a picture, the longest first

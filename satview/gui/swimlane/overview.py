@@ -24,16 +24,25 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from satview.base.safe_text import counted, tool_tip
-from satview.base.time import TimeWindow
-from satview.base.time_text import format_duration, format_time
+from satview.base.time import TimeWindow, format_duration, format_time
 from satview.gui.colours import OTHER_NAMES, mixed
-from satview.gui.swimlane.cpu_use import CpuUse, cpu_use, draw_use, knows_use, names_of_values
-from satview.gui.swimlane.fills import OPAQUE, draw_lost, draw_tops, hatch, lost_spans
+from satview.gui.swimlane.fills import (
+    OPAQUE,
+    CpuUse,
+    cpu_use,
+    draw_lost,
+    draw_tops,
+    draw_use,
+    hatch,
+    knows_use,
+    lost_spans,
+    names_of_values,
+)
 from satview.gui.swimlane.lane_image import image_of
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme, colour
 from satview.session.open_trace import OpenTrace
-from satview.store.doubts import damage
+from satview.store.time_ranges import damage
 from satview.timeline.spans import pixel_edges
 
 _HEIGHT_PX: Final = 44

@@ -10,14 +10,13 @@ from PySide6.QtGui import QFont, QFontMetricsF, QHelpEvent, QMouseEvent, QPainte
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from satview.base.safe_text import tool_tip, visible_line
-from satview.base.time import Clock, TimeWindow
-from satview.base.time_text import format_moment
+from satview.base.time import Clock, TimeWindow, format_moment
 from satview.gui.swimlane.fills import draw_lost, lost_spans
 from satview.gui.swimlane.scale import TICK_ROW_PX, TimeScale, draw_ticks, small_step_ns, step_ns, ticks
 from satview.gui.theme import Theme, colour
+from satview.session.navigation import SNAP_PX, Moved, snapped
 from satview.session.open_trace import OpenTrace
 from satview.session.range_view import length_texts
-from satview.session.snapping import SNAP_PX, Moved, snapped
 from satview.store.mark_file import Mark
 
 

@@ -8,8 +8,7 @@ from typing import Final
 from PySide6.QtCore import QLineF, QPointF
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
 
-from satview.base.time import NS_PER_S, Clock, TimeWindow
-from satview.base.time_text import UNITS
+from satview.base.time import NS_PER_S, UNITS, Clock, TimeWindow
 from satview.gui.theme import Theme, colour
 
 

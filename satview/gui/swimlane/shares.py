@@ -9,10 +9,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.debug import timed
+from satview.base.process import timed
 from satview.base.safe_text import html_text
-from satview.base.time import TimeWindow
-from satview.base.time_text import format_duration, format_moment
+from satview.base.time import TimeWindow, format_duration, format_moment
 from satview.core import pictures
 from satview.events import states
 from satview.gui.colours import FADE, OTHER_NAMES, mixed, state_colour
@@ -21,14 +20,13 @@ from satview.gui.swimlane.fills import OPAQUE, draw_tops, lane_colour
 from satview.gui.swimlane.lane_source import LaneRequest, LaneSource
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme
+from satview.session.lanes.lane_arrangement import LaneRow
 from satview.session.lanes.lane_overlay import LaneOverlay
-from satview.session.lanes.lane_row import LaneRow
 from satview.session.open_trace import OpenTrace
 from satview.store.axis import file_window
-from satview.timeline.lane import Counter
+from satview.timeline.lane import Counter, LaneShares
 from satview.timeline.lane_info import LaneInfo, LaneKind
 from satview.timeline.lane_tree import Timeline
-from satview.timeline.shares import LaneShares
 from satview.timeline.spans import NO_EVENT, LaneSpans, pixel_edges
 from satview.timeline.state_lanes import USER
 

@@ -10,7 +10,7 @@ from PySide6.QtCore import QRectF, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
-from satview.base.debug import timed
+from satview.base.process import timed
 from satview.base.time import TimeWindow
 from satview.gui.colours import FADE
 from satview.gui.swimlane.fills import draw_lost, lost_spans
@@ -24,8 +24,7 @@ from satview.gui.swimlane.shares import Stack, are_dense, cpus_high, quiet_use
 from satview.gui.swimlane.text import draw_lines
 from satview.gui.theme import Theme, colour
 from satview.session.arrow_source import ArrowMode
-from satview.session.lanes.lane_arrangement import QUIET
-from satview.session.lanes.lane_row import GroupHead, LaneRow
+from satview.session.lanes.lane_arrangement import QUIET, GroupHead, LaneRow
 from satview.session.loading.loaded_trace import Reload
 from satview.session.open_trace import OpenTrace
 

@@ -12,8 +12,8 @@ from PySide6 import QtWidgets
 from PySide6.QtCore import QObject, QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QApplication, QMenu, QStackedWidget
 
+from satview.base.column_arrays import borrowed
 from satview.base.errors import WriteError
-from satview.base.memory import borrowed
 from satview.base.safe_text import visible_line
 from satview.gui import dialogs
 from satview.gui.windows.command_window import CommandWindow, freeze_loaded_objects
@@ -67,10 +67,10 @@ def _import_views() -> None:
     Of the panels, only those shown first are imported; `_on_refined` imports the others later.
     """
     with _importing:
-        import satview.formats.kev.details  # decodes arguments for the event list; imports construct
+        import satview.formats.kev.payloads  # decodes arguments for the event list; imports construct
         import satview.gui.windows.workspace
         import satview.gui.windows.workspace_keeper  # noqa: F401  -- all three for their effect on sys.modules
-        from satview.events.arguments import read_ahead
+        from satview.events.naming import read_ahead
 
         read_ahead()  # otherwise the event list waits for it when it is first drawn
         for row in PANELS:
@@ -86,7 +86,7 @@ def _import_panels(catalogue: Catalogue, _is_cancelled: IsCancelled) -> None:
         for row in PANELS:
             import_module(row.module)
         import_module("satview.tables.sql")  # otherwise the first query imports it, with all analyses
-        from satview.tables.views import views  # the panel SQL lists them when it first shows
+        from satview.tables.schema import views  # the panel SQL lists them when it first shows
 
         views()
     catalogue.find("")  # builds the index of names, which the first filter condition needs
@@ -302,7 +302,7 @@ class DocumentViews(QObject):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._window.actions_by_id.refresh()
         if self._window.workspace is not None:
-            from satview.gui.filters.context import add_filter_menus  # slow; loaded with the views
+            from satview.gui.filters.chips import add_filter_menus  # slow; loaded with the views
 
             add_filter_menus(menu, self._window.workspace.active.opened, argument)
         for command_id in _CONTEXT:

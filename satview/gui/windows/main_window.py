@@ -240,7 +240,9 @@ class MainWindow(CommandWindow):
             self.restoreGeometry(QtCore.QByteArray.fromBase64(encoded))
 
     def _make_commands(self) -> None:
-        from satview.gui.windows.actions import CommandActions  # imported here so that the first window shows sooner
+        from satview.gui.windows.command_window import (
+            CommandActions,  # imported here so that the first window shows sooner
+        )
         from satview.gui.windows.looks import SessionCommands
         from satview.gui.windows.trace_commands import TraceCommands
         from satview.gui.windows.window_commands import WindowCommands

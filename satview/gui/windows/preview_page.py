@@ -15,12 +15,11 @@ from PySide6.QtCore import QLineF, QPointF, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QFont, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPolygonF, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
-from satview.base.debug import timed
+from satview.base.process import timed
 from satview.base.safe_text import visible_line
 from satview.base.time import TimeWindow
 from satview.gui.colours import mixed
-from satview.gui.swimlane.fills import draw_lost, lost_spans
-from satview.gui.swimlane.preview_lane import BIN_PX, draw_preview_lane, hatch
+from satview.gui.swimlane.fills import BIN_PX, draw_lost, draw_preview_lane, hatch_preview, lost_spans
 from satview.gui.swimlane.scale import TimeScale, draw_ticks, ticks
 from satview.gui.theme import Theme, colour
 from satview.gui.widgets import PlainLabel, line_up
@@ -173,7 +172,7 @@ class PreviewLanes(QWidget):
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(colour(mixed(theme.accent, theme.base, 0.49)))
         painter.drawPolygon(QPolygonF([*corners, QPointF(left + width, STRIP_PX - 4)]))
-        hatch(painter, QRectF(left, 0, width, STRIP_PX - 1), theme)
+        hatch_preview(painter, QRectF(left, 0, width, STRIP_PX - 1), theme)
         scale = TimeScale(limits, width)
         window = view.viewport.window
         self._draw_lost(painter, view, scale, QRectF(left, 0, width, STRIP_PX))

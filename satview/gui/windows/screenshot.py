@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer
 
 from satview.base.errors import SatviewError
-from satview.base.targets import find_target
+from satview.base.new_file import find_target
 from satview.formats.registry import source_files
 from satview.gui.comparison.panel import ComparisonPanel
-from satview.gui.swimlane.picture_files import save_png
+from satview.gui.swimlane.legend import save_png
 from satview.gui.windows.application import Application, make_qt_application, silence_offscreen
 from satview.gui.windows.command_window import Shared
 from satview.gui.windows.looks import show_link
@@ -23,8 +23,8 @@ from satview.gui.windows.main_window import MainWindow
 from satview.session.loading.recent_files import RecentFiles
 from satview.session.session import Stage
 from satview.session.settings import Settings
-from satview.session.state_files import users_sessions
-from satview.session.trace_link import TraceLink
+from satview.session.trace_state import TraceLink
+from satview.session.workspace_file import users_sessions
 
 if TYPE_CHECKING:
     from satview.gui.windows.workspace import Workspace

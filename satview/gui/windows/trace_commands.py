@@ -12,7 +12,7 @@ from PySide6.QtGui import QGuiApplication
 
 from satview.base.errors import UsageError
 from satview.base.safe_text import visible_line
-from satview.base.time_text import range_text
+from satview.base.time import range_text
 from satview.events.user_events import parse_rules
 from satview.formats.registry import source_files
 from satview.gui import dialogs
@@ -23,11 +23,11 @@ from satview.gui.panels.late_panel import LatePanel
 from satview.gui.quick_pick import LinePrompt, Option, QuickPick
 from satview.gui.save_events import SaveEventsDialog
 from satview.session.commands import BACK, ON, PANELS, CommandRegistry, Needs
-from satview.session.events.event_text import lane_path
+from satview.session.event_text import lane_path
 from satview.session.lanes.lane_arrangement import GroupBy, Label, LaneArrangement, SortBy
+from satview.session.navigation import SNAP_PX, snapped
 from satview.session.settings import Settings
-from satview.session.snapping import SNAP_PX, snapped
-from satview.session.trace_link import link_to
+from satview.session.trace_state import link_to
 from satview.store.arguments import misfits
 from satview.store.mark_file import Mark
 from satview.timeline.lane_classes import LANE_CLASSES, LaneClass, Owner
@@ -35,7 +35,7 @@ from satview.timeline.lane_classes import LANE_CLASSES, LaneClass, Owner
 if TYPE_CHECKING:
     from satview.gui.windows.command_window import CommandWindow
     from satview.gui.windows.workspace import Workspace
-    from satview.session.filtering.filter_stack import FilterStack
+    from satview.session.filter_stack import FilterStack
     from satview.session.highlight import Selection
     from satview.session.open_trace import OpenTrace
 

@@ -20,41 +20,38 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from satview.base.column_arrays import borrowed
 from satview.base.errors import UsageError
-from satview.base.memory import borrowed
 from satview.base.plugins import newly_switched_off
 from satview.base.safe_text import counted, menu_text, tool_tip, visible_line
-from satview.base.time import TimeWindow
-from satview.base.time_text import format_duration, format_moment
+from satview.base.time import TimeWindow, format_duration, format_moment
 from satview.gui.comparison.second_trace import SecondTrace
 from satview.gui.event_list import EventListPanel
 from satview.gui.filters.chips import ChipBar
 from satview.gui.find_bar import FindBar
-from satview.gui.pane import Pane, Panes
 from satview.gui.panel import Panel, PanelContext, Value, make_panel, set_row_height
 from satview.gui.panels.filter_panel import FilterPanel
-from satview.gui.panels.verdicts_panel import VerdictsPanel
-from satview.gui.swimlane.area import Motion, SwimlaneArea
+from satview.gui.panels.why_panel import VerdictsPanel
+from satview.gui.swimlane.area import Motion, Pane, Panes, SwimlaneArea
 from satview.gui.theme import Theme, restyle
 from satview.gui.widgets import FRAME_MS, ElidedLabel, PlainLabel, guard_from_wheel, line_up
 from satview.gui.windows.docks import (
     Drawer,
     PanelSizes,
+    TraceSummary,
     one_topic_in_each_row,
     panel_layout,
     restore_layout,
     scroll_tabs,
     shows,
 )
-from satview.gui.windows.summary import TraceSummary
 from satview.session.commands import FIRST_PANELS, PANELS, Side
 from satview.session.comparison import Comparison
 from satview.session.lanes.class_loader import FILE_KEY as USER_EVENTS
 from satview.session.navigation import Navigation
 from satview.session.open_trace import PIDIN, SYMBOLS, OpenTrace
 from satview.session.range_view import length_text
-from satview.session.settings import Settings
-from satview.session.stored_json import Stored, StoredJson
+from satview.session.settings import Settings, Stored, StoredJson
 from satview.session.tasks import dismantle
 from satview.session.workspace_file import PanelLayout, from_text, to_text
 

@@ -14,7 +14,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from satview.analysis.partitions import partition_names, partition_title
 from satview.base.errors import SourceChangedError
 from satview.events import wire
-from satview.events.kernel_calls import call_numbers
+from satview.events.catalogue import call_numbers
 from satview.events.states import READY, RUNNING, STATE_BY_NAME
 from satview.filters.derived_columns import logged_priorities
 from satview.linkage.blockers import blockers

@@ -14,19 +14,22 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.base.time import TimeWindow
-from satview.session.filtering.filter_stack import Edit, EditHistory, FilterStack
+from satview.session.filter_stack import Edit, EditHistory, FilterStack
+from satview.session.lanes.class_loader import busy_lanes
 from satview.session.lanes.lane_arrangement import (
     FOLDED_AT_FIRST,
     IDLE_CPUS,
     QUIET,
     GroupBy,
+    GroupHead,
     Label,
     LaneArrangement,
     LaneGroup,
+    LaneKey,
+    LaneRow,
     SortBy,
+    lane_keys,
 )
-from satview.session.lanes.lane_events import busy_lanes
-from satview.session.lanes.lane_row import GroupHead, LaneKey, LaneRow, lane_keys
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 
 # Layout: turns an arrangement into rows and headings.

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.states import ABSENT, RUNNING, SEEN_EVENT, SEEN_RUNNING
-from satview.session.filtering.filter_stack import FilterView, Mask
+from satview.session.filter_stack import FilterView, Mask
+from satview.timeline.lane import LaneShares
 from satview.timeline.lane_tree import Timeline
-from satview.timeline.shares import LaneShares
 from satview.timeline.spans import NO_EVENT, LaneSpans
 
 _AT_ONCE: Final = 50_000  # intervals of a lane that a frame may look at; longer lanes wait for the worker

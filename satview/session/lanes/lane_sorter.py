@@ -18,11 +18,11 @@ from satview.base.errors import SatviewError, UsageError
 from satview.base.time import TimeWindow
 from satview.events.states import ABSENT, DEAD, FIRST_PROCESS, IDLE, READY, RUNNING, UNKNOWN
 from satview.filters.diagnostics import ExpressionError
-from satview.filters.expressions.pattern import glob
+from satview.filters.expressions.nodes import glob
 from satview.session.lanes.lane_arrangement import GroupBy, LaneGroup, SortBy
 from satview.session.lanes.lane_list import LaneIndex, LaneList
 from satview.session.tasks import IsCancelled, Task
-from satview.store.losses import idle_threads
+from satview.store.time_ranges import idle_threads
 from satview.store.trace import LOGGER, OF_CAPTURE, Trace
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 

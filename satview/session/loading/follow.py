@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 if TYPE_CHECKING:
-    from satview.formats.kev.growing import GrowingFile
+    from satview.formats.kev.sampling import GrowingFile
 
 POLL_MS: Final = 250
 _REST_FACTOR: Final = 2.0  # pause after a read, as a multiple of its length: reads take at most a third of the time

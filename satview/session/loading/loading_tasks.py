@@ -17,11 +17,10 @@ import numpy as np
 from platformdirs import user_cache_path
 
 from satview.base import column_arrays
-from satview.base.array_file import read_arrays, write_arrays
-from satview.base.debug import timed
+from satview.base.column_arrays import give_back, read_arrays, write_arrays
 from satview.base.errors import Cancelled, SatviewError, WriteError
-from satview.base.memory import give_back
-from satview.base.resources import resource_path
+from satview.base.named_files import resource_path
+from satview.base.process import timed
 from satview.base.shared_file import DamagedFileError
 from satview.base.threads import Begun
 from satview.formats.kev.header import BEGIN
@@ -127,8 +126,8 @@ class TraceCache:
             lanes: Lanes to store with it, so that they are ready at once the next time.
             cancelled: Polled during the work.
         """
-        from satview.formats.kev.stored import arrays_of, values_of  # here: a key is requested before the first picture
-        from satview.timeline.stored_lanes import lanes_of
+        from satview.formats.kev.reader import arrays_of, values_of  # here: a key is requested before the first picture
+        from satview.timeline.lane_tree import lanes_of
 
         trace = loaded.trace
         if self._folder is None or not loaded.key or self.key(trace.path) != loaded.key:
@@ -165,11 +164,12 @@ class TraceCache:
 
 
 def _loaded(path: Path, values: Any, arrays: dict[str, np.ndarray[Any, Any]], key: str) -> LoadedTrace:
-    from satview.formats.kev.reader import read_start  # as in `store`
-    from satview.formats.kev.stored import trace_of
+    from satview.formats.kev.reader import (
+        read_start,  # as in `store`
+        trace_of,
+    )
     from satview.session.loading.loaded_trace import LoadedTrace
-    from satview.timeline.lane_tree import Timeline
-    from satview.timeline.stored_lanes import add_lanes
+    from satview.timeline.lane_tree import Timeline, add_lanes
 
     try:
         trace = trace_of(path, read_start(path), values["trace"], arrays)
@@ -288,7 +288,7 @@ def read_more(
     Raises:
         SatviewError, Cancelled: As `read_file`.
     """
-    from satview.formats.kev.growing import GrowingFile
+    from satview.formats.kev.sampling import GrowingFile
     from satview.session.loading.loaded_trace import prepared, read_on
 
     if follow.file is None:
@@ -336,7 +336,7 @@ def _show_sample(
     sample = sampled(path, is_cancelled)
     if sample is not None:
         import satview.session.loading.loaded_trace  # noqa: F401  -- for the window, which would wait for it
-        from satview.timeline.preview import preview_of
+        from satview.timeline.state_lanes import preview_of
 
         if prepare is not None:
             prepare.preview()

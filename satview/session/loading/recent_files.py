@@ -10,7 +10,7 @@ from platformdirs import user_state_path
 from PySide6.QtCore import QObject, Signal
 
 from satview.base.shared_file import DamagedFileError
-from satview.session.stored_json import StoredJson
+from satview.session.settings import StoredJson
 
 _FILE_BYTES_MAX: Final = 1 << 20
 _FILES_MAX: Final = 100

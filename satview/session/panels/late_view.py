@@ -16,8 +16,7 @@ from satview.answers.table import Table
 from satview.base.errors import Cancelled
 from satview.session.lanes.class_loader import timing_of
 from satview.session.open_trace import OpenTrace
-from satview.session.questions import Answer
-from satview.session.tasks import IsCancelled
+from satview.session.tasks import Answer, IsCancelled
 from satview.store.trace import Trace
 
 

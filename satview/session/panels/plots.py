@@ -14,19 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Slot
 
-from satview.analysis.doctor_figures import trust_in_durations, trust_in_load
-from satview.analysis.load import NOT_LOGGED, OTHERS, Divisions, Load, LoadBy, divisions, load_over_time
+from satview.analysis.doctor import trust_in_durations, trust_in_load
 from satview.analysis.partitions import partition_names, partition_title
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import EXACT, Basis, Trust, scope_of
+from satview.analysis.times.cpu_times import NOT_LOGGED, OTHERS, Divisions, Load, LoadBy, divisions, load_over_time
 from satview.analysis.times.occurrences import SHARES, Histogram, Measure, Occurrences, histogram, measures, occurrences
+from satview.base.column_arrays import borrowed
 from satview.base.errors import Cancelled
-from satview.base.memory import borrowed
 from satview.base.new_file import new_text_file
 from satview.base.safe_text import csv_text
 from satview.base.time import TimeWindow
-from satview.session.filtering.filter_stack import FilterEvaluator
-from satview.session.filtering.search import task_for
+from satview.session.filter_stack import FilterEvaluator, task_for
 from satview.session.open_trace import OpenTrace
 from satview.session.range_view import Extent, ExtentAnswer
 from satview.session.tasks import IsCancelled

@@ -16,15 +16,13 @@ from satview.filters.expressions.complete import Completion
 from satview.session.lanes.class_loader import timing_of
 from satview.session.tasks import IsCancelled
 from satview.store.trace import Trace
-from satview.tables.question import Limits
 from satview.tables.result import value_text
-from satview.tables.schema import SCHEMAS
-from satview.tables.sql import sql
-from satview.tables.views import views
+from satview.tables.schema import SCHEMAS, views
+from satview.tables.sql import Limits, sql
 
 if TYPE_CHECKING:
     from satview.tables.result import Result
-    from satview.tables.views import View
+    from satview.tables.schema import View
 
 
 # Completion at the cursor of a query: tables, views, columns of its tables, keywords.

@@ -18,7 +18,7 @@ from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis
 from satview.answers.statistics import statistics_table
 from satview.answers.table import Table
-from satview.base.memory import borrowed
+from satview.base.column_arrays import borrowed
 from satview.base.new_file import new_text_file
 from satview.base.time import TimeWindow
 from satview.session.open_trace import OpenTrace

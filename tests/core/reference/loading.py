@@ -1,10 +1,13 @@
-"""Slots to events, times, owners."""
+"""The passes of `core.loading`: slots to events, streamed slots, times, threads and texts."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from satview.base.column_arrays import numbers_of
 from satview.core.loading import (
+    IS_ASCII,
+    IS_NUMBERS,
     IS_RARE,
     IS_RUNNING,
     IS_STATE,
@@ -13,10 +16,18 @@ from satview.core.loading import (
     LOG_CROSSING,
     LOG_SEED,
     LOG_TIME,
+    MAY_BE_UTF8,
     Grouped,
+    Groups,
+    StreamColumns,
 )
 from satview.events import wire
-from satview.formats.kev.clocks.rollover import ROLLOVER, unwrap
+from satview.formats.kev.combine import keys as keys_of
+from satview.formats.kev.rollover import ROLLOVER, unwrap
+from satview.formats.kev.stream import cpus_of
+
+# Slots to events, times, owners.
+
 
 _TAIL = 0x80000000  # set in continuation and end slots
 _KEY_MASK = 0x3FFFFFFF  # CPU, class and event
@@ -250,3 +261,82 @@ def _number(octets, at, stop):
 
 def _signed(value):
     return value - 2**64 if value >= 2**63 else value
+
+
+# Groups of slots that go by.
+
+
+def groups(slots, most_slots):
+    """Return what a chunk of slots is made of."""
+    headers, stamps = np.ascontiguousarray(slots[:, 0]), np.ascontiguousarray(slots[:, 1])
+    at = np.flatnonzero(begins_run(slots) | (headers < _TAIL))
+    counts, heads = np.diff(at, append=len(slots)), headers[at]
+    kinds, ends = heads >> wire.STRUCT_SHIFT, headers[at + counts - 1] >> wire.STRUCT_SHIFT
+    is_empty = heads == 0
+    begins = (kinds < wire.Struct.COMBINE_CONTINUE) & ~is_empty
+    is_whole = begins & ((kinds == wire.Struct.SIMPLE) | (ends == wire.Struct.COMBINE_END)) & (counts <= most_slots)
+    zeros, first = at[is_empty], at[begins]
+    return Groups(
+        np.append(at, len(slots)), is_whole, np.cumsum(begins) - 1, heads[begins] & np.uint32(wire.CODE_MASK),
+        cpus_of(heads[begins]), stamps[first], first, np.flatnonzero(~is_whole & ~is_empty),
+        np.flatnonzero(kinds == wire.Struct.COMBINE_BEGIN), len(zeros), int(zeros[0]) if len(zeros) else -1,
+    )  # fmt: skip
+
+
+def with_keys(slots, at, group, keys):
+    """Return the groups that have one of the keys."""
+    first = at[group]
+    return group[np.isin(keys_of(slots[first, 0], slots[first, 1]), keys)]
+
+
+def deliver(slots, found, time, thread, done):
+    """Return whole events of a chunk and those that tails have ended, by their last slots."""
+    whole = np.flatnonzero(found.is_whole)
+    at, end, rows = found.group_slot[whole], found.group_slot[whole + 1], found.event[whole]
+    sizes = np.concatenate((2 * (end - at), np.diff(done.start)))
+    # Words of events that tails have ended are behind those of the chunk's slots.
+    old = np.concatenate((2 * at, done.start[:-1] + 2 * len(slots)))
+    last = np.concatenate((end - 1, done.last))
+    order = np.argsort(last, kind="stable")
+    start = np.concatenate(([0], np.cumsum(sizes[order]))).astype(np.int64)
+    words = np.concatenate((slots[:, 2:4].ravel(), done.words))
+    return StreamColumns(
+        np.concatenate((slots[at, 0], done.header))[order],
+        np.concatenate((slots[at, 1], done.stamp))[order],
+        np.concatenate((time[rows], done.time))[order],
+        np.concatenate((thread[rows], done.thread))[order],
+        start,
+        words[numbers_of(old[order], sizes[order])],
+        last[order],
+    )
+
+
+# Payloads of one length: which are texts, and which are equal.
+
+
+def text_kinds(data):
+    """Return what each payload is."""
+    if not data.size:
+        return np.full(len(data), IS_NUMBERS, np.uint8)
+    is_behind = np.maximum.accumulate(data == 0, axis=1)
+    is_plain = ((data >= ord(" ")) & (data != 0x7F)) | (data == ord("\t")) | (data == ord("\n"))
+    is_text = (data[:, 0] != 0) & np.where(is_behind, data == 0, is_plain).all(axis=1)
+    has_more = (data >= 0x80).any(axis=1)
+    return np.where(is_text, np.where(has_more, MAY_BE_UTF8, IS_ASCII), IS_NUMBERS).astype(np.uint8)
+
+
+def same_rows(data):
+    """Return numbers of payloads, and the first payload of each."""
+    number_of, first_rows = {}, []
+    numbers = np.zeros(len(data), np.uint32)
+    for row, item in enumerate(map(bytes, data)):
+        if item not in number_of:
+            number_of[item] = len(first_rows)
+            first_rows.append(row)
+        numbers[row] = number_of[item]
+    return numbers, np.array(first_rows, np.uint32)
+
+
+def joined(data):
+    """Return payloads up to their first zero, each with a zero behind it."""
+    return np.frombuffer(b"".join(bytes(row).split(b"\0")[0] + b"\0" for row in data), np.uint8)

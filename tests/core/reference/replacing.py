@@ -14,7 +14,7 @@ from unittest import mock
 from satview.export.listing import printer
 from tests.core.reference import printing
 
-_SUBJECTS = ("lanes", "links", "loading", "ordering", "pictures", "statistics", "streaming", "texts")
+_SUBJECTS = ("links", "loading", "pictures", "statistics")
 
 
 @cache

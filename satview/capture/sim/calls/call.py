@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from satview.capture.sim.parts.errors import Errno, QnxError
-from satview.capture.sim.parts.services import KernelServices
-from satview.capture.sim.parts.target import Target
-from satview.capture.sim.parts.threads import Cpu, Thread
+from satview.capture.sim.errors import Errno, QnxError
+from satview.capture.sim.services import KernelServices
+from satview.capture.sim.target import Target
+from satview.capture.sim.threads import Cpu, Thread
 
 __all__ = [
     "CLOCK_MONOTONIC", "SIDE_CHANNEL", "SIGALRM", "SIGCHLD", "SIGCONT", "SIGSEGV", "SIGSTOP", "SIGTERM", "SIGUSR1",

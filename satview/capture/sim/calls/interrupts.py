@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from satview.capture.sim.calls.call import Call, check_io, code_address, has_io
-from satview.capture.sim.calls.pulses import deliver
-from satview.capture.sim.parts.errors import Errno, QnxError
-from satview.capture.sim.parts.interrupt_sources import FullBuffer
-from satview.capture.sim.parts.recorder import WATCH
-from satview.capture.sim.parts.services import KernelServices
-from satview.capture.sim.parts.sigevent import Sigevent
-from satview.capture.sim.parts.target import Target
-from satview.capture.sim.parts.threads import Cpu, Thread
+from satview.capture.sim.calls.channels import deliver
+from satview.capture.sim.errors import Errno, QnxError
+from satview.capture.sim.recorder import WATCH
+from satview.capture.sim.services import KernelServices
+from satview.capture.sim.target import Target
+from satview.capture.sim.threads import Cpu, FullBuffer, Sigevent, Thread
 
 __all__ = [
     "InterruptAttach", "InterruptAttachEvent", "InterruptDetach", "InterruptDetachFunc", "InterruptHookTrace",
@@ -216,7 +214,7 @@ _INSERTS = frozenset((9, 30, 31, 32, 42, 43))  # modes of TraceEvent() that inse
 
 @dataclass(slots=True)
 class TraceEvent(Call):
-    """The kernel call TraceEvent(); see `capture.trace_event`.
+    """The kernel call TraceEvent(); see `capture.kernel`.
 
     Attributes:
         location: File and line where a program created the object; empty once it was yielded. An object that is deleted

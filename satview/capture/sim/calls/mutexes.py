@@ -6,10 +6,19 @@ from collections import deque
 from dataclasses import dataclass
 
 from satview.capture.sim.calls.call import CLOCK_MONOTONIC, Call, pass_on_priority
-from satview.capture.sim.parts.errors import Errno, QnxError
-from satview.capture.sim.parts.objects import Barrier, BoundedQueue, Condvar, Mutex, RwLock, Semaphore, SyncObject
-from satview.capture.sim.parts.services import KernelServices
-from satview.capture.sim.parts.threads import Cpu, Thread
+from satview.capture.sim.errors import Errno, QnxError
+from satview.capture.sim.services import KernelServices
+from satview.capture.sim.threads import (
+    Barrier,
+    BoundedQueue,
+    Condvar,
+    Cpu,
+    Mutex,
+    RwLock,
+    Semaphore,
+    SyncObject,
+    Thread,
+)
 
 __all__ = [
     "BarrierWait", "CondSignal", "CondWait", "MutexLock", "MutexUnlock", "RwLockAcquire", "RwLockRelease", "SemPost",

@@ -13,9 +13,9 @@ from satview.capture.sim.calls.call import Call
 from satview.capture.sim.calls.messages import NetWait
 from satview.capture.sim.calls.signals import SignalKill
 from satview.capture.sim.calls.timers import ask_to_unblock
-from satview.capture.sim.parts.errors import Errno, QnxError
-from satview.capture.sim.parts.services import KernelServices
-from satview.capture.sim.parts.threads import Cpu, Thread
+from satview.capture.sim.errors import Errno, QnxError
+from satview.capture.sim.services import KernelServices
+from satview.capture.sim.threads import Cpu, Thread
 
 __all__ = ["NetSignalKill", "NetUnblock", "NetVtid", "transmitted"]
 

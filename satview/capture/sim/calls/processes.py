@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from satview.capture.sim.calls.call import SIDE_CHANNEL, TCTL_IO, Call, code_address
-from satview.capture.sim.calls.channels import close_channel, disconnect
+from satview.capture.sim.calls.channels import close_channel, disconnect, send_pulse
 from satview.capture.sim.calls.messages import MsgSend, MsgSendnc
-from satview.capture.sim.calls.pulses import send_pulse
-from satview.capture.sim.parts.errors import Errno, QnxError
-from satview.capture.sim.parts.services import KernelServices
-from satview.capture.sim.parts.threads import ANY_CPU, Body, Connection, Cpu, Policy, Process, Program, Thread
+from satview.capture.sim.errors import Errno, QnxError
+from satview.capture.sim.services import KernelServices
+from satview.capture.sim.threads import ANY_CPU, Body, Connection, Cpu, Policy, Process, Program, Thread
 
 __all__ = [
     "Dlopen", "Exec", "Fork", "Mmap", "Munmap", "Ring0", "Spawn", "ThreadCancel", "ThreadCreate", "ThreadCtl",

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from satview.capture.sim.calls.call import Call, message_words
-from satview.capture.sim.parts.errors import Errno, QnxError
-from satview.capture.sim.parts.objects import BoundedQueue
-from satview.capture.sim.parts.services import KernelServices
-from satview.capture.sim.parts.threads import Cpu, Thread
+from satview.capture.sim.errors import Errno, QnxError
+from satview.capture.sim.services import KernelServices
+from satview.capture.sim.threads import BoundedQueue, Cpu, Thread
 
 __all__ = [
     "MsgQueueClose", "MsgQueueCtl", "MsgQueueOpen", "MsgQueueReceive", "MsgQueueSend", "PipeClose", "PipeOpen",

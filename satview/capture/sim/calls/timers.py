@@ -8,15 +8,21 @@ from dataclasses import dataclass
 
 from satview.base.time import NS_PER_S
 from satview.capture.sim.calls.call import CLOCK_MONOTONIC, SIGALRM, Call
+from satview.capture.sim.calls.channels import CODE_NET_UNBLOCK, CODE_UNBLOCK, PULSE_PRIORITY, deliver, send_pulse
 from satview.capture.sim.calls.messages import ChannelWait, Envelope, NetWait
 from satview.capture.sim.calls.mutexes import forget_waiter, reacquire_mutex
-from satview.capture.sim.calls.pulses import CODE_NET_UNBLOCK, CODE_UNBLOCK, PULSE_PRIORITY, deliver, send_pulse
-from satview.capture.sim.parts.errors import Errno, QnxError
-from satview.capture.sim.parts.interrupt_sources import CLOCK_VECTOR
-from satview.capture.sim.parts.objects import Condvar
-from satview.capture.sim.parts.services import KernelServices
-from satview.capture.sim.parts.sigevent import Sigevent, event_values
-from satview.capture.sim.parts.threads import CHF_UNBLOCK, Cpu, Thread, Timer
+from satview.capture.sim.errors import Errno, QnxError
+from satview.capture.sim.services import KernelServices
+from satview.capture.sim.threads import (
+    CHF_UNBLOCK,
+    CLOCK_VECTOR,
+    Condvar,
+    Cpu,
+    Sigevent,
+    Thread,
+    Timer,
+    event_values,
+)
 
 __all__ = [
     "ClockAdjust", "ClockPeriod", "ClockTime", "Sleep", "TimerAlarm", "TimerCreate", "TimerDestroy", "TimerInfo",

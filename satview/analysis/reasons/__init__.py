@@ -1,1 +1,0 @@
-"""Reasons why threads ran or waited: causes of an interval, and the chain to the root cause."""

@@ -1,1 +1,0 @@
-"""Data records of the simulated kernel, properties of targets, the event loop, and the true history."""

@@ -1,1 +1,0 @@
-"""Rule sets as C programs that run on the target."""

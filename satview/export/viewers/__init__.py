@@ -1,1 +1,0 @@
-"""A trace, or its tables, in files for other programs: Perfetto, Chrome, flame graphs, Parquet, Arrow, CSV."""

@@ -1,1 +1,0 @@
-"""Several traces on one time axis: the file that lists them, and the combined trace."""

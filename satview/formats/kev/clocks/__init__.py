@@ -1,1 +1,0 @@
-"""Converts stamps of 32 bits to 64-bit times: rollovers, TIME events, damaged clocks."""

@@ -1,1 +1,0 @@
-"""Reads slots of 16 bytes, and assembles events and buffers from them."""

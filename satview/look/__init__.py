@@ -1,1 +1,0 @@
-"""Describes a trace and its objects as text, for terminals and for assistants."""

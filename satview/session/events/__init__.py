@@ -1,1 +1,0 @@
-"""The description of an event in a window: its text, its arguments and its links."""

@@ -1,1 +1,0 @@
-"""Filter and search of a window: their state and their evaluation."""
