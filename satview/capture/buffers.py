@@ -128,6 +128,16 @@ class BufferRing:
             buffer.is_full = True
             self.hand_over(buffer)
 
+    def end(self, stamp: int) -> None:
+        """Hand over the current buffer of a stopped ring, or the newest one if an event has just filled it.
+
+        A logger in ring mode waits for this hand-over alone, so there is one without any event too.
+        """
+        if self.current is not None:
+            self.close(stamp)
+        else:
+            self.hand_over(self.buffers[self._position])
+
     def flush(self, stamp: int) -> None:
         """Hand over the current buffer; in ring mode after STOP, hand over the newest buffer once more."""
         if self.is_ring and self.current is None:

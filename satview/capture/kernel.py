@@ -286,7 +286,7 @@ class TraceControl:
         for ring in buffers.rings if buffers is not None and was_tracing else ():
             now = self.machine.now + ring.skew_cycles
             if ring.is_ring:
-                ring.close(now)
+                ring.end(now)
             elif self.machine.target.has_buffer_end:
                 ring.close(now, sequence=1)  # 8.0 hands over the trailing buffer and counts from 1 again
 

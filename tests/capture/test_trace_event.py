@@ -193,6 +193,31 @@ def test_a_flush_after_stop_hands_the_ring_over_again() -> None:
     assert handed == [0, 0]
 
 
+@pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_7, Release.QNX_8])
+def test_stop_hands_a_ring_over_though_the_last_event_filled_its_buffer(release: Release) -> None:
+    made, _ = kernel(release, modes=(("ADDCLASS", Class.USER), ("SETRINGMODE",)))
+    handed: list[int] = []
+    made.control.hook = lambda buffer: handed.append(buffer.index)
+    (ring,) = made.emitter.buffers.rings
+    call(made, "START")
+    call(made, "INSERTSUSEREVENT", 1, 2, 3)
+    while ring.current is not None:
+        call(made, "INSERTSUSEREVENT", 1, 2, 3)
+    assert handed == [], "a ring hands over nothing before STOP"
+    call(made, "STOP")
+    assert handed == [0]
+    assert [buffer.index for buffer in ring.oldest_first()] == [0]
+
+
+def test_stop_hands_over_a_ring_without_events() -> None:
+    made, _ = kernel(modes=(("DELALLCLASSES",), ("SETRINGMODE",)))
+    handed: list[int] = []
+    made.control.hook = lambda buffer: handed.append(buffer.slots)
+    call(made, "START")
+    call(made, "STOP")
+    assert handed == [0]
+
+
 def test_buffers_come_and_go_but_not_their_numbers_and_modes() -> None:
     made, sink = kernel()
     call(made, "SKIPBUFFER")

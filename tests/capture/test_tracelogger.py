@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 
@@ -215,6 +216,15 @@ def test_a_handler_of_rules_that_raises_is_reported(tmp_path: Path, capsys: pyte
     assert tracelogger(tmp_path, "--rules", str(rules), "--allow-code") == 1
     assert "bad.py:pick was switched off: line 2: AttributeError" in capsys.readouterr().err
     assert "SND_MESSAGE" in names(open_kev(tmp_path / "t.kev")), "from then on everything passes"
+
+
+def test_a_ring_whose_buffers_are_full_at_the_end_is_saved(tmp_path: Path) -> None:
+    """Three slots are a buffer, its time and one event, so that at the end, too, the last event has filled a buffer."""
+    options = LoggerOptions(is_ring=True, kernel_buffers=4)
+    kind = replace(target(Release.QNX_7), mark_ring=3)
+    result = run(Capture("client-server", duration_ns=20_000_000, options=options, target=kind), tmp_path / "t.kev")
+    assert result.findings == []
+    assert len(open_kev(tmp_path / "t.kev").buffers) == 4
 
 
 def test_timed_and_ring(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
