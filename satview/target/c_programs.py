@@ -493,9 +493,10 @@ class CProgram(ClientJob):
             asking = self._ask("buffer", (number, info))
             try:
                 next(asking)
+                while True:
+                    asking.throw(QnxError(Errno.EPERM, "such a handler must not call TraceEvent()"))
             except StopIteration as end:
                 return _sigevent(_CallWords([b"%d" % value for value in end.value])) if end.value else None
-            return None  # it calls TraceEvent(), which such a handler must not do
 
         return handle
 

@@ -278,6 +278,11 @@ def test_event_handlers_that_stall_are_left_out(resident, run_program, log, tmp_
     assert stalls.poll() is None
 
 
+def test_handlers_of_full_buffers_are_refused_calls(run_program, tmp_path):
+    (tmp_path / "calls.c").write_text(CALLS_WHEN_FULL)
+    assert run_program(tmp_path / "calls.c") == ("EPERM\nEPERM\n", "", 0)
+
+
 def test_errors_have_the_numbers_of_this_machine(run_program, tmp_path):
     (tmp_path / "refused.c").write_text(REFUSED)
     said, error, code = run_program(tmp_path / "refused.c")
@@ -365,6 +370,42 @@ int main(void)
     DO(TraceEvent(_NTO_TRACE_ADDEVENTHANDLER, _NTO_TRACE_THREAD, _NTO_TRACE_THRUNNING, never, &data));
     DO(TraceEvent(_NTO_TRACE_START));
     pause();
+    return 0;
+}
+"""
+CALLS_WHEN_FULL = """\
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <sys/neutrino.h>
+#include <unistd.h>
+#include "tracing.h"
+static int pipes[2];
+static const struct sigevent *full(int info)
+{
+    const int error = TraceEvent(_NTO_TRACE_INSERTSUSEREVENT, 1, info, 0) == -1 ? errno : 0;
+    if (write(pipes[1], &error, sizeof(error)) != sizeof(error))
+        perror("pipe");
+    return NULL;
+}
+int main(void)
+{
+    int count, error;
+    DO(pipe(pipes));
+    DO(start_from_nothing());
+    DO(ThreadCtl(_NTO_TCTL_IO, 0));
+    DO(TraceEvent(_NTO_TRACE_ALLOCBUFFER, 4, NULL));
+    DO(InterruptHookTrace(full, 0));
+    DO(TraceEvent(_NTO_TRACE_ADDALLCLASSES));
+    DO(TraceEvent(_NTO_TRACE_START));
+    for (count = 0; count < 2; ++count) {
+        DO(TraceEvent(_NTO_TRACE_INSERTSUSEREVENT, 1, 2, 3));
+        DO(TraceEvent(_NTO_TRACE_FLUSHBUFFER));
+        DO(read(pipes[0], &error, sizeof(error)));
+        puts(error == 0 ? "fine" : strerrorname_np(error));
+    }
+    DO(TraceEvent(_NTO_TRACE_STOP));
+    DO(TraceEvent(_NTO_TRACE_DEALLOCBUFFER));
     return 0;
 }
 """
