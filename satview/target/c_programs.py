@@ -144,7 +144,8 @@ class Client:
 
 _LOOK_S: Final = 0.002  # how long the simulation waits for a program's next call, which usually arrives at once
 _COMPUTES_NS: Final = 500_000  # step of simulated computing while the next call has not arrived
-_HANDLER_S: Final = 0.5  # time limit of an event handler; a slower one is not called again
+_HANDLER_S: Final = 0.5  # time limit of an event handler; until a slower one has answered, none is called
+_LATE_MAX: Final = 4  # late answers in a row after which no handler of the program is called again
 _NUMBER_MAX: Final = 1 << 63
 _OBJECTS_MAX: Final = 10_000
 _THREADS_MAX: Final = 64
@@ -349,6 +350,9 @@ class CProgram(ClientJob):
         self._tickets: dict[int, _CThread] = {}
         self._handlers: Client | None = None
         self._is_handling = True
+        self._awaits_answer = False  # of a handler
+        self._late_call = b""  # of a late handler
+        self._late_answers = 0  # in a row
         self.objects: dict[tuple[str, int], Any] = {}
         self.answers: dict[str, Callable[[_CallWords], Any]] = {
             "cycles": lambda _words: kernel.machine.now,
@@ -404,7 +408,7 @@ class CProgram(ClientJob):
                 raise UsageError("this program has a connection for its handlers")
             self._handlers = client
             client.send(b"0\n")
-            return _Silent()
+            return _HandlerLines(self)
         if len(self._threads) + len(self._tickets) >= _THREADS_MAX:
             raise UsageError(f"a program has {_THREADS_MAX} threads at most")
         thread = self._tickets[request.ticket] = _CThread(self, client)
@@ -505,28 +509,55 @@ class CProgram(ClientJob):
         client = self._handlers
         if client is None or client.is_closed or not self._is_handling:
             return ()
+        if self._awaits_answer:
+            if self._late_call and kind == "event":
+                call, self._late_call = self._late_call, b""
+                yield from self._make_call(client, call)
+            return ()
         client.send(f"{kind} {' '.join(map(str, values))}\n".encode())
+        self._awaits_answer = True
         deadline_s = time.monotonic() + _HANDLER_S
         while not client.is_closed and (left_s := deadline_s - time.monotonic()) > 0:
             client.wait(left_s)
             for line in client.receive():
                 word, *rest = line.split(b" ")
                 if word == b"answer":
+                    self._awaits_answer, self._late_answers = False, 0
                     try:
                         return _CallWords(rest).numbers()
                     except QnxError:
                         return ()
-                try:
-                    if rest[:1] != [b"TraceEvent"]:
-                        raise QnxError(Errno.EPERM, "a handler calls nothing else")
-                    value = yield _trace_event(self, _CallWords(rest[1:]))
-                    client.send(b"0 %d\n" % value)
-                except OSError as error:
-                    client.send(b"%d\n" % _number(error))
-        self._is_handling = False
-        self._say(f"{self.process.short_name}: its event handlers took longer than {_HANDLER_S:g} s and are not called "
-                  "any more; events pass")  # fmt: skip
+                yield from self._make_call(client, line)
+        if not client.is_closed:
+            self._note_late_answer()
         return ()
+
+    def _make_call(self, client: Client, line: bytes) -> Generator[Any, Any, None]:
+        """Yield the TraceEvent() call that a handler has sent, and send its result."""
+        _, *words = line.split(b" ")
+        try:
+            if words[:1] != [b"TraceEvent"]:
+                raise QnxError(Errno.EPERM, "a handler calls nothing else")
+            value = yield _trace_event(self, _CallWords(words[1:]))
+            client.send(b"0 %d\n" % value)
+        except OSError as error:
+            client.send(b"%d\n" % _number(error))
+
+    def _note_late_answer(self) -> None:
+        """Report a late handler; give the handlers up if too many answers in a row were late."""
+        self._late_answers += 1
+        self._is_handling = self._late_answers < _LATE_MAX
+        if self._late_answers == 1 or not self._is_handling:
+            until = "until they have answered" if self._is_handling else "any more"
+            self._say(f"{self.process.short_name}: its event handlers took longer than {_HANDLER_S:g} s and are not "
+                      f"called {until}; events pass")  # fmt: skip
+
+    def take_late(self, line: bytes) -> None:
+        """Process what a handler sends after its time limit: its answer, or a call that the next event makes."""
+        if line.startswith(b"answer"):
+            self._awaits_answer = False
+        else:
+            self._late_call = line
 
 
 class _ThreadLines(ClientJob):
@@ -547,8 +578,15 @@ class _ThreadLines(ClientJob):
         """Do nothing, because the thread itself checks for the end of its connection."""
 
 
-class _Silent(ClientJob):
-    """The job of a connection for event handlers, which is read only while a handler runs."""
+class _HandlerLines(ClientJob):
+    """Receives what event handlers send too late; while the kernel waits for one, it reads the connection itself."""
+
+    def __init__(self, program: CProgram) -> None:
+        self._program = program
+
+    def take(self, line: bytes) -> None:
+        """Process an answer or a call."""
+        self._program.take_late(line)
 
     def is_over(self) -> bool:
         """Return True, because this job has no work of its own."""
