@@ -13,6 +13,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@
 #include <sys/stat.h>
 #include <sys/trace.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -873,6 +875,9 @@ int target_pause(void)
 
 int target_kill(int to, int number)
 {
+    siginfo_t state;
+    if (to > 0 && waitid(P_PID, (id_t)to, &state, WEXITED | WNOHANG | WNOWAIT) == 0)
+        return kill(to, number); /* a child of fork() is a process of this machine */
     CALL("SignalKill %d 0 %d", to, number);
 }
 

@@ -283,6 +283,12 @@ def test_handlers_of_full_buffers_are_refused_calls(run_program, tmp_path):
     assert run_program(tmp_path / "calls.c") == ("EPERM\nEPERM\n", "", 0)
 
 
+def test_a_program_signals_its_child_of_this_machine(run_program, tmp_path):
+    """A recorder that gives its logger up ends it so; else the logger would keep the target for itself."""
+    (tmp_path / "parent.c").write_text(PARENT)
+    assert run_program(tmp_path / "parent.c") == ("ended by 15\n", "", 0)
+
+
 def test_errors_have_the_numbers_of_this_machine(run_program, tmp_path):
     (tmp_path / "refused.c").write_text(REFUSED)
     said, error, code = run_program(tmp_path / "refused.c")
@@ -406,6 +412,27 @@ int main(void)
     }
     DO(TraceEvent(_NTO_TRACE_STOP));
     DO(TraceEvent(_NTO_TRACE_DEALLOCBUFFER));
+    return 0;
+}
+"""
+PARENT = """\
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "tracing.h"
+int main(void)
+{
+    int status = 0;
+    const pid_t child = fork();
+    if (child == 0) {
+        execlp("sleep", "sleep", "60", (char *)NULL);
+        _exit(127);
+    }
+    DO(kill(child, SIGTERM));
+    DO(waitpid(child, &status, 0));
+    printf("ended by %d\\n", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
     return 0;
 }
 """
