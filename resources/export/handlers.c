@@ -627,7 +627,7 @@ static void mark(const char *text)
 
 /// stop_after:
 /* Ends the trace, after so many slots as the buffers that are kept have; tracelogger -r then saves its ring. */
-static uint32_t slots_left;
+static volatile uint32_t slots_left;
 static volatile int is_stopping;
 static void stop_after(unsigned buffers)
 {
@@ -644,10 +644,11 @@ static void stop_after(unsigned buffers)
 static void count_slots(const event_data_t *event)
 {
     const uint32_t slots = event->el_num < 3 ? 1 : (event->el_num + 1) / 2;
-    if (slots_left == 0)
+    const uint32_t left = slots_left; /* looked at once: other CPUs count, too */
+    if (left == 0)
         return;
-    slots_left -= slots < slots_left ? slots : slots_left;
-    if (slots_left == 0)
+    slots_left = slots < left ? left - slots : 0;
+    if (slots >= left)
         TraceEvent(_NTO_TRACE_STOP);
 }
 

@@ -17,7 +17,7 @@ import pytest
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
 from satview.events.wire import WireClass
-from satview.export.c_program import c_program
+from satview.export.c_program import c_program, parts
 from satview.filters.derived_columns import process_names
 from satview.filters.rules.building import build
 from satview.filters.rules.text import parse_rules
@@ -436,6 +436,42 @@ int main(void)
     return 0;
 }
 """
+COUNTS = """\
+#include <stdint.h>
+#include <stdio.h>
+#define _NTO_TRACE_STOP 0
+#define TraceEvent(mode) ((void)(mode))
+typedef struct {
+    unsigned el_num;
+} event_data_t;
+STOP_AFTER
+static volatile uint32_t *looked_at(void) /* at one of its looks the other CPU has just counted the rest */
+{
+    static volatile uint32_t *const left = &slots_left;
+    extern int looks;
+    if (--looks == 0)
+        *left = 0;
+    return left;
+}
+int looks;
+#define slots_left (*looked_at())
+COUNT_SLOTS
+#undef slots_left
+int main(void)
+{
+    const event_data_t event = {6};
+    int look;
+    stop_after(1);
+    for (look = 1; look < 8; ++look) {
+        slots_left = 5;
+        looks = look;
+        count_slots(&event);
+        if (slots_left > 5)
+            printf("%u slots are left after look %d\\n", (unsigned)slots_left, look);
+    }
+    return 0;
+}
+"""
 REFUSED = """\
 #define _GNU_SOURCE
 #include <errno.h>
@@ -493,6 +529,16 @@ def test_an_exported_program_records_one_incident_after_another(resident, record
     assert not (tmp_path / "incident-0001.kev").exists()
     trace = open_trace(complete)
     assert any("trigger: received" in said for kind, said in listed(trace.path) if kind == "USREVENT")
+
+
+def test_slots_that_two_cpus_count_at_once_do_not_run_below_zero(tmp_path):
+    """Else a trace that a trigger has to end would go on for four thousand million slots."""
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc")
+    begin, end = ("\n".join(parts()[name].lines) for name in ("stop_after", "count_slots"))
+    (tmp_path / "counts.c").write_text(COUNTS.replace("STOP_AFTER", begin).replace("COUNT_SLOTS", end))
+    subprocess.run(["gcc", *FLAGS, tmp_path / "counts.c", "-o", tmp_path / "counts"], check=True)
+    assert subprocess.run([tmp_path / "counts"], capture_output=True, text=True, check=False).stdout == ""
 
 
 def stall(resident, program):
