@@ -674,7 +674,7 @@ static int start_tracing(void)
     const struct timespec second = {1, 0};
     int tries;
     for (tries = 0; tries < 10; ++tries) {
-        nanosleep(&second, NULL); /* the kernel takes START without buffers, too */
+        nanosleep(&second, NULL); /* the logger needs a moment for its buffers */
         set_filter(); /* the logger before has taken back all classes at its end */
         if (TraceEvent(_NTO_TRACE_START) != -1)
             return 1;
