@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from satview.capture import nto
-from satview.capture.files import KevFile
+from satview.capture.buffers import KevFile
 from satview.capture.kernel import Kernel, mode
 from satview.capture.run import MemorySink
 from satview.capture.sim.target import target

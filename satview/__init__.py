@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from satview.base.time import TimeWindow
     from satview.filters.expressions.expression import select
     from satview.filters.rules.rule_set import RuleSet
-    from satview.linkage.accessor import Links, links
+    from satview.linkage.chain import Links, links
     from satview.linkage.latencies import latencies
     from satview.linkage.transactions import transactions
     from satview.opened import OpenedTrace, open_trace
@@ -115,7 +115,7 @@ _HOMES = {
     "Event": "satview.store.trace",
     "EventTable": "satview.store.tables",
     "Limits": "satview.tables.sql",
-    "Links": "satview.linkage.accessor",
+    "Links": "satview.linkage.chain",
     "OpenedTrace": "satview.opened",
     "Mark": "satview.analysis.times.basis",
     "RuleSet": "satview.filters.rules.rule_set",
@@ -131,7 +131,7 @@ _HOMES = {
     "critical_path": "satview.analysis.critical_path",
     "doctor": "satview.answers.doctor",
     "latencies": "satview.linkage.latencies",
-    "links": "satview.linkage.accessor",
+    "links": "satview.linkage.chain",
     "open_trace": "satview.opened",
     "read_thresholds": "satview.analysis.verdicts.rule",
     "select": "satview.filters.expressions.expression",

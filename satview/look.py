@@ -17,10 +17,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from satview.analysis.activities import Timing, read_timing
 from satview.analysis.doctor import may_be_more
 from satview.analysis.needs import STATES
 from satview.analysis.statistics import Statistics
-from satview.analysis.timing import Timing, read_timing
 from satview.analysis.verdicts.evidence import Verdict
 from satview.analysis.verdicts.find import find_verdicts, verdicts_of
 from satview.analysis.verdicts.rule import read_thresholds, rules
@@ -29,10 +29,10 @@ from satview.answers.late import Late, late
 from satview.answers.table import Table
 from satview.answers.transactions import LEGS, transaction_table
 from satview.answers.verdicts import undecided_table
-from satview.base.child import screenshot
 from satview.base.errors import SatviewError, UsageError
 from satview.base.named_files import name_fault, only_below, resource_path
 from satview.base.plugins import required
+from satview.base.process import screenshot
 from satview.base.safe_text import counted, visible_line
 from satview.base.time import format_duration, format_moment, parse_moment_inside
 from satview.events.user_events import UserEvent

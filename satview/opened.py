@@ -11,9 +11,9 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.analysis.activities import Timing
 from satview.analysis.critical_path import CriticalPath, critical_path
 from satview.analysis.statistics import Statistics
-from satview.analysis.timing import Timing
 from satview.analysis.verdicts.evidence import Verdict
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.rule import Thresholds
@@ -26,15 +26,14 @@ from satview.base.time import TimeWindow, format_duration
 from satview.export.by_ending import export
 from satview.filters.expressions.expression import select
 from satview.formats import registry
-from satview.linkage.accessor import Links, links
+from satview.linkage.chain import Links, links
 from satview.linkage.latencies import Latencies, latencies
 from satview.linkage.transactions import Transactions, transactions
 from satview.store.trace import Trace
-from satview.tables.arguments import ArgumentTable, argument_table
 from satview.tables.result import Result
 from satview.tables.schema import SCHEMAS
 from satview.tables.sql import Limits, sql
-from satview.tables.table import table
+from satview.tables.table import ArgumentTable, argument_table, table
 from satview.timeline.lane_tree import Timeline
 
 _SHOWN_CLASSES: Final = 8
@@ -205,7 +204,7 @@ class OpenedTrace(Trace):
         Args:
             query: One query in the SQL of DuckDB, such as `select * from ready_wait`.
             limits: Maximum time and memory; None = 60 s and 2 GiB.
-            timing: Content of a timing file, from `satview.analysis.timing.read_timing`, for the tables about
+            timing: Content of a timing file, from `satview.analysis.activities.read_timing`, for the tables about
                 activities.
 
         Raises:

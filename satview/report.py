@@ -17,7 +17,7 @@ from satview.analysis.doctor import may_be_more
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis, Scope, scope_of
 from satview.analysis.times.cpu_times import LoadBy, load_over_time
-from satview.analysis.times.occurrences import SHARES, Histogram, histogram, occurrences
+from satview.analysis.times.message_times import SHARES, Histogram, histogram, occurrences
 from satview.analysis.verdicts.evidence import Verdict
 from satview.analysis.verdicts.find import all_kinds, find_verdicts
 from satview.analysis.verdicts.rule import Thresholds, default_thresholds
@@ -26,9 +26,9 @@ from satview.answers.latencies import latency_figures, latency_table
 from satview.answers.statistics import TABLES
 from satview.answers.table import Table
 from satview.answers.verdicts import undecided_table
-from satview.base.child import screenshot
 from satview.base.named_files import resource_path
 from satview.base.new_file import NewFile
+from satview.base.process import screenshot
 from satview.base.safe_text import counted, html_text
 from satview.base.time import format_duration, format_moment
 from satview.formats.registry import source_files

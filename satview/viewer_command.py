@@ -1,10 +1,17 @@
-"""The command `satview FILE ...`: the options of the viewer, and functions that carry them out."""
+"""The command `satview FILE ...`: its options, the check for a display, and the entry in the menu of the desktop."""
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import difflib
+import os
 import platform
+import re
+import socket
+import subprocess
+import sys
+import sysconfig
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib import metadata
@@ -13,10 +20,10 @@ from typing import Final
 
 from satview import __version__
 from satview.base import process
-from satview.base.errors import UsageError
-from satview.base.named_files import sample_trace
-from satview.base.new_file import keeps_inputs
-from satview.base.process import FINE, signals_raise
+from satview.base.errors import SatviewError, UsageError, WriteError
+from satview.base.named_files import resource_path, sample_trace
+from satview.base.new_file import keeps_inputs, write_file
+from satview.base.process import FINE, absolute_program, child_command, signals_raise
 from satview.cli import PURPOSES, command_names
 from satview.cli.shared.files import (
     InputFile,
@@ -35,8 +42,11 @@ from satview.cli.shared.terminal import working, working_on
 from satview.core.library import describe
 from satview.session.lanes.lane_arrangement import Label
 from satview.session.settings import PALETTES
-from satview.session.trace_state import TraceLink, parse_link
+from satview.session.trace_link import TraceLink, parse_link
 from satview.timeline.lane_classes import LANE_CLASSES
+
+# The command `satview FILE ...`: the options of the viewer, and functions that carry them out.
+
 
 _FIRST_OPTIONS: Final = (
     ("FILE", "trace to open; FILE#t=1.2s..1.5s&sel=1200 opens it there"),
@@ -223,8 +233,6 @@ def _show(options: argparse.Namespace) -> int:
     for name in ("range", "select", "session", "compare"):
         if getattr(options, name) and not options.files:
             raise UsageError(f"--{name} needs a FILE")
-    from satview.gui.display import has_display
-
     if not has_display():
         raise UsageError(
             "no display is available; `satview FILE --screenshot OUT.png` and the commands in --help do not need one"
@@ -308,9 +316,8 @@ def _set_up(options: argparse.Namespace) -> int:
     if options.print_completion:
         print(completion(whole_parser(), options.print_completion))
         return FINE
-    from satview.base import desktop
 
-    print("\n".join(desktop.install() if options.install_desktop else desktop.uninstall()))
+    print("\n".join(install_entry() if options.install_desktop else uninstall_entry()))
     return FINE
 
 
@@ -329,7 +336,7 @@ def _screenshot(options: argparse.Namespace) -> int:
     link = _link(options, str(options.files[0]))
     looks = _looks(options) | {"window/theme": options.theme if options.theme in ("light", "dark") else "light"}
     from satview.gui.windows import screenshot  # Qt: only when a picture is requested
-    from satview.session.workspace_file import users_sessions
+    from satview.session.state_files import users_sessions
 
     request = screenshot.ScreenshotRequest(
         link.path,
@@ -376,3 +383,223 @@ def _short_help() -> str:
     return "\n".join(
         [*lines, "", "`satview COMMAND --help` lists the options of a command; see also docs/commands.md."]
     )
+
+
+# Installs satview on an XDG desktop for the current user: menu entry, icon, and file type of `.kev` files.
+#
+# Follows freedesktop.org's Desktop Entry, Icon Theme and Shared MIME-info specifications.
+
+
+MIME_TYPE: Final = "application/x-qnx-kev"
+_ENTRY: Final = Path("applications/satview.desktop")
+_ICON: Final = Path("icons/hicolor/scalable/apps/satview.svg")
+_TYPE: Final = Path("mime/packages/satview.xml")
+# Commands that make desktops read the folders again: command, folder below the data folder, effect if it is missing.
+_REFRESH: Final = (
+    ("update-mime-database", "mime", "desktops may not know .kev files before the package shared-mime-info is there"),
+    ("update-desktop-database", "applications", ""),  # other desktops notice changes themselves
+    ("gtk-update-icon-cache", "icons/hicolor", ""),
+)
+_REFRESH_S: Final = 60
+
+
+def install_entry() -> list[str]:
+    """Add satview to the desktop of this user; return lines that name the written files.
+
+    Raises:
+        SatviewError: This system has no XDG desktop, or a folder cannot be made.
+        WriteError: A file cannot be written.
+    """
+    folder = _data_folder()
+    contents = {
+        _ENTRY: desktop_entry(program()),
+        _ICON: resource_path("icons/satview.svg").read_text(encoding="utf-8"),
+        _TYPE: mime_package(),
+    }
+    for name, text in contents.items():
+        target = folder / name
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SatviewError(f"{target.parent}: {error.strerror or error}") from error
+        write_file(target, text)
+    return [*(f"written: {folder / name}" for name in contents), *_refresh(folder)]
+
+
+def uninstall_entry() -> list[str]:
+    """Remove the files that `install` wrote; return lines that name the removed files.
+
+    Raises:
+        SatviewError: This system has no XDG desktop.
+        WriteError: A file cannot be removed.
+    """
+    folder = _data_folder()
+    removed = []
+    for name in (_ENTRY, _ICON, _TYPE):
+        target = folder / name
+        try:
+            target.unlink()
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise WriteError(target, error.strerror or str(error)) from error
+        removed.append(f"removed: {target}")
+    if not removed:
+        return [f"satview was not installed in {folder}"]
+    return [*removed, *_refresh(folder)]
+
+
+def program() -> list[str]:
+    """Return the command that runs this satview: its installed script, or this Python with the entry point."""
+    script = Path(sysconfig.get_path("scripts")) / "satview"
+    # The Desktop Entry specification forbids an equals sign in the name of a program.
+    if script.is_file() and "=" not in str(script):
+        return [str(script)]
+    return child_command("satview.__main__:entry")
+
+
+def desktop_entry(words: list[str]) -> str:
+    """Return the text of the menu entry (.desktop file) for a command, whose words do not include files to open."""
+    return "\n".join([
+        "[Desktop Entry]",
+        "Type=Application",
+        "Version=1.0",
+        "Name=satview",
+        "GenericName=Kernel Trace Viewer",
+        "Comment=View kernel event traces of QNX Neutrino",
+        f"Exec={' '.join(_quoted(word) for word in words)} %F",
+        "Icon=satview",
+        "Terminal=false",
+        "Categories=Development;Debugger;Qt;",
+        f"MimeType={MIME_TYPE};",
+        "Keywords=qnx;neutrino;trace;kev;scheduling;",
+        "StartupWMClass=satview",
+        "",
+    ])  # fmt: skip
+
+
+def mime_package() -> str:
+    """Return the MIME description of `.kev` files, by their suffix and their first bytes."""
+    return f"""<?xml version="1.0" encoding="UTF-8"?>
+<mime-info xmlns="http://www.freedesktop.org/standards/shared-mime-info">
+  <mime-type type="{MIME_TYPE}">
+    <comment>QNX kernel event trace</comment>
+    <icon name="satview"/>
+    <glob pattern="*.kev"/>
+    <magic priority="60">
+      <match type="string" offset="0" value="TRACE_HEADER_BEGIN::"/>
+    </magic>
+  </mime-type>
+</mime-info>
+"""
+
+
+def _quoted(word: str) -> str:
+    """Return a word of a command in the form for `Exec=`: quoted, then escaped like all strings in a .desktop file."""
+    if all(letter.isalnum() or letter in "/._-+," for letter in word):
+        return word
+    inner = "".join(f"\\{letter}" if letter in '"`$\\' else letter for letter in word)
+    return f'"{inner}"'.replace("\\", "\\\\").replace("%", "%%")
+
+
+def _data_folder() -> Path:
+    if sys.platform in ("win32", "cygwin", "darwin"):
+        raise SatviewError("this system has no XDG desktop; on Windows and macOS open .kev files with satview by hand")
+    given = os.environ.get("XDG_DATA_HOME", "")
+    # The XDG Base Directory specification requires that relative paths are ignored.
+    return Path(given) if Path(given).is_absolute() else Path.home() / ".local" / "share"
+
+
+def _refresh(folder: Path) -> list[str]:
+    """Make desktops read the folders again; return lines about commands that are missing or have failed."""
+    notes = []
+    for command, inner, without in _REFRESH:
+        program = absolute_program(command)
+        if program is None:
+            notes += [f"{command} is not here: {without}"] if without else []
+        elif (folder / inner).is_dir():
+            done = _succeeds([program, str(folder / inner)])
+            notes += [] if done or not without else [f"{command} failed: {without}"]
+    return notes
+
+
+def _succeeds(command: list[str]) -> bool:
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_REFRESH_S, check=False)  # noqa: S603  -- own words
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+# Checks whether a display server answers, because Qt aborts the process without one.
+
+
+_PATIENCE_S: Final = 3.0
+_X_PORT: Final = 6000
+_DISPLAY: Final = re.compile(r"(?:unix|[a-z]+/unix)?(?P<host>[^:/]*):(?P<number>[0-9]{1,5})(?:\.[0-9]+)?")
+
+
+def has_display() -> bool:
+    """Return whether windows can be shown; a display can be missing only with X11 or Wayland."""
+    if sys.platform in ("win32", "darwin", "cygwin"):
+        return True
+    platform = os.environ.get("QT_QPA_PLATFORM", "").partition(":")[0].partition(";")[0]
+    if platform.startswith("wayland"):
+        return _wayland_answers()
+    if platform and platform != "xcb":
+        return True
+    if _x11_answers():
+        return True
+    if not platform and _wayland_answers():
+        os.environ["QT_QPA_PLATFORM"] = "wayland"  # otherwise Qt tries X11 first, and aborts
+        return True
+    return False
+
+
+def _wayland_answers() -> bool:
+    name = os.environ.get("WAYLAND_DISPLAY")
+    if not name:
+        return False
+    path = Path(os.environ.get("XDG_RUNTIME_DIR", "/"), name)  # an absolute name replaces the folder
+    return _connects(socket.AF_UNIX, str(path))
+
+
+def _x11_answers() -> bool:
+    display = os.environ.get("DISPLAY")
+    if not display:
+        return False
+    try:
+        xcb = ctypes.CDLL("libxcb.so.1")  # the library that Qt uses; also checks authorization
+    except OSError:
+        return _x11_socket_answers(display)
+    xcb.xcb_connect.restype = ctypes.c_void_p
+    xcb.xcb_connect.argtypes = [ctypes.c_char_p, ctypes.c_void_p]
+    xcb.xcb_connection_has_error.argtypes = xcb.xcb_disconnect.argtypes = [ctypes.c_void_p]
+    connection = xcb.xcb_connect(None, None)
+    if not connection:
+        return False
+    is_faulty = bool(xcb.xcb_connection_has_error(connection))
+    xcb.xcb_disconnect(connection)
+    return not is_faulty
+
+
+def _x11_socket_answers(display: str) -> bool:
+    parts = _DISPLAY.fullmatch(display)
+    if parts is None:
+        return Path(display).exists()
+    number = int(parts["number"])
+    if parts["host"]:
+        return _connects(socket.AF_INET, (parts["host"], _X_PORT + number))
+    return _connects(socket.AF_UNIX, f"/tmp/.X11-unix/X{number}") or _connects(  # noqa: S108  -- X11's fixed path
+        socket.AF_UNIX, f"\0/tmp/.X11-unix/X{number}"
+    )
+
+
+def _connects(family: int, address: str | tuple[str, int]) -> bool:
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as connection:
+            connection.settimeout(_PATIENCE_S)
+            connection.connect(address)
+    except (OSError, ValueError):
+        return False
+    return True

@@ -8,7 +8,7 @@ import pytest
 import satview
 from satview.base.errors import UsageError
 from satview.events import wire
-from satview.linkage.table import LinkKind
+from satview.linkage.links import LinkKind
 from tests.helpers.kev import TraceBuilder
 
 

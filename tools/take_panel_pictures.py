@@ -308,7 +308,7 @@ def main() -> int:
 def _open(trace: Path, theme: str, run: Callable[[States], None]) -> None:
     from satview.gui.windows.application import Application, make_qt_application, silence_offscreen
     from satview.gui.windows.command_window import Shared
-    from satview.session.loading.recent_files import RecentFiles
+    from satview.session.loading.files import RecentFiles
     from satview.session.session import Stage
     from satview.session.settings import Settings
 

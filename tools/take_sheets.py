@@ -143,7 +143,7 @@ class Photographer:
     def __init__(self, app: QApplication, application: Application, subject: Subject) -> None:
         from satview.gui.windows.looks import show_link
         from satview.session.session import Stage
-        from satview.session.trace_state import TraceLink
+        from satview.session.trace_link import TraceLink
 
         self._app, self._application, self._subject = app, application, subject
         self.window: MainWindow = application.new_window()
@@ -232,7 +232,7 @@ def main() -> int:
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
     from satview.gui.windows.application import Application, make_qt_application, silence_offscreen
     from satview.gui.windows.command_window import Shared
-    from satview.session.loading.recent_files import RecentFiles
+    from satview.session.loading.files import RecentFiles
     from satview.session.settings import Settings
 
     silence_offscreen()

@@ -26,9 +26,8 @@ from satview.filters.derived_columns import TraceDerivedColumns
 from satview.linkage.blockers import REPLY, RWLOCKS, SEND, blockers
 from satview.linkage.calls import TIMER_EVENT, nesting, numbers_of_interrupts
 from satview.linkage.latencies import deliveries
+from satview.linkage.links import NO_EVENT, OPEN, RowBounds, numbers_within, positions, row_bounds
 from satview.linkage.messages import messages
-from satview.linkage.rows import RowBounds, numbers_within, positions, row_bounds
-from satview.linkage.table import NO_EVENT, OPEN
 from satview.linkage.waits import MUTEX, entries_of
 from satview.linkage.wake_ups import last_sends, wake_ups
 from satview.store.arguments import arguments

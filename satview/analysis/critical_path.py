@@ -25,7 +25,7 @@ from satview.base.safe_text import counted
 from satview.base.time import TimeWindow
 from satview.events.states import ABSENT, DEAD, READY, RUNNING, STATE_BY_VALUE, UNKNOWN
 from satview.linkage.blockers import SEND, blockers
-from satview.linkage.table import NO_EVENT, Certainty
+from satview.linkage.links import NO_EVENT, Certainty
 from satview.store.trace import Trace
 from satview.timeline.spans import LaneSpans
 from satview.timeline.state_lanes import thread_spans, value_of_code

@@ -24,8 +24,8 @@ from satview.filters.rules.building import build, logger_numbers, tracelogger_co
 from satview.filters.rules.text import Rule
 from satview.linkage.blockers import blockers
 from satview.linkage.calls import interrupt_rows
+from satview.linkage.links import OPEN
 from satview.linkage.messages import PULSE_RECEIPT
-from satview.linkage.table import OPEN
 from satview.linkage.waits import MUTEX, entries_of
 from satview.store.problems import KINDS
 from satview.store.time_ranges import TimeRanges, idle_threads, losses

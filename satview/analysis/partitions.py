@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from satview.analysis.times.basis import Basis, Scope, sum_by
 from satview.events import wire
-from satview.linkage.rows import rows_of_codes, thread_rows
+from satview.linkage.links import rows_of_codes, thread_rows
 from satview.store.arguments import argument, argument_under
 from satview.store.axis import PARTITIONS, files_of
 from satview.store.time_ranges import Cycles, cut_at

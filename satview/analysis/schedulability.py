@@ -30,7 +30,7 @@ from satview.analysis.times.basis import Basis, sum_by
 from satview.base.column_arrays import ColumnTable
 from satview.base.safe_text import counted
 from satview.events.states import READY, RUNNING
-from satview.linkage.table import OPEN
+from satview.linkage.links import OPEN
 from satview.linkage.waits import waits
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace

@@ -29,8 +29,8 @@ from satview.analysis.times.state_times import StateLengths, StateTimes, state_l
 from satview.base.threads import Begun
 from satview.base.time import TimeWindow
 from satview.events.states import READY
+from satview.linkage.links import NO_EVENT
 from satview.linkage.messages import messages
-from satview.linkage.table import NO_EVENT
 from satview.linkage.transactions import services
 from satview.store.axis import CoveredRange
 from satview.store.time_ranges import Cycles, overlaps

@@ -24,9 +24,8 @@ from satview.events import wire
 from satview.events.catalogue import call_numbers
 from satview.events.states import DEAD, NOT_A_STATE, READY, RUNNING, STATE_BY_NAME
 from satview.linkage.blockers import JOIN, REPLY, SEND, Blockers, blockers, holders_at
+from satview.linkage.links import NO_EVENT, OPEN, Certainty, Rows, is_whole_on, rows_of_codes, rows_where
 from satview.linkage.messages import RECEIPT, replies
-from satview.linkage.rows import is_whole_on, rows_of_codes, rows_where
-from satview.linkage.table import NO_EVENT, OPEN, Certainty, Rows
 from satview.linkage.transactions import creation_of, server_of
 from satview.linkage.waits import MUTEX, entries_of, following, number_of, state_ends
 from satview.linkage.wake_ups import wake_ups

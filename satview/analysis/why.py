@@ -25,9 +25,8 @@ from satview.events.states import ABSENT, DEAD, NAMES_BY_VALUE, READY, RUNNING, 
 from satview.linkage.blockers import REPLY, SEND, blockers
 from satview.linkage.calls import TIMER_EVENT
 from satview.linkage.latencies import deliveries
+from satview.linkage.links import NO_EVENT, OPEN, Certainty, is_whole, is_whole_on, last_before, rows_by_cpu
 from satview.linkage.messages import messages
-from satview.linkage.rows import is_whole, is_whole_on, last_before, rows_by_cpu
-from satview.linkage.table import NO_EVENT, OPEN, Certainty
 from satview.linkage.transactions import transactions
 from satview.linkage.wake_ups import last_sends, wake_ups
 from satview.store.arguments import argument, argument_under

@@ -13,8 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.activities import CALLED, Activities, Activity, Instances, activities, chain_of
-from satview.analysis.timing import Timing
+from satview.analysis.activities import CALLED, Activities, Activity, Instances, Timing, activities, chain_of
 from satview.base.time import format_duration
 from satview.events.states import QUIET_PROCESS, READY, RUNNING, STATE_BY_NAME, UNKNOWN
 from satview.store.trace import Trace

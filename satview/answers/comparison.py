@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis, Scope, scope_of
-from satview.analysis.times.occurrences import Occurrences, occurrences
+from satview.analysis.times.message_times import Occurrences, occurrences
 from satview.analysis.verdicts.find import find_verdicts
 from satview.answers.frames import Texts
 from satview.answers.latencies import LatencyFilter, latency_figures, latency_table

@@ -20,8 +20,7 @@ from satview.base.time import TimeWindow
 from satview.events.states import RUNNING
 from satview.events.wire import KER_64BIT, WireClass, code
 from satview.formats.symbols import Place, symbols_of
-from satview.linkage.rows import rows_of_codes, thread_rows
-from satview.linkage.table import OPEN
+from satview.linkage.links import OPEN, rows_of_codes, thread_rows
 from satview.store.arguments import argument, arguments
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace

@@ -19,8 +19,10 @@ from satview.analysis.activities import (
     Activities,
     ChainTimes,
     Instances,
+    Timing,
     activities,
     ages,
+    bound_cycles,
     chain_of,
     reactions,
 )
@@ -28,8 +30,7 @@ from satview.analysis.blame import BLAME_WORDS, Blame, BlameParts, nested_interr
 from satview.analysis.needs import MESSAGES, PULSES, STATES
 from satview.analysis.schedulability import Bound, response_bounds
 from satview.analysis.times.basis import percentiles_by, sum_by
-from satview.analysis.times.occurrences import Histogram, histogram
-from satview.analysis.timing import Timing, bound_cycles
+from satview.analysis.times.message_times import Histogram, histogram
 from satview.answers.frames import Texts
 from satview.answers.late_comparison import (
     CAUSES,
@@ -550,7 +551,7 @@ def late(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Late:
 
     Args:
         trace: The events.
-        timing: The user's settings for activities, from `analysis.timing.read_timing`.
+        timing: The user's settings for activities, from `analysis.activities.read_timing`.
 
     Raises:
         UsageError: An expression is wrong, or there is no activity of a name.
@@ -646,7 +647,7 @@ def schedulability(
 
     Args:
         trace: The events.
-        timing: The user's settings for activities, from `analysis.timing.read_timing`.
+        timing: The user's settings for activities, from `analysis.activities.read_timing`.
         only: The name of the activity to return, or a part of it; empty = all.
         replayed: Result of the unchanged replay, for the column `replayed`; None = without that column.
 

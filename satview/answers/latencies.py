@@ -27,9 +27,8 @@ from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.linkage.calls import TIMER_EVENT
 from satview.linkage.latencies import Latencies, deliveries, latencies
+from satview.linkage.links import LinkTable, is_whole
 from satview.linkage.messages import PULSE_RECEIPT, pulses
-from satview.linkage.rows import is_whole
-from satview.linkage.table import LinkTable
 from satview.linkage.wake_ups import wake_ups
 from satview.store.trace import Trace
 

@@ -18,7 +18,7 @@ from satview.answers.frames import Texts
 from satview.answers.table import Column, Kind, Known, Question, Table, least_known
 from satview.events import wire
 from satview.events.unixware import RecordOutcome, plain, record_code
-from satview.formats.unixware.assemble import RecordPayloads, address_text
+from satview.formats.unixware.reader import RecordPayloads, address_text
 from satview.store.trace import Trace
 
 Ints = NDArray[np.int64]

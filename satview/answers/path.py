@@ -14,7 +14,7 @@ from satview.answers.frames import Texts
 from satview.answers.table import CERTAINTIES, Column, Kind, Question, Table
 from satview.base.errors import Cancelled
 from satview.base.time import format_duration, format_moment
-from satview.linkage.table import Certainty
+from satview.linkage.links import Certainty
 from satview.store.trace import Trace
 
 _NONE: Final = -1

@@ -23,7 +23,7 @@ from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
 from satview.events.states import ABSENT, IDLE, NAMES_BY_VALUE, READY, RUNNING, STATE_BY_NAME, UNKNOWN, WAITING
 from satview.linkage.blockers import JOIN, REPLY, RWLOCKS, SEND, Blockers, blockers, holders_at
-from satview.linkage.rows import is_whole
+from satview.linkage.links import is_whole
 from satview.linkage.waits import MUTEX
 from satview.store.trace import Trace
 from satview.timeline.state_lanes import idle_values, value_of_code

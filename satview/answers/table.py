@@ -26,7 +26,7 @@ from satview.base.errors import UsageError
 from satview.base.plugins import required
 from satview.base.safe_text import csv_text, visible_line
 from satview.base.time import NS_PER_S, Clock, format_duration, format_moment
-from satview.linkage.table import Certainty
+from satview.linkage.links import Certainty
 from satview.store.trace import Trace
 
 if TYPE_CHECKING:

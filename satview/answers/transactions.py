@@ -17,7 +17,7 @@ from satview.answers.frames import Texts
 from satview.answers.table import CERTAINTIES, Column, Kind, Known, Question, Table, known_by_certainty
 from satview.base.time import TimeWindow
 from satview.events.states import ABSENT, DEAD, NOT_A_STATE
-from satview.linkage.rows import is_whole
+from satview.linkage.links import is_whole
 from satview.linkage.transactions import Transactions, transactions
 from satview.linkage.waits import LANE_VALUES, first_that_fits, state_positions, state_values
 from satview.store.trace import Trace

@@ -14,9 +14,9 @@ from typing import Any
 from satview.base.errors import SatviewError, UsageError, one_line
 from satview.base.threads import Stuck, Watchdog
 from satview.capture import nto
-from satview.capture.files import CaptureError
-from satview.capture.sim.errors import location_of
+from satview.capture.buffers import CaptureError
 from satview.capture.sim.machine import Machine
+from satview.capture.sim.services import location_of
 from satview.capture.sim.threads import Body
 from satview.events.spec import Release
 

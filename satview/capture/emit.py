@@ -31,7 +31,7 @@ from satview.filters.rules.rule_set import RuleSet
 
 if TYPE_CHECKING:
     from satview.capture.sim.machine import Machine
-    from satview.capture.sim.recorder import Mapping
+    from satview.capture.sim.services import Mapping
     from satview.capture.sim.threads import Partition, PendingCall, Process, Sigevent, Thread
 
 

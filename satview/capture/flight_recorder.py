@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from satview.base.errors import UsageError, WriteError
 from satview.base.new_file import write_file
 from satview.base.time import NS_PER_S
-from satview.capture.buffers import BufferRing
-from satview.capture.files import CaptureError, KevFile, LoggerOptions, Say, start_of_file
+from satview.capture.buffers import BufferRing, CaptureError, KevFile, LoggerOptions, Say, start_of_file
 from satview.capture.kernel import Kernel, mode
 from satview.capture.logger import Probe
 from satview.capture.sim.target import Target
@@ -30,7 +29,7 @@ from satview.events.wire import SLOT_BYTES
 from satview.filters.external import EventContext
 from satview.filters.rules.triggers import Trigger, Watch
 from satview.formats import qst as reader
-from satview.formats.kev.writer import SlotWriter, write_kev
+from satview.formats.kev.header import SlotWriter, write_kev
 from satview.store.mark_file import MARK_EVENT, is_mark, mark_number, mark_text
 
 # A flight recorder, which keeps the newest buffers and writes them to a file when a trigger fires.
@@ -475,7 +474,7 @@ class QstFile:
 
     Attributes:
         written: Bytes of slots written.
-        is_cut, is_waiting: Always False; they exist because `capture.files.KevFile` has them.
+        is_cut, is_waiting: Always False; they exist because `capture.buffers.KevFile` has them.
     """
 
     is_cut = is_waiting = False

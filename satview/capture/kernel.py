@@ -7,18 +7,16 @@ from types import GeneratorType
 from typing import Any
 
 from satview.base.errors import UsageError, one_line
-from satview.capture.buffers import Buffer
+from satview.capture.buffers import MOST_BUFFERS, Buffer
 from satview.capture.emit import ON, RULE_DATA, Emitter, EventData, KernelHandler, finish
-from satview.capture.files import MOST_BUFFERS
 from satview.capture.nto import set_release
 from satview.capture.sim.calls import TraceEvent
 from satview.capture.sim.calls.call import MISSING
 from satview.capture.sim.calls.processes import add_thread, new_process, start
-from satview.capture.sim.errors import Errno, QnxError, location_of
 from satview.capture.sim.machine import Machine
 from satview.capture.sim.programs import boot
-from satview.capture.sim.recorder import WATCH
 from satview.capture.sim.scheduler import PartitionScheduler
+from satview.capture.sim.services import WATCH, Errno, QnxError, location_of
 from satview.capture.sim.target import Target
 from satview.capture.sim.threads import ANY_CPU, Body, Cpu, InterruptSource, Partition, Policy, Process
 from satview.events import wire

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.capture.buffers import Buffer
-from satview.capture.files import (
+from satview.capture.buffers import (
     SET_UP_PRIORITY,
+    Buffer,
     CaptureError,
     LoggerOptions,
     LoggerReport,
@@ -48,7 +48,7 @@ from satview.capture.sim.calls import (
     ThreadCtl,
     TraceEvent,
 )
-from satview.capture.sim.errors import QnxError
+from satview.capture.sim.services import QnxError
 from satview.capture.sim.threads import Policy, Program, Semaphore
 from satview.events.spec import Release
 

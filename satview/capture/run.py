@@ -16,9 +16,18 @@ from numpy.typing import NDArray
 from satview.base.errors import Cancelled, UsageError
 from satview.base.time import NS_PER_S
 from satview.capture import control
-from satview.capture.buffers import Buffer
+from satview.capture.buffers import (
+    DAY_S,
+    RULE,
+    SET_UP_PRIORITY,
+    Buffer,
+    CaptureError,
+    KevFile,
+    LoggerOptions,
+    LoggerReport,
+    Say,
+)
 from satview.capture.emit import RULE_DATA
-from satview.capture.files import DAY_S, RULE, SET_UP_PRIORITY, CaptureError, KevFile, LoggerOptions, LoggerReport, Say
 from satview.capture.flight_recorder import (
     Bounds,
     FlightRecorder,
@@ -47,7 +56,7 @@ from satview.filters.rules.building import FunctionLoader, build
 from satview.filters.rules.capturing import CaptureRules, for_capture
 from satview.filters.rules.text import Rule, parse_rules
 from satview.filters.rules.triggers import Trigger
-from satview.formats.kev.writer import slot_array
+from satview.formats.kev.header import slot_array
 
 # Captures a workload on a simulated target with tracelogger; commands and the GUI call `run`.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from satview.capture.files import LoggerOptions
+from satview.capture.buffers import LoggerOptions
 from satview.capture.run import Capture, CaptureResult, run
 from satview.capture.sim.threads import Body
 from satview.events.spec import Release

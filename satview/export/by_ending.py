@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from satview.analysis.timing import Timing
+from satview.analysis.activities import Timing
 from satview.base.errors import UsageError, WriteError
 from satview.base.new_file import NewFile
 from satview.base.plugins import Plugin, PluginKind, plugins
@@ -20,8 +20,8 @@ from satview.export.perfetto import write_chrome, write_perfetto
 from satview.export.tables import write_by_class, write_folded, write_folder, write_speedscope, write_table
 from satview.formats.registry import source_files
 from satview.store.trace import Trace
-from satview.tables.arguments import kinds
 from satview.tables.schema import SCHEMAS
+from satview.tables.table import kinds
 
 ENDINGS: Final = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow", ".csv": "csv", ".jsonl": "jsonl",
                   ".ndjson": "jsonl", ".kev": "kev", ".txt": "listing", ".pftrace": "perfetto",
@@ -124,7 +124,7 @@ def export(
         events: bool (events,), which events; None = all.
         window: Only events in this range; None = all.
         progress: Called with the share that is done, 0 to 1.
-        timing: Contents of a timing file (`satview.analysis.timing.read_timing`), for the tables on activities.
+        timing: Contents of a timing file (`satview.analysis.activities.read_timing`), for the tables on activities.
 
     Raises:
         UsageError: As for `format_of`; the timing does not fit the trace, or no requested table uses it; a table does

@@ -42,11 +42,18 @@ from satview.events.wire import (
     WireClass,
 )
 from satview.filters.derived_columns import chunks, state_rows
-from satview.formats.kev.header import FROM_LISTING, holds_key, is_key
+from satview.formats.kev.header import (
+    FROM_LISTING,
+    SlotWriter,
+    holds_key,
+    is_key,
+    slots_as_bytes,
+    write_kev,
+    write_start,
+)
 from satview.formats.kev.payloads import SlotPayloads
-from satview.formats.kev.writer import SlotWriter, slots_as_bytes, write_kev, write_start
 from satview.formats.registry import source_files
-from satview.linkage.rows import rows_of_codes
+from satview.linkage.links import rows_of_codes
 from satview.store.time_ranges import EVERY_CPU, losses
 from satview.store.trace import Trace
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.timing import Timing
+from satview.analysis.activities import Timing
 from satview.answers.functions import SEPARATOR, SOURCES, function_table
 from satview.base.errors import UsageError
 from satview.base.new_file import NewFile, new_folder
@@ -19,9 +19,8 @@ from satview.base.safe_text import csv_text, visible_line
 from satview.base.time import TimeWindow
 from satview.formats.registry import source_files
 from satview.store.trace import Trace
-from satview.tables.arguments import argument_columns, argument_table, kinds
 from satview.tables.result import beyond_python, texts_of
-from satview.tables.table import table, table_of
+from satview.tables.table import argument_columns, argument_table, kinds, table, table_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

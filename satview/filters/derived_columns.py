@@ -17,7 +17,7 @@ from satview.events.states import NOT_A_STATE
 from satview.events.wire import CODE_COUNT, THREAD_CREATE
 from satview.filters.external import EventContext
 from satview.linkage.calls import partners
-from satview.linkage.table import NO_EVENT, OPEN
+from satview.linkage.links import NO_EVENT, OPEN
 from satview.linkage.waits import state_ends
 from satview.store.axis import files_of
 from satview.store.tables import EventTable

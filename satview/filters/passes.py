@@ -28,8 +28,7 @@ from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.switches import COMM_ERROR, COMM_REPLY, C
 from satview.filters.rules.text import Rule, check_rules, parse_rules, rules_text
 from satview.linkage.chain import link_table
-from satview.linkage.rows import rows_of_codes, thread_rows
-from satview.linkage.table import LinkKind
+from satview.linkage.links import LinkKind, rows_of_codes, thread_rows
 from satview.store.arguments import taught
 from satview.store.time_ranges import idle_threads
 from satview.store.trace import Trace

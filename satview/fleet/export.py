@@ -14,16 +14,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from satview.base.child import safe_children
 from satview.base.errors import SatviewError, UsageError, one_line
 from satview.base.new_file import NewFile
 from satview.base.plugins import required
+from satview.base.process import safe_children
 from satview.base.safe_text import csv_text
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
 from satview.events.user_events import UserEvent
 from satview.export.tables import arrow_of, write_parquet
-from satview.fleet.layout import (
+from satview.fleet.query import (
     DEFAULT_TABLES,
     RECORD,
     SKIPPED,
@@ -36,8 +36,8 @@ from satview.fleet.layout import (
 from satview.formats.registry import open_trace
 from satview.store.arguments import describe_events, misfits
 from satview.store.trace import Trace
-from satview.tables.arguments import kinds_of
 from satview.tables.schema import SCHEMAS, near_tables
+from satview.tables.table import kinds_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

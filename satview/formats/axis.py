@@ -24,7 +24,7 @@ from satview.events.wire import CLASS_SHIFT, WireClass
 from satview.formats import registry
 from satview.linkage.blockers import Blockers
 from satview.linkage.latencies import Latencies
-from satview.linkage.table import NO_EVENT, LinkKind, LinkTable
+from satview.linkage.links import NO_EVENT, LinkKind, LinkTable
 from satview.linkage.transactions import Services, Transactions, transactions
 from satview.linkage.waits import MutexCalls, Mutexes, Waits
 from satview.store.arguments import is_partition, is_pid

@@ -18,7 +18,7 @@ from satview.events import wire
 from satview.events.wire import SLOT_BYTES
 from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.clock import held_times
-from satview.formats.kev.rollover import ROLLOVER, unwrap_segments
+from satview.formats.kev.consensus import ROLLOVER, unwrap_segments
 from satview.formats.kev.slot_source import ScatteredSlots, SlotSource, SourceFile
 from satview.store.problems import Problems
 from satview.store.trace import Header, Trace

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from satview.base.errors import UsageError
 from satview.events.wire import KER_64BIT, WireClass, code
-from satview.linkage.rows import rows_of_codes
+from satview.linkage.links import rows_of_codes
 from satview.store.time_ranges import KERNEL_PID
 from satview.store.trace import Trace
 

@@ -36,7 +36,7 @@ from satview.base.safe_text import html_text, tool_tip, visible, visible_line
 from satview.gui.widgets import Dialog, PlainLabel, line_up, resize_on_screen
 from satview.session.commands import COMMANDS, Command, KeyBindings
 from satview.session.event_text import trace_rows
-from satview.session.trace_state import TraceLink, parse_link
+from satview.session.trace_link import TraceLink, parse_link
 from satview.store.axis import files_in, is_axis
 from satview.store.trace import Trace
 

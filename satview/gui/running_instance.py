@@ -23,7 +23,7 @@ from PySide6.QtNetwork import QLocalServer, QLocalSocket
 from satview.base.named_files import name_fault
 from satview.base.safe_text import visible_line
 from satview.base.shared_file import DamagedFileError, as_declared, parsed_json
-from satview.session.trace_state import TraceLink
+from satview.session.trace_link import TraceLink
 
 SWITCH: Final = "SATVIEW_INSTANCE"
 _FINE: Final = b"ok\n"

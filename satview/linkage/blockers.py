@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from satview.core.links import stable_order
 from satview.events.states import STATE_BY_NAME
+from satview.linkage.links import NO_EVENT, OPEN, Certainty, comm_words, is_whole, thread_rows
 from satview.linkage.messages import messages
-from satview.linkage.rows import comm_words, is_whole, thread_rows
-from satview.linkage.table import NO_EVENT, OPEN, Certainty
 from satview.linkage.waits import MUTEX, Mutexes, Waits, codes_of_entries, holds, mutexes, waits
 from satview.linkage.wake_ups import last_sends, wake_ups
 from satview.store.arguments import argument

@@ -15,7 +15,8 @@ from satview.core.links import stable_order
 from satview.events import wire
 from satview.events.catalogue import never_block
 from satview.events.states import RUNNING, STEP_OF_CODE
-from satview.linkage.rows import (
+from satview.linkage.links import (
+    NO_EVENT,
     by_cpu,
     depth_within,
     is_whole,
@@ -29,7 +30,6 @@ from satview.linkage.rows import (
     rows_of_codes,
     rows_where,
 )
-from satview.linkage.table import NO_EVENT
 from satview.store.arguments import distinct
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.time_ranges import TimeRanges, losses, losses_of

@@ -1,4 +1,4 @@
-"""The link tables of a trace by kind of link, and the causes and effects of an event along them."""
+"""The link tables of a trace by kind of link, as scripts see them, and the causes and effects of an event."""
 
 from __future__ import annotations
 
@@ -16,14 +16,29 @@ from satview.events import wire
 from satview.events.catalogue import call_numbers
 from satview.events.states import NOT_A_STATE, READY, RUNNING
 from satview.events.wire import CODE_COUNT, KER_64BIT, KER_EXIT_OFFSET, WireClass, code
-from satview.linkage import calls, latencies, messages, waits, wake_ups
-from satview.linkage.blockers import blockers
+from satview.linkage import calls, messages, waits, wake_ups
+from satview.linkage.blockers import Blockers, blockers
 from satview.linkage.calls import Fate, beginnings, fate_of_call, partner, partners
-from satview.linkage.rows import rows_of_class, rows_where
-from satview.linkage.table import NO_EVENT, OPEN, Certainty, Link, LinkKind, LinkTable, Rows, pairs_of
+from satview.linkage.latencies import Latencies, creations, deliveries, latencies
+from satview.linkage.links import (
+    NO_EVENT,
+    OPEN,
+    Certainty,
+    Link,
+    LinkKind,
+    LinkTable,
+    Rows,
+    pairs_of,
+    rows_of_class,
+    rows_where,
+)
+from satview.linkage.transactions import Transactions, transactions
 from satview.linkage.waits import state_ends
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
+
+# The link tables of a trace by kind of link, and the causes and effects of an event along them.
+
 
 # The link tables of a trace by kind of link, and the link that one event begins or ends.
 
@@ -37,8 +52,8 @@ _TABLES: Final[dict[LinkKind, Callable[[Trace], LinkTable]]] = {  # the others a
     LinkKind.PULSE: messages.pulses,
     LinkKind.WAKE_UP: wake_ups.wake_ups,
     LinkKind.HOLD: waits.holds,
-    LinkKind.DELIVERY: latencies.deliveries,
-    LinkKind.CREATION: latencies.creations,
+    LinkKind.DELIVERY: deliveries,
+    LinkKind.CREATION: creations,
 }
 
 
@@ -412,3 +427,112 @@ def _sent_within(trace: Trace, call: int) -> list[int]:
     near = rows[start : start + _EVENTS_IN_A_CALL]
     near = near[trace.events.cpu[near] == trace.events.cpu[call]]
     return [int(row) for row in near[calls.open_calls(trace, near) == call]]
+
+
+# The links of a trace for scripts: one table per kind, computed at the first request.
+
+
+def links(trace: Trace) -> Links:
+    """Return the links between the events of a trace: one table of event rows per kind of link."""
+    return Links(trace)
+
+
+class Links:
+    """The links between the events of a trace: tables of event rows, computed at the first use and then cached.
+
+        wake_ups = satview.links(trace).wake_ups
+        waker = wake_ups.from_row[wake_ups.ended_by(rows)]
+
+    Every table has `from_row`, `to_row` and `certainty` (`satview.linkage.links.LinkTable`); no link crosses a range
+    in which events are missing.
+
+    Args:
+        trace: The events.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+
+    def of(self, kind: LinkKind) -> LinkTable:
+        """Return the table of all links of one kind."""
+        return link_table(self.trace, kind)
+
+    @property
+    def calls(self) -> LinkTable:
+        """Kernel calls and their exits."""
+        return self.of(LinkKind.CALL)
+
+    @property
+    def interrupts(self) -> LinkTable:
+        """Entries of interrupts and their exits."""
+        return self.of(LinkKind.INTERRUPT)
+
+    @property
+    def handlers(self) -> LinkTable:
+        """Entries of interrupt handlers and their exits."""
+        return self.of(LinkKind.HANDLER)
+
+    @property
+    def dispatches(self) -> LinkTable:
+        """Entries of interrupts and of their first handlers."""
+        return self.of(LinkKind.DISPATCH)
+
+    @property
+    def states(self) -> LinkTable:
+        """Events that begin states of threads, and the events that end them."""
+        return self.of(LinkKind.STATE)
+
+    @property
+    def messages(self) -> LinkTable:
+        """Messages that are sent and their receipts."""
+        return self.of(LinkKind.MESSAGE)
+
+    @property
+    def replies(self) -> LinkTable:
+        """Receipts of messages and the replies or errors that answer them."""
+        return self.of(LinkKind.REPLY)
+
+    @property
+    def round_trips(self) -> LinkTable:
+        """Messages that are sent and the ends of the kernel calls that sent them."""
+        return self.of(LinkKind.ROUND_TRIP)
+
+    @property
+    def pulses(self) -> LinkTable:
+        """Pulses that are sent and their receipts."""
+        return self.of(LinkKind.PULSE)
+
+    @property
+    def deliveries(self) -> LinkTable:
+        """Kernel calls, timer expiries and interrupts, and the pulses and signals that they deliver."""
+        return self.of(LinkKind.DELIVERY)
+
+    @property
+    def wake_ups(self) -> LinkTable:
+        """Causes that end waits of threads, and the events that make the threads ready, or run at once."""
+        return self.of(LinkKind.WAKE_UP)
+
+    @property
+    def holds(self) -> LinkTable:
+        """Kernel calls that lock a mutex and the calls that unlock it."""
+        return self.of(LinkKind.HOLD)
+
+    @property
+    def creations(self) -> LinkTable:
+        """Kernel calls and the threads and processes that they create."""
+        return self.of(LinkKind.CREATION)
+
+    @property
+    def blockers(self) -> Blockers:
+        """Every wait of every thread, and the thread or process that it waits for."""
+        return blockers(self.trace)
+
+    @property
+    def transactions(self) -> Transactions:
+        """Every message with its receipt, reply, times, server and parent transaction."""
+        return transactions(self.trace)
+
+    @property
+    def latencies(self) -> Latencies:
+        """The times from cause to answering thread, for each pulse and each interrupt that ends InterruptWait()."""
+        return latencies(self.trace)

@@ -13,8 +13,20 @@ from satview.events.catalogue import call_numbers
 from satview.events.states import STATE_BY_NAME
 from satview.linkage import calls, messages
 from satview.linkage.calls import partners
-from satview.linkage.rows import comm_words, is_whole, last_of_codes, rows_of_codes
-from satview.linkage.table import NO_EVENT, Certainty, LinkKind, LinkTable, Pairs, ReadOnlyColumns, no_pairs, pairs_of
+from satview.linkage.links import (
+    NO_EVENT,
+    Certainty,
+    LinkKind,
+    LinkTable,
+    Pairs,
+    ReadOnlyColumns,
+    comm_words,
+    is_whole,
+    last_of_codes,
+    no_pairs,
+    pairs_of,
+    rows_of_codes,
+)
 from satview.linkage.waits import IS_RUN, first_that_fits, number_of, state_positions, waits
 from satview.linkage.wake_ups import wake_ups
 from satview.store.arguments import argument

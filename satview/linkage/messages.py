@@ -12,16 +12,23 @@ from satview.core.links import stable_order
 from satview.events import wire
 from satview.events.states import STATE_BY_NAME
 from satview.linkage.calls import open_calls, partners
-from satview.linkage.rows import (
+from satview.linkage.links import (
+    NO_EVENT,
+    OPEN,
+    Certainty,
+    LinkKind,
+    LinkTable,
+    Pairs,
     comm_words,
     depth_within,
     is_whole,
     last_of_codes,
+    no_pairs,
+    pairs_of,
     positions,
     rows_of_codes,
     thread_rows,
 )
-from satview.linkage.table import NO_EVENT, OPEN, Certainty, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
 from satview.linkage.waits import entries_of, following, state_values
 from satview.store.arguments import argument
 from satview.store.tables import UNKNOWN_THREAD

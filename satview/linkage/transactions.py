@@ -13,9 +13,17 @@ from satview.linkage.blockers import REPLY
 from satview.linkage.blockers import REPLY as REPLY_STATE
 from satview.linkage.blockers import SEND as SEND_STATE
 from satview.linkage.calls import open_calls, partners
+from satview.linkage.links import (
+    NO_EVENT,
+    Certainty,
+    ReadOnlyColumns,
+    comm_words,
+    is_whole,
+    positions,
+    rows_of_class,
+    rows_of_codes,
+)
 from satview.linkage.messages import answers, messages, replies, sends_of
-from satview.linkage.rows import comm_words, is_whole, positions, rows_of_class, rows_of_codes
-from satview.linkage.table import NO_EVENT, Certainty, ReadOnlyColumns
 from satview.linkage.waits import (
     IS_RUN,
     LANE_VALUES,

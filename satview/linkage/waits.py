@@ -15,8 +15,20 @@ from satview.events.catalogue import call_numbers
 from satview.events.states import DEAD, NOT_A_STATE, READY, RUNNING, STATE_BY_NAME
 from satview.events.variants import FAILURES
 from satview.linkage.calls import exits_of, partners, scanned
-from satview.linkage.rows import is_whole, is_whole_on, rows_of_codes
-from satview.linkage.table import NO_EVENT, OPEN, Certainty, LinkKind, LinkTable, Pairs, Rows, no_pairs, pairs_of
+from satview.linkage.links import (
+    NO_EVENT,
+    OPEN,
+    Certainty,
+    LinkKind,
+    LinkTable,
+    Pairs,
+    Rows,
+    is_whole,
+    is_whole_on,
+    no_pairs,
+    pairs_of,
+    rows_of_codes,
+)
 from satview.store.arguments import argument, variants_of
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.time_ranges import EVERY_CPU, losses

@@ -15,8 +15,21 @@ from satview.events.spec import Release
 from satview.events.states import READY, RUNNING, STATE_BY_NAME
 from satview.linkage import calls, messages
 from satview.linkage.calls import interrupt_rows
-from satview.linkage.rows import comm_words, is_whole, last_of_codes, positions, rows_of_codes, thread_rows
-from satview.linkage.table import NO_EVENT, Certainty, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
+from satview.linkage.links import (
+    NO_EVENT,
+    Certainty,
+    LinkKind,
+    LinkTable,
+    Pairs,
+    comm_words,
+    is_whole,
+    last_of_codes,
+    no_pairs,
+    pairs_of,
+    positions,
+    rows_of_codes,
+    thread_rows,
+)
 from satview.linkage.waits import Waits, entries_of, number_of, objects_of, waits
 from satview.store.arguments import argument, arguments
 from satview.store.trace import Trace

@@ -14,7 +14,7 @@ from satview.base.errors import Cancelled, SourceChangedError
 from satview.base.safe_text import csv_text
 from satview.linkage.calls import are_made
 from satview.linkage.chain import Connections, Hop, are_linked, connections, link_of, way
-from satview.linkage.table import Link
+from satview.linkage.links import Link
 from satview.session.event_text import COLUMNS, Meaning, are_named, argument_names, list_row
 from satview.session.highlight import Selection
 from satview.session.tasks import IsCancelled, Report, Task

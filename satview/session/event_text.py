@@ -23,8 +23,8 @@ from satview.formats.symbols import symbols_of
 from satview.linkage.blockers import blockers, owner_of
 from satview.linkage.calls import Fate
 from satview.linkage.chain import Connections, NamedHop, Step, WaitedFor, link_table
+from satview.linkage.links import OPEN, Certainty, Link, LinkKind
 from satview.linkage.messages import SEND
-from satview.linkage.table import OPEN, Certainty, Link, LinkKind
 from satview.linkage.transactions import are_ready, client_of, creation_of, make_ready, server_of
 from satview.linkage.waits import mutexes
 from satview.store.time_ranges import losses

@@ -28,14 +28,14 @@ from satview.formats.symbols import Symbols, add_symbols
 from satview.linkage.chain import NamedHop
 from satview.session.event_links import EventLinks
 from satview.session.filter_stack import EditHistory, FilterStack, Search
-from satview.session.highlight import Highlight, Highlighted, LegendHighlight, Selection, of_row
+from satview.session.highlight import Highlight, Highlighted, LegendHighlight, Marks, Selection, of_row
 from satview.session.lanes.class_loader import ClassLoader, descriptions_of, timing_of
 from satview.session.lanes.label_source import LabelSource
-from satview.session.lanes.lane_arrangement import GroupBy, LaneArrangement, SortBy, event_of_slot, labels_in
+from satview.session.lanes.lane_arrangement import GroupBy, LaneArrangement, SortBy, labels_in
 from satview.session.lanes.lane_list import LaneList
+from satview.session.lanes.lane_row import event_of_slot
 from satview.session.lanes.lane_sorter import LaneSorter
 from satview.session.loading.loaded_trace import Reload, ShownState, events_per_thread
-from satview.session.marks import Marks
 from satview.session.settings import Settings
 from satview.session.tasks import IsCancelled, PathSearch, Task, TraceAnswer, WhySearch
 from satview.session.viewport import PreviewView, Viewport, with_margin

@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 from satview.base.column_arrays import give_back
 from satview.base.errors import SourceChangedError, TraceFormatError
-from satview.session.loading.follow import Follow
+from satview.session.loading.files import Follow
 from satview.session.loading.loading_tasks import (
     Prepare,
     cache_loaded,
@@ -25,8 +25,8 @@ from satview.session.settings import Settings
 from satview.session.tasks import Task, dismantle
 
 if TYPE_CHECKING:
+    from satview.session.highlight import Marks
     from satview.session.loading.loaded_trace import LoadedTrace, Reload, ShownState
-    from satview.session.marks import Marks
     from satview.session.open_trace import OpenTrace
     from satview.session.viewport import PreviewView
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Final
 
-from satview.analysis.timing import Timing
+from satview.analysis.activities import Timing
 from satview.answers import doctor, functions, late, latencies, locks, transactions, verdicts
 from satview.answers.late_comparison import CAUSES, COMPARISON, OF_ACTIVITY, PATHS
 from satview.answers.table import FRACTIONS, KNOWN_WORDS, Column, Kind, Question, Table

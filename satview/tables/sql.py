@@ -18,15 +18,14 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast
 
+from satview.analysis.activities import Timing
 from satview.analysis.thread_names import thread_of
-from satview.analysis.timing import Timing
-from satview.base.child import child_command, child_environment
 from satview.base.errors import Cancelled, UsageError
 from satview.base.plugins import refuse_missing, required
+from satview.base.process import child_command, child_environment
 from satview.base.time import NS_PER_S
 from satview.store.arguments import was_described
 from satview.store.trace import Trace
-from satview.tables.arguments import argument_chunks, argument_table, kind_rows, kinds
 from satview.tables.query_child import ARROW, JSON, arrow_bytes, arrow_rows, receive, send
 from satview.tables.result import Result
 from satview.tables.schema import (
@@ -41,7 +40,7 @@ from satview.tables.schema import (
     with_list,
     with_thread_rows,
 )
-from satview.tables.table import NOT_CACHED, table, table_of
+from satview.tables.table import NOT_CACHED, argument_chunks, argument_table, kind_rows, kinds, table, table_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -462,7 +461,7 @@ def sql(
         limits: Resource limits; None = the default ones.
         cancelled: Called repeatedly while the query runs.
         is_part_enough: Return only the first rows of an answer that is too large, with `Result.is_cut` set.
-        timing: Content of a timing file, from `analysis.timing.read_timing`, for the tables about activities.
+        timing: Content of a timing file, from `analysis.activities.read_timing`, for the tables about activities.
 
     Raises:
         UsageError: The query is faulty, is no such statement, or exceeds a limit; or a package is not installed.

@@ -21,7 +21,7 @@ from satview.capture.kernel import MAX_PRIORITY, Kernel
 from satview.capture.sim import calls as sim
 from satview.capture.sim.calls.messages import Received
 from satview.capture.sim.calls.processes import kill
-from satview.capture.sim.errors import Errno, QnxError
+from satview.capture.sim.services import Errno, QnxError
 from satview.capture.sim.threads import Barrier, Condvar, Mutex, Policy, Program, RwLock, Semaphore, Sigevent
 from satview.events.modes import header_names, mode_of
 from satview.events.spec import Release

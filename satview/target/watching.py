@@ -25,8 +25,16 @@ from satview.events.wire import SLOT_BYTES
 from satview.filters.rules.building import BuiltRules
 from satview.filters.rules.triggers import Scan
 from satview.formats.kev.assemble import trace_from_slots
-from satview.formats.kev.header import BEGIN, END, MAX_HEADER_BYTES, header_bytes, key_byte_order, parse_header
-from satview.formats.kev.writer import SlotWriter, write_kev
+from satview.formats.kev.header import (
+    BEGIN,
+    END,
+    MAX_HEADER_BYTES,
+    SlotWriter,
+    header_bytes,
+    key_byte_order,
+    parse_header,
+    write_kev,
+)
 from satview.store.mark_file import HEADER_MARK, HEADER_MARKS_MAX
 from satview.store.problems import Problems
 from satview.store.trace import Header, Trace

@@ -11,10 +11,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.activities import ChainTimes, Instances, activities, ages, chain_of, reactions
+from satview.analysis.activities import ChainTimes, Instances, Timing, activities, ages, chain_of, reactions
 from satview.analysis.needs import INTERRUPTS
 from satview.analysis.thread_names import names_of_process, names_of_thread, thread_of
-from satview.analysis.timing import Timing
 from satview.analysis.verdicts.evidence import Verdict
 from satview.analysis.verdicts.find import all_kinds, find_verdicts, kind_of
 from satview.analysis.verdicts.rule import Thresholds, default_thresholds, refuse_without_timing
@@ -32,7 +31,7 @@ from satview.filters.diagnostics import did_you_mean, nearest
 from satview.filters.expressions.nodes import glob
 from satview.filters.expressions.semantics import event_names, state_value
 from satview.filters.expressions.syntax import in_quotes, looks_like_condition
-from satview.linkage.rows import is_whole, rows_of_codes
+from satview.linkage.links import is_whole, rows_of_codes
 from satview.opened import OpenedTrace
 from satview.store.time_ranges import Location, location_of, lost_marks
 from satview.testing.figure import Chain, ClaimResults, Figure, KevFailure, MeasuredDurations, Unit

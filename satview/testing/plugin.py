@@ -111,7 +111,7 @@ def kev_file(request: pytest.FixtureRequest) -> Path:
 @pytest.fixture
 def kev(request: pytest.FixtureRequest, kev_file: Path, kev_names: Mapping[str, str], kev_timing: Path | None) -> Kev:
     """Return a trace with methods for assertions (docs/ci.md)."""
-    from satview.analysis.timing import read_timing
+    from satview.analysis.activities import read_timing
     from satview.testing.figure import ClaimResults
     from satview.testing.kev import Kev
 

@@ -15,8 +15,8 @@ from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.linkage.calls import TIMER_EVENT
 from satview.linkage.chain import link_table
+from satview.linkage.links import OPEN, LinkKind, LinkTable
 from satview.linkage.messages import ERROR, REPLY
-from satview.linkage.table import OPEN, LinkKind, LinkTable
 from satview.store.trace import Trace
 from satview.timeline.lane_info import LaneInfo, LaneKind
 

@@ -17,8 +17,7 @@ from satview.events.spec import Show
 from satview.events.states import WAITING
 from satview.events.user_events import UserEvent, UserField, UserRule, UserRuleKind
 from satview.linkage.chain import link_table
-from satview.linkage.rows import is_whole, nested_pairs, rows_of_class, rows_of_codes, rows_where
-from satview.linkage.table import OPEN, LinkKind
+from satview.linkage.links import OPEN, LinkKind, is_whole, nested_pairs, rows_of_class, rows_of_codes, rows_where
 from satview.store.arguments import argument, argument_under, numbers_at
 from satview.store.axis import by_file, files_of
 from satview.store.tables import UNKNOWN_THREAD

@@ -36,8 +36,7 @@ from satview.events.states import (
 from satview.formats.kev.sampling import Sampled
 from satview.linkage.calls import nesting
 from satview.linkage.chain import link_table
-from satview.linkage.rows import RowBounds, numbers_within, positions, positions_by_cpu
-from satview.linkage.table import OPEN, Certainty, LinkKind
+from satview.linkage.links import OPEN, Certainty, LinkKind, RowBounds, numbers_within, positions, positions_by_cpu
 from satview.linkage.waits import following
 from satview.store.axis import AxisPart, files_of
 from satview.store.time_ranges import EVERY_CPU, TimeRanges, idle_threads, losses, losses_of, merged, overlaps

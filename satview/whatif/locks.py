@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.states import READY, RUNNING, STATE_BY_NAME
-from satview.linkage.table import OPEN
+from satview.linkage.links import OPEN
 from satview.linkage.transactions import Transactions, transactions
 from satview.linkage.waits import following, state_values
 from satview.store.arguments import argument, arguments

@@ -17,26 +17,24 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.activities import ENCLOSED, Activities, activities, activity_named
+from satview.analysis.activities import ENCLOSED, Activities, Timing, activities, activity_named
 from satview.analysis.blame import writes_trace
-from satview.analysis.timing import Timing
 from satview.answers.whatif import Candidate, Compared, Leverage
-from satview.base.child import safe_children
 from satview.base.errors import UsageError
+from satview.base.process import safe_children
 from satview.base.safe_text import counted, visible_line
 from satview.events.spec import Release
 from satview.events.user_events import UserEvent
 from satview.events.wire import MAX_CPUS
 from satview.formats.registry import open_trace
-from satview.linkage.table import OPEN
+from satview.linkage.links import OPEN
 from satview.linkage.waits import waits
 from satview.store.arguments import describe_events
 from satview.store.trace import PREDICTED_CHANGES, PREDICTED_FROM, Trace
 from satview.whatif import steps as steps_of
-from satview.whatif.changes import Changed, ProgramChange, parse_changes, with_changes
 from satview.whatif.program import programs_of
 from satview.whatif.replay import Replay, replay
-from satview.whatif.steps import Await, Programs, Step, TimedWait
+from satview.whatif.steps import Await, Changed, ProgramChange, Programs, Step, TimedWait, parse_changes, with_changes
 
 # How well a replay fits: the activities of two traces side by side, and whether threads wake up in the same order.
 

@@ -25,8 +25,7 @@ from satview.events.states import DEAD, NOT_A_STATE, READY, RUNNING, STATE_BY_NA
 from satview.linkage import calls, messages
 from satview.linkage.calls import exits_of, handlers
 from satview.linkage.latencies import Latencies, deliveries, latencies
-from satview.linkage.rows import comm_words, is_whole, rows_of_codes, rows_where, thread_rows
-from satview.linkage.table import NO_EVENT, OPEN
+from satview.linkage.links import NO_EVENT, OPEN, comm_words, is_whole, rows_of_codes, rows_where, thread_rows
 from satview.linkage.transactions import transactions
 from satview.linkage.waits import Waits, entries_of, state_positions, state_values, waits
 from satview.store.arguments import argument, argument_under, arguments

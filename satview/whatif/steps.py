@@ -1,10 +1,22 @@
-"""The parts of programs: steps of threads, messages and pulses with the work done for them, timers, interrupts."""
+"""The parts of programs, and the changes that are made to them before a replay."""
 
 from __future__ import annotations
 
+import copy
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
 
+from satview.base.errors import UsageError
+from satview.base.named_files import read_toml
+from satview.base.time import parse_length
+from satview.events.wire import MAX_CPUS
 from satview.store.trace import Trace
+
+# The parts of programs: steps of threads, messages and pulses with the work done for them, timers, interrupts.
 
 
 @dataclass(slots=True)
@@ -326,3 +338,373 @@ class Programs:
     things: list[Thing]
     partitions: list[PartitionShare]
     not_shown: list[str]
+
+
+# Changes before a replay: parsed from `TARGET:KEY=VALUE` on the command line or from a file, checked and applied.
+
+
+_MOST_BYTES: Final = 1 << 16
+_MOST_THREADS: Final = 1000
+_MOST_INTERRUPTS: Final = 1_000_000
+_LEAST_PERIOD_NS: Final = 10_000
+_MOST_NAMES: Final = 12  # in a message
+_EXAMPLE: Final = 'write it as ["planner 1"] and then priority = 22'
+_POLICIES: Final = {"fifo": 1, "rr": 2, "other": 3}
+_LOAD_PID: Final = 0x7FF0_0000  # pid of the first added load
+KEYS: Final = {
+    "priority": "thread or process: its own priority, 1 to 255; messages and pulses still bring theirs",
+    "policy": "thread or process: `fifo`, `rr`",
+    "runmask": "thread or process: CPUs on which it may run, `0x3` = 0 and 1",
+    "speed": "thread or process: its work takes 1/speed of the time",
+    "threads": "process: so many threads receive its messages",
+    "inherit": "lock: `yes` or `no`, priority inheritance",
+    "ceiling": "lock: priority of the thread that holds it",
+    "budget": "partition: share of the CPUs in percent",
+    "rate": "interrupt: comes so many times as often",
+    "handler": "interrupt: `thread 40` lets a thread of priority 40 do what its handlers do",
+    "period": "`load NAME`, with work and priority: a thread that is added",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramChange:
+    """One change to make before a replay, such as a priority; an empty `target` stands for the whole trace."""
+
+    target: str
+    key: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.target}:{self.key}={self.value}" if self.target else f"{self.key}={self.value}"
+
+
+@dataclass(slots=True)
+class Changed:
+    """Programs with changes applied.
+
+    Attributes:
+        programs: The changed copy.
+        cpus: Number of CPUs of the target.
+        texts: The texts of the changes.
+    """
+
+    programs: Programs
+    cpus: int
+    texts: tuple[str, ...] = ()
+
+
+def parse_changes(texts: Sequence[str]) -> list[ProgramChange]:
+    """Return the changes that texts such as `planner 1:priority=22` and `cpus=2` describe.
+
+    A load, which is an additional thread, is one text: `load NAME:period=10ms,work=2ms,priority=20`.
+
+    Raises:
+        UsageError: A text does not have that form.
+    """
+    out = []
+    for text in texts:
+        left, equals, value = text.partition("=")
+        target, _, key = left.rpartition(":")
+        if not equals or not key.strip() or not value.strip():
+            raise UsageError(f"{text[:60]!r} is not TARGET:KEY=VALUE, such as 'planner 1:priority=22', or cpus=2")
+        out.append(ProgramChange(target.strip(), key.strip(), value.strip()))
+    return out
+
+
+def read_changes(path: Path) -> list[ProgramChange]:
+    """Return the changes in a TOML file, which has a table of keys and values for each target, and `cpus` above.
+
+    Raises:
+        UsageError: The file cannot be read, or has any other content.
+    """
+    _, content = read_toml(path, _MOST_BYTES, _EXAMPLE)
+    out = []
+    for target, value in content.items():
+        if not isinstance(value, dict):
+            out.append(ProgramChange("", target, _text_of(path, value)))
+        elif target.startswith("load "):
+            words = ",".join(f"{key}={_text_of(path, entry)}" for key, entry in value.items())
+            out += parse_changes([f"{target}:{words}"])
+        else:
+            out += [ProgramChange(target, key, _text_of(path, entry)) for key, entry in value.items()]
+    return out
+
+
+def _text_of(path: Path, value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (int, float, str)):
+        return str(value)
+    raise UsageError(f"{path.name}: {str(value)[:40]!r} is no number or text; {_EXAMPLE}")
+
+
+def with_changes(programs: Programs, changes: Sequence[ProgramChange]) -> Changed:
+    """Return a copy of programs with changes applied; the given programs are not modified.
+
+    Raises:
+        UsageError: A change names a target that the trace does not have, or has an invalid value.
+    """
+    out = Changed(copy.copy(programs), programs.cpus, tuple(map(str, changes)))
+    out.programs.threads = [copy.copy(thread) for thread in programs.threads]
+    out.programs.interrupts = [copy.copy(line) for line in programs.interrupts]
+    out.programs.things = [copy.copy(thing) for thing in programs.things]
+    out.programs.partitions = [copy.copy(partition) for partition in programs.partitions]
+    for change in changes:
+        make = _MAKERS.get(change.key) if not change.target.startswith("load ") else _add_load
+        if make is None:
+            raise UsageError(f"{change}: there is no {change.key!r}; there are cpus, {', '.join(KEYS)}")
+        make(out, change)
+    return out
+
+
+# Targets of changes.
+
+
+def _threads(out: Changed, change: ProgramChange) -> list[ThreadProgram]:
+    """Return the threads that a target names: by label, `process tid` or thread name, or all threads of a process."""
+    name = change.target.casefold()
+    threads = out.programs.threads
+    readings: tuple[Callable[[ThreadProgram], str], ...] = (
+        lambda thread: thread.label, lambda thread: f"{thread.short_process} {thread.tid}",
+        lambda thread: thread.name,
+        lambda thread: thread.short_process, lambda thread: f"pid {thread.pid}",
+    )  # fmt: skip
+    for reading in readings:
+        fits = [thread for thread in threads if reading(thread).casefold() == name]
+        if fits:
+            return fits
+    raise _nothing(change, "thread or process", [thread.label for thread in threads])
+
+
+def _nothing(change: ProgramChange, what: str, known: Sequence[str]) -> UsageError:
+    more = f", and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
+    listed = f"there are {', '.join(known[:_MOST_NAMES])}{more}" if known else "the trace shows none"
+    return UsageError(f"{change}: the trace has no such {what}; {listed}")
+
+
+def _number(change: ProgramChange, least: float, most: float, kind: Callable[[str], float] = float) -> float:
+    try:
+        value = kind(change.value)
+    except ValueError:
+        value = float("nan")
+    if not least <= value <= most:
+        raise UsageError(f"{change}: {change.value[:30]!r} is not a number from {least:g} to {most:g}")
+    return value
+
+
+# The changes.
+
+
+def _set_cpus(out: Changed, change: ProgramChange) -> None:
+    if change.target:
+        raise UsageError(f"{change}: the CPUs are those of the target: cpus={change.value}")
+    out.cpus = int(_number(change, 1, MAX_CPUS, int))
+    _check_masks(out, change)
+
+
+def _check_masks(out: Changed, change: ProgramChange) -> None:
+    for thread in out.programs.threads:
+        if not thread.runmask & (1 << out.cpus) - 1:
+            raise UsageError(f"{change}: {thread.label} may then run on none of {out.cpus} CPUs")
+
+
+def _set_priority(out: Changed, change: ProgramChange) -> None:
+    priority = int(_number(change, 1, 255, int))
+    threads = _threads(out, change)
+    changed = {thread.row for thread in threads}
+    for thread in threads:
+        if thread.sporadic is not None and priority <= thread.sporadic[0]:
+            raise UsageError(
+                f"{change}: {thread.label} falls to {thread.sporadic[0]} without budget; set its policy too"
+            )
+        thread.priority = priority
+    # Pulses of timers and interrupts have a priority that their receiver has set: it changes with that of the receiver.
+    received = {step.chid for thread in threads for step in thread.steps if isinstance(step, Receive)}
+    pids = {thread.pid for thread in threads}
+    others = {step.chid for thread in out.programs.threads if thread.pid in pids and thread.row not in changed
+              for step in thread.steps if isinstance(step, Receive)}  # fmt: skip
+    out.programs.streams = [
+        _with(stream, priority=priority) if stream.pid in pids and stream.chid in received - others else stream
+        for stream in out.programs.streams
+    ]
+
+
+def _with(thing: Any, **values: Any) -> Any:
+    """Return a copy of a plain record with some values changed."""
+    out = copy.copy(thing)
+    for name, value in values.items():
+        setattr(out, name, value)
+    return out
+
+
+def _set_policy(out: Changed, change: ProgramChange) -> None:
+    if change.value.casefold() not in _POLICIES:
+        raise UsageError(f"{change}: the policies are {', '.join(_POLICIES)}")
+    for thread in _threads(out, change):
+        thread.policy, thread.sporadic = _POLICIES[change.value.casefold()], None
+
+
+def _set_runmask(out: Changed, change: ProgramChange) -> None:
+    mask = int(_number(change, 1, (1 << 64) - 1, lambda text: int(text, 0)))
+    for thread in _threads(out, change):
+        thread.runmask = mask
+    _check_masks(out, change)
+
+
+def _set_speed(out: Changed, change: ProgramChange) -> None:
+    speed = _number(change, 0.001, 1000)
+    for thread in _threads(out, change):
+        thread.speed *= speed
+
+
+def _set_threads(out: Changed, change: ProgramChange) -> None:
+    wanted = int(_number(change, 1, _MOST_THREADS, int))
+    threads = _threads(out, change)
+    pool = [thread for thread in threads if any(isinstance(step, Receive) for step in thread.steps)]
+    chids = [step.chid for thread in pool for step in thread.steps if isinstance(step, Receive)]
+    messages = {message.chid for message in out.programs.messages if message.pid in {thread.pid for thread in pool}}
+    chids = [chid for chid in chids if chid in messages]
+    if not chids:
+        raise UsageError(f"{change}: no thread of it receives messages in the trace")
+    usual = max(set(chids), key=chids.count)
+    pool = [thread for thread in pool if any(step == Receive(usual) for step in thread.steps)]
+    is_only_server = [all(isinstance(step, Receive) for step in thread.steps) for thread in pool]
+    for _ in range(len(pool), wanted, -1):
+        least = next((position for position in range(len(pool) - 1, -1, -1) if is_only_server[position]), None)
+        if least is None:
+            raise UsageError(f"{change}: {len(pool)} threads of it also do other things than to receive")
+        out.programs.threads.remove(pool.pop(least))
+        del is_only_server[least]
+    tid = max(thread.tid for thread in out.programs.threads if thread.pid == pool[0].pid)
+    for number in range(wanted - len(pool)):
+        added = ThreadProgram(_new_row(out), pool[0].pid, tid + 1 + number, pool[0].process, "added",
+                              f"{pool[0].short_process} {tid + 1 + number}", pool[0].priority, pool[0].policy,
+                              [Receive(usual)], (0, 1), speed=pool[0].speed)  # fmt: skip
+        out.programs.threads.append(added)
+
+
+def _new_row(out: Changed) -> int:
+    """Return a row number for an added thread: negative, unlike rows of the trace, and below all other added ones."""
+    return min(0, *(thread.row for thread in out.programs.threads)) - 1
+
+
+def _lock(out: Changed, change: ProgramChange) -> Thing:
+    locks = [thing for thing in out.programs.things if thing.kind == "MUTEX"]
+    text = re.sub(r"^lock\s+", "", change.target)
+    for thing in locks:
+        if text.casefold() == f"{thing.address:#x}":
+            return thing
+    raise _nothing(change, "lock that somebody waited for", [f"lock {thing.address:#x}" for thing in locks])
+
+
+def _set_inherit(out: Changed, change: ProgramChange) -> None:
+    thing = _lock(out, change)
+    if change.value.casefold() not in ("yes", "no"):
+        raise UsageError(f"{change}: inherit is yes or no")
+    thing.inherits = change.value.casefold() == "yes"
+
+
+def _set_ceiling(out: Changed, change: ProgramChange) -> None:
+    _lock(out, change).ceiling = int(_number(change, 1, 255, int))
+
+
+def _set_budget(out: Changed, change: ProgramChange) -> None:
+    name = re.sub(r"^partition\s+", "", change.target).casefold()
+    for partition in out.programs.partitions:
+        if name in (partition.name.casefold(), str(partition.number)):
+            partition.percent = int(_number(change, 0, 100, int))
+            if sum(entry.percent for entry in out.programs.partitions if entry.number) > 100:
+                raise UsageError(f"{change}: the budgets together are more than 100 %")
+            return
+    raise _nothing(change, "partition", [f"partition {entry.name}" for entry in out.programs.partitions])
+
+
+def _line(out: Changed, change: ProgramChange) -> InterruptLine:
+    text = re.sub(r"^interrupt\s+", "", change.target)
+    for line in out.programs.interrupts:
+        if text in (str(line.vector), f"{line.vector:#x}"):
+            return line
+    raise _nothing(change, "interrupt", [f"interrupt {line.vector:#x}" for line in out.programs.interrupts])
+
+
+def _set_rate(out: Changed, change: ProgramChange) -> None:
+    line, rate = _line(out, change), _number(change, 0.001, 1000)
+    if len(line.moments_ns) * rate > _MOST_INTERRUPTS:
+        raise UsageError(f"{change}: that would be more than {_MOST_INTERRUPTS:,} interrupts")
+    line.moments_ns = list(_moments(line.moments_ns, rate, out.programs.length_ns))
+
+
+def _moments(moments_ns: list[int], rate: float, length_ns: int) -> Iterator[int]:
+    """Yield moments whose gaps are those of `moments_ns` divided by `rate`, repeated up to the end of the trace."""
+    gaps = [later - moment for moment, later in pairwise(moments_ns)]
+    now = moments_ns[0] / rate
+    yield int(now)
+    number = 0
+    while gaps and now < length_ns and number < _MOST_INTERRUPTS:
+        now += max(1.0, gaps[number % len(gaps)] / rate)
+        number += 1
+        yield int(now)
+
+
+def _move_handler(out: Changed, change: ProgramChange) -> None:
+    line = _line(out, change)
+    words = change.value.split()
+    if words[0] != "thread" or len(words) != 2:
+        raise UsageError(f"{change}: a handler is moved by handler=thread PRIORITY, as in 'handler=thread 40'")
+    priority = int(_number(ProgramChange(change.target, change.key, words[1]), 1, 255, int))
+    if not line.handlers:
+        raise UsageError(f"{change}: the trace shows no handler of interrupt {line.vector:#x}")
+    for pid, outcomes in line.handlers.items():
+        steps: list[Step] = []
+        for length_ns, outcome in outcomes:
+            steps += [AwaitInterrupt(), Work(max(1, length_ns))]
+            if outcome is not None:
+                steps.append(SendPulse(outcome) if outcome >= 0 else Wake(-1 - outcome))
+            steps.append(Unmask(line.vector))
+        owner = next((thread for thread in out.programs.threads if thread.pid == pid), None)
+        if owner is None:
+            raise UsageError(f"{change}: the process of the handler has no thread in the trace")
+        tid = 1 + max(thread.tid for thread in out.programs.threads if thread.pid == pid)
+        row = _new_row(out)
+        out.programs.threads.append(ThreadProgram(row, pid, tid, owner.process, f"interrupt-{line.vector}",
+                                                  f"{owner.short_process} {tid}", priority, 1, steps,
+                                                  (0, len(steps))))  # fmt: skip
+        line.threads = [*line.threads, row]
+    line.handlers = {}
+
+
+def _add_load(out: Changed, change: ProgramChange) -> None:
+    """Add a thread that starts work of a certain length once per period."""
+    said = {"period": "", "work": "", "priority": "10"}
+    for word in f"{change.key}={change.value}".split(","):
+        key, _, value = word.partition("=")
+        if key.strip() not in said or not value.strip():
+            raise UsageError(f"{change}: a load is said as 'load NAME:period=10ms,work=2ms,priority=20'")
+        said[key.strip()] = value.strip()
+    try:
+        period_ns, work_ns = int(parse_length(said["period"])), int(parse_length(said["work"]))
+    except UsageError as error:
+        raise UsageError(f"{change}: {error}") from error
+    if period_ns < _LEAST_PERIOD_NS or work_ns <= 0:
+        raise UsageError(f"{change}: the period is 10 us at least, and the work above 0")
+    priority = int(_number(ProgramChange(change.target, "priority", said["priority"]), 1, 255, int))
+    name = change.target.removeprefix("load ").strip() or "load"
+    pid = max([_LOAD_PID, *(thread.pid + 1 for thread in out.programs.threads if thread.pid >= _LOAD_PID)])
+    steps: list[Step] = [Begin(), Every(period_ns), Work(work_ns)]
+    out.programs.threads.append(ThreadProgram(_new_row(out), pid, 1, f"whatif/{name}", name, f"{name} 1", priority, 2,
+                                              steps, (1, 3)))  # fmt: skip
+
+
+_MAKERS: Final[dict[str, Callable[[Changed, ProgramChange], None]]] = {
+    "cpus": _set_cpus,
+    "priority": _set_priority,
+    "policy": _set_policy,
+    "runmask": _set_runmask,
+    "speed": _set_speed,
+    "threads": _set_threads,
+    "inherit": _set_inherit,
+    "ceiling": _set_ceiling,
+    "budget": _set_budget,
+    "rate": _set_rate,
+    "handler": _move_handler,
+}

@@ -24,7 +24,7 @@ from satview.capture.sim.calls import (
     ThreadCreate,
     TimerTimeout,
 )
-from satview.capture.sim.errors import QnxError
+from satview.capture.sim.services import QnxError
 from satview.capture.sim.threads import Condvar, Mutex, Policy, Program, Semaphore
 from satview.capture.workloads.parts import MS, US, Address
 

@@ -13,11 +13,11 @@ import pytest
 from satview.analysis.activities import Instances, activities
 from satview.analysis.blame import Blame, blame, cpu_timeline, object_words
 from satview.capture import run as capture
-from satview.capture.files import LoggerOptions
+from satview.capture.buffers import LoggerOptions
 from satview.capture.sim.truth import ThreadId, TrueWait
 from satview.events import wire
 from satview.events.spec import Release
-from satview.linkage.rows import row_bounds
+from satview.linkage.links import row_bounds
 from satview.opened import open_trace
 from satview.store.time_ranges import TimeRanges, cut_at
 from satview.store.trace import Trace

@@ -9,7 +9,7 @@ import pytest
 from satview.analysis.statistics import Statistics
 from satview.events.spec import Release
 from satview.linkage.chain import link_table
-from satview.linkage.table import OPEN, LinkKind
+from satview.linkage.links import OPEN, LinkKind
 from tests.analysis.test_why import made_of
 from tests.helpers.kev import TraceBuilder
 

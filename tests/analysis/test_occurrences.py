@@ -9,7 +9,7 @@ import pytest
 
 import satview
 from satview.analysis.times.basis import scope_of
-from satview.analysis.times.occurrences import event_of, histogram, measures, occurrences
+from satview.analysis.times.message_times import event_of, histogram, measures, occurrences
 from satview.base.time import TimeWindow
 from satview.events.states import READY
 from tests.helpers.scene import scene

@@ -11,9 +11,8 @@ import pytest
 
 from satview import open_trace
 from satview.__main__ import main
-from satview.analysis.activities import activities
+from satview.analysis.activities import Timing, activities
 from satview.analysis.schedulability import ASSUMPTIONS, Arrivals, response_bound, response_bounds
-from satview.analysis.timing import Timing
 from satview.answers.late import Replayed, schedulability
 from satview.base.errors import UsageError
 from satview.capture.kernel import Kernel

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from satview.analysis.timing import Timing
+from satview.analysis.activities import Timing
 from satview.analysis.verdicts.evidence import Verdict
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.rule import default_thresholds, refuse_without_timing
 from satview.answers.verdicts import find
 from satview.base.errors import UsageError
-from satview.linkage.table import Certainty
+from satview.linkage.links import Certainty
 from satview.store.trace import Trace
 from tests.helpers.scene import chained, rounds_of_a_loop
 

@@ -35,7 +35,7 @@ from satview.formats.axis import Member, trace_on_axis
 from satview.linkage.blockers import REPLY as REPLY_STATE
 from satview.linkage.blockers import SEND as SEND_STATE
 from satview.linkage.blockers import blockers
-from satview.linkage.table import Certainty
+from satview.linkage.links import Certainty
 from satview.linkage.waits import MUTEX
 from satview.store.axis import files_of
 from tests.helpers.kev import START, TraceBuilder

@@ -21,7 +21,7 @@ from satview.capture.kernel import Kernel, mode
 from satview.capture.sim.target import target
 from satview.capture.workloads import registry
 from satview.events.spec import Release
-from satview.linkage.table import Certainty
+from satview.linkage.links import Certainty
 from satview.linkage.transactions import transactions
 from satview.store.time_ranges import losses
 from satview.store.trace import Trace

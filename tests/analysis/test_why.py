@@ -21,7 +21,7 @@ from satview.events import wire
 from satview.events.spec import Release
 from satview.events.states import READY, RUNNING
 from satview.linkage.blockers import REPLY, blockers
-from satview.linkage.table import OPEN, Certainty
+from satview.linkage.links import OPEN, Certainty
 from satview.linkage.transactions import transactions
 from tests.analysis.pairs import PAIRS, ring_of_servers
 from tests.capture.made import FAST, WIDE, Traced, damaged, traced

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from satview.analysis.activities import CALLED, activities
-from satview.analysis.timing import Timing
+from satview.analysis.activities import CALLED, Timing, activities
 from satview.answers.activity_lanes import ACTIVITIES, DONE, IN_TIME, LATE, UNFINISHED, ActivityLanes, without_overlap
 from satview.base.errors import UsageError
 from satview.capture.workloads import registry

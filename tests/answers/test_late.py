@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from satview.analysis.timing import Timing, read_timing
+from satview.analysis.activities import Timing, read_timing
 from satview.answers.late import blame_table, late
 from satview.base.errors import UsageError
 from satview.events import wire

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from satview.__main__ import main
-from satview.analysis.timing import Timing
+from satview.analysis.activities import Timing
 from satview.answers.late import late
 from satview.answers.late_comparison import thinned
 from satview.base.errors import UsageError

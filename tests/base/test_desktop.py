@@ -10,8 +10,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from satview import viewer_command
 from satview.__main__ import main
-from satview.base import desktop
 from satview.formats.registry import open_trace
 from tests.helpers.kev import TraceBuilder
 
@@ -48,7 +48,7 @@ def test_install_and_uninstall(data, capsys):
 
 
 def test_the_entry_is_right(data):
-    desktop.install()
+    viewer_command.install_entry()
     file = data / "applications" / "satview.desktop"
     read = entry(file.read_text())
     assert read["MimeType"] == "application/x-qnx-kev;"
@@ -69,14 +69,14 @@ def unquoted(value):
     "path", ["/opt/satview/bin/satview", "/home/a b/satview", '/home/"q"/s', "/home/$x`y/s", "/home/100%/s", "/o/a\\b"]
 )
 def test_odd_paths_are_quoted(path):
-    words = unquoted(entry(desktop.desktop_entry([path]))["Exec"])
+    words = unquoted(entry(viewer_command.desktop_entry([path]))["Exec"])
     assert words == [path, "%F"]
 
 
 def test_the_magic_is_how_files_begin(tmp_path):
     path = TraceBuilder(cpus=1).time_event(0).write(tmp_path / "a.kev")
     assert open_trace(path).format == "kev"
-    tree = ET.fromstring(desktop.mime_package())
+    tree = ET.fromstring(viewer_command.mime_package())
     space = "{http://www.freedesktop.org/standards/shared-mime-info}"
     match = tree.find(f"{space}mime-type/{space}magic/{space}match")
     assert path.read_bytes().startswith(match.get("value").encode())
@@ -85,7 +85,7 @@ def test_the_magic_is_how_files_begin(tmp_path):
 def test_a_relative_data_folder_is_ignored(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", "relative")
     monkeypatch.setattr("pathlib.Path.home", lambda: tmp_path)
-    assert desktop.install()[0].startswith(f"written: {tmp_path}/.local/share/")
+    assert viewer_command.install_entry()[0].startswith(f"written: {tmp_path}/.local/share/")
 
 
 @pytest.mark.parametrize("system", ["win32", "darwin"])

@@ -25,7 +25,7 @@ def new_window():
     """Return the application of Qt, ours, and an empty window of a usual size."""
     from satview.gui.windows.application import Application, make_qt_application
     from satview.gui.windows.command_window import Shared
-    from satview.session.loading.recent_files import RecentFiles
+    from satview.session.loading.files import RecentFiles
     from satview.session.settings import Settings
 
     app = make_qt_application()

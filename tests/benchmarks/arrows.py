@@ -17,7 +17,7 @@ import numpy as np
 
 from satview.formats.kev.reader import open_kev
 from satview.linkage.chain import link_table
-from satview.linkage.table import LinkKind
+from satview.linkage.links import LinkKind
 from satview.timeline.arrows import Picture, arrow_groups, arrow_index
 from satview.timeline.lane_tree import Timeline
 from tests.benchmarks.frames import _median, _once, _window

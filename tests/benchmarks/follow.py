@@ -43,9 +43,9 @@ def run(args: list[str]) -> None:
 
 
 def _measure(data: bytes, path: Path) -> None:
-    from satview.session.loading import follow
+    from satview.session.loading import files
 
-    follow.POLL_MS, follow._REST_FACTOR = 20, 0.0
+    files.POLL_MS, files._REST_FACTOR = 20, 0.0
     app, application, window = new_window()
     step = SLOTS_PER_LOOK * 16
     end = len(data) - 2 * (LOOKS + 2) * step
@@ -85,9 +85,9 @@ def _measure(data: bytes, path: Path) -> None:
 
 
 def _memory(data: bytes, path: Path) -> None:
-    from satview.session.loading import follow
+    from satview.session.loading import files
 
-    follow.POLL_MS, follow._REST_FACTOR = 20, 0.0
+    files.POLL_MS, files._REST_FACTOR = 20, 0.0
     app, application, window = new_window()
     step = len(data) // (MEMORY_LOOKS + 1) // 16 * 16
     end = len(data) - MEMORY_LOOKS * step

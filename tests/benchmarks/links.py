@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from satview.analysis.why import why
 from satview.formats.kev.reader import open_kev
-from satview.linkage.accessor import Links
 from satview.linkage.calls import partners
-from satview.linkage.chain import reading_ahead
-from satview.linkage.table import LinkKind
+from satview.linkage.chain import Links, reading_ahead
+from satview.linkage.links import LinkKind
 from satview.linkage.waits import state_ends
 from satview.store.trace import Trace
 from tests.benchmarks.load import median_ns

@@ -15,8 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from satview.events import wire
-from satview.formats.kev.header import syspage_bytes
-from satview.formats.kev.writer import slots_as_bytes, standard_header, write_start
+from satview.formats.kev.header import slots_as_bytes, standard_header, syspage_bytes, write_start
 
 CYCLES_PER_S = 1_000_000_000
 ARM_CYCLES_PER_S = 19_200_000

@@ -22,7 +22,7 @@ _EMPTY = """
 import sys
 from satview.gui.windows.application import Application, make_qt_application
 from satview.gui.windows.command_window import Shared
-from satview.session.loading.recent_files import RecentFiles
+from satview.session.loading.files import RecentFiles
 from satview.session.settings import Settings
 app = make_qt_application()
 application = Application(Shared(Settings(None), RecentFiles(None, 0)))

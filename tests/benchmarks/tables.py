@@ -17,9 +17,9 @@ from pathlib import Path
 
 from satview.export.tables import write_table
 from satview.opened import OpenedTrace, open_trace
-from satview.tables.arguments import argument_chunks
 from satview.tables.schema import SCHEMAS, mentioned, views
 from satview.tables.sql import Limits
+from satview.tables.table import argument_chunks
 from tests.benchmarks.made_traces import SHAPES, file_of
 
 LIMIT_S = 0.5

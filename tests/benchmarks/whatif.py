@@ -16,14 +16,14 @@ import numpy as np
 
 from satview.answers.whatif import GOOD, Compared, Direction
 from satview.base.errors import UsageError
-from satview.capture.files import LoggerOptions
+from satview.capture.buffers import LoggerOptions
 from satview.capture.run import Capture
 from satview.capture.run import run as capture
 from satview.events.spec import Release
 from satview.formats.registry import open_trace
 from satview.store.trace import Trace
-from satview.whatif.changes import parse_changes
 from satview.whatif.prediction import ActivityFigures, Key, ReplayBasis, basis_of, figures, predict
+from satview.whatif.steps import parse_changes
 from tests.helpers.changed import CHANGES, RealChange, changed
 from tests.helpers.own_streams import with_own_streams
 

@@ -9,16 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from satview.capture.buffers import Buffer
-from satview.capture.files import start_of_file
+from satview.capture.buffers import Buffer, start_of_file
 from satview.capture.kernel import Kernel, mode
 from satview.capture.run import MemorySink
 from satview.capture.sim.target import target
 from satview.capture.sim.truth import Truth
 from satview.events import wire
 from satview.events.spec import Release
+from satview.formats.kev.header import write_kev
 from satview.formats.kev.reader import open_kev
-from satview.formats.kev.writer import write_kev
 from satview.store.trace import Trace
 
 MS = 1_000_000

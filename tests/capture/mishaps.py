@@ -28,7 +28,7 @@ from satview.capture.sim.calls import (
     TimerTimeout,
 )
 from satview.capture.sim.calls.call import Call
-from satview.capture.sim.errors import QnxError
+from satview.capture.sim.services import QnxError
 from satview.capture.sim.threads import Barrier, Condvar, Mutex, Program, RwLock, Semaphore
 
 MS = 1_000_000

@@ -11,7 +11,7 @@ from satview.events.spec import Release
 from satview.events.states import ABSENT, UNKNOWN
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.linkage.chain import link_of
-from satview.linkage.table import LinkKind
+from satview.linkage.links import LinkKind
 from satview.timeline.lane_tree import LaneKind, Timeline
 from tests.capture.judge import Judge
 from tests.capture.made import damaged

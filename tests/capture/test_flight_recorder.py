@@ -7,7 +7,7 @@ import pytest
 
 from satview.base.errors import UsageError
 from satview.base.time import format_time
-from satview.capture.files import LoggerOptions
+from satview.capture.buffers import LoggerOptions
 from satview.capture.flight_recorder import Bounds, FlightRecorder, Hit, disk_bytes
 from satview.capture.kernel import mode
 from satview.capture.run import Capture, run

@@ -61,7 +61,7 @@ from satview.capture.sim.calls import (
     WaitPid,
     transmitted,
 )
-from satview.capture.sim.errors import Errno, QnxError
+from satview.capture.sim.services import Errno, QnxError
 from satview.capture.sim.threads import BoundedQueue, Policy
 from satview.capture.sim.truth import Truth
 from satview.events.spec import Release

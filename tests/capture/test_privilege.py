@@ -23,7 +23,7 @@ from satview.capture.sim.calls import (
     ThreadJoin,
     TraceEvent,
 )
-from satview.capture.sim.errors import QnxError
+from satview.capture.sim.services import QnxError
 from satview.capture.sim.target import target
 from satview.capture.sim.threads import Program
 from satview.events.spec import Release

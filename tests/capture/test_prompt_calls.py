@@ -57,7 +57,7 @@ from satview.capture.sim.calls import (
     TimerInfo,
     TimerSettime,
 )
-from satview.capture.sim.errors import QnxError
+from satview.capture.sim.services import QnxError
 from satview.capture.sim.threads import Condvar, Mutex, Policy, Semaphore
 from satview.events.spec import Release
 from tests.capture.made import Traced, events, traced

@@ -37,7 +37,7 @@ from satview.capture.sim.calls import (
     TimerTimeout,
     WaitPid,
 )
-from satview.capture.sim.errors import Errno, QnxError
+from satview.capture.sim.services import Errno, QnxError
 from satview.capture.sim.target import target
 from satview.capture.sim.threads import Barrier, Mutex, Policy, Program, RwLock, Semaphore
 from satview.events.spec import Release

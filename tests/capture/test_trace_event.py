@@ -12,7 +12,7 @@ import pytest
 from satview.capture.emit import ON, WIDE, EventData
 from satview.capture.kernel import Kernel, mode
 from satview.capture.sim.calls import ClockTime, Compute, Sleep, ThreadCtl, TraceEvent
-from satview.capture.sim.errors import QnxError
+from satview.capture.sim.services import QnxError
 from satview.capture.sim.target import target
 from satview.capture.sim.threads import Program
 from satview.capture.workloads import registry

@@ -21,15 +21,15 @@ import pytest
 import satview
 from satview.__main__ import main
 from satview.capture import control
-from satview.capture.files import LoggerOptions
+from satview.capture.buffers import LoggerOptions
 from satview.capture.kernel import Kernel
 from satview.capture.logger import Logger
 from satview.capture.run import Capture, MemorySink, count_events, make_tile, run, write_tiles
 from satview.capture.sim.target import target
 from satview.capture.workloads import registry
 from satview.events.spec import Release
+from satview.formats.kev.header import slots_as_bytes
 from satview.formats.kev.reader import open_kev
-from satview.formats.kev.writer import slots_as_bytes
 from tests.capture.made import events, names
 from tests.helpers.extent import fewer, points
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from satview.base.errors import UsageError
-from satview.capture.files import LoggerOptions
+from satview.capture.buffers import LoggerOptions
 from satview.capture.kernel import Kernel
 from satview.capture.run import Capture, run
 from satview.capture.sim.target import target

@@ -13,7 +13,7 @@ import pytest
 from satview.capture.run import Capture, run
 from satview.capture.sim import calls
 from satview.capture.sim.calls import Call, ChannelCreate, Compute, ConnectAttach, TimerTimeout
-from satview.capture.sim.errors import QnxError
+from satview.capture.sim.services import QnxError
 from satview.capture.sim.threads import BoundedQueue, Mutex
 from satview.capture.workloads.registry import Workload
 from satview.events.spec import Release

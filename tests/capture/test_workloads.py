@@ -10,7 +10,7 @@ import pytest
 from satview.analysis.statistics import Statistics
 from satview.base.errors import UsageError
 from satview.capture import control
-from satview.capture.files import LoggerOptions
+from satview.capture.buffers import LoggerOptions
 from satview.capture.run import Capture, CaptureResult, run
 from satview.capture.workloads import registry
 from satview.events.spec import Release

@@ -13,7 +13,7 @@ import pytest
 import satview
 from satview.__main__ import main
 from satview.analysis.verdicts.rule import rules
-from satview.capture.files import LoggerOptions
+from satview.capture.buffers import LoggerOptions
 from satview.capture.run import Capture, run
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.scene import rounds_of_a_loop, scene

@@ -11,7 +11,7 @@ from satview.__main__ import main
 from satview.analysis.statistics import Statistics
 from satview.answers.comparison import FIGURES, by_weight, change_table, compare, verdict_changes
 from satview.answers.statistics import TABLES
-from satview.capture.files import LoggerOptions
+from satview.capture.buffers import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.opened import open_trace
 from tests.helpers.kev import TraceBuilder

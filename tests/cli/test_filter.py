@@ -5,8 +5,8 @@ import pytest
 
 from satview.__main__ import main
 from satview.export.kev import write_subset
+from satview.formats.kev.header import write_kev
 from satview.formats.kev.reader import open_kev
-from satview.formats.kev.writer import write_kev
 from tests.filters.made import Maker, random_trace
 from tests.helpers.extent import points
 from tests.helpers.kev import TraceBuilder

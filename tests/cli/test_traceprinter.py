@@ -9,8 +9,7 @@ import pytest
 
 from satview.__main__ import main
 from satview.events import wire
-from satview.formats.kev.header import header_bytes
-from satview.formats.kev.writer import SlotWriter
+from satview.formats.kev.header import SlotWriter, header_bytes
 
 PAIRS = [("LITTLE_ENDIAN", "TRUE"), ("CYCLES_PER_SEC", "1000"), ("SYS_RELEASE", "6.4.1"), ("SYSPAGE_LEN", "0")]
 

@@ -127,7 +127,7 @@ def test_sanitizers_find_nothing(tmp_path):
         "from satview.base.errors import SatviewError\n"
         "from satview.formats.kev.reader import open_kev\n"
         "from satview.linkage.chain import reading_ahead\n"
-        "from satview.linkage.table import LinkKind\n"
+        "from satview.linkage.links import LinkKind\n"
         "from satview.linkage.chain import link_table\n"
         "from satview.linkage.transactions import transactions\n"
         "from satview.timeline.lane_tree import Timeline\n"

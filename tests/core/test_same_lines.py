@@ -16,9 +16,8 @@ from satview.events.spec import Release
 from satview.export.listing.forms import Style
 from satview.export.listing.printer import ListedEvents, Printer
 from satview.export.listing.rows import FORMATS, PrintedFormat, RecordRows, TextRows
-from satview.formats.kev.header import header_bytes
+from satview.formats.kev.header import SlotWriter, header_bytes
 from satview.formats.kev.stream import EventStream
-from satview.formats.kev.writer import SlotWriter
 from satview.formats.source import source_of
 from satview.store.problems import Problems
 from tests.core.reference.replacing import numpy_passes

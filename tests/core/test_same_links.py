@@ -11,11 +11,12 @@ from satview.events import wire
 from satview.events.spec import Release
 from satview.formats.kev import slot_source
 from satview.formats.kev.reader import open_kev
-from satview.linkage import calls, rows
+from satview.linkage import calls
+from satview.linkage import links as linkage_links
 from satview.linkage.blockers import blockers
 from satview.linkage.calls import partners
 from satview.linkage.chain import link_table, reading_ahead
-from satview.linkage.table import NO_EVENT, LinkKind
+from satview.linkage.links import NO_EVENT, LinkKind
 from satview.linkage.transactions import transactions
 from tests.analysis.test_why import made_of
 from tests.core.reference import links as reference
@@ -39,8 +40,8 @@ def found_in(trace):
     found["switch"] = calls.last_switch(trace, mixed).tolist()
     for codes in TABLES:
         for name, requested in (("all", mixed), ("few", mixed[:20])):
-            found[f"last {codes} {name}"] = rows.last_of_codes(trace, codes, requested).tolist()
-        found[f"rows {codes}"] = rows.rows_of_codes(trace, *codes).tolist()
+            found[f"last {codes} {name}"] = linkage_links.last_of_codes(trace, codes, requested).tolist()
+        found[f"rows {codes}"] = linkage_links.rows_of_codes(trace, *codes).tolist()
     for kind in LinkKind:
         table = link_table(trace, kind)
         found[str(kind)] = table.from_row.tolist(), table.to_row.tolist(), table.certainty.tolist()
@@ -167,7 +168,7 @@ def test_positions_among_ascending_numbers(kind):
         number = np.sort(rng.integers(0, 5_000, count)).astype(kind)
         for requested in (rng.integers(0, 6_000, 2_000), np.arange(6_000), np.arange(6_000)[::-1]):
             needed = requested.astype(kind)
-            assert rows.positions(number, needed).tolist() == np.searchsorted(number, needed).tolist()
+            assert linkage_links.positions(number, needed).tolist() == np.searchsorted(number, needed).tolist()
 
 
 def test_events_before_and_after_with_the_same_number():

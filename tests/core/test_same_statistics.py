@@ -20,7 +20,7 @@ from satview.events.spec import Release
 from satview.events.states import DEAD, STEP_OF_CODE
 from satview.formats.kev.reader import open_kev
 from satview.linkage.calls import nesting
-from satview.linkage.rows import rows_of_class
+from satview.linkage.links import rows_of_class
 from satview.store.time_ranges import EVERY_CPU, TimeRanges, losses
 from tests.analysis.test_why import made_of
 from tests.core.reference.replacing import numpy_passes

@@ -18,9 +18,9 @@ SHOWN = """\
 import sys
 from pathlib import Path
 
-from satview.base import resources
+from satview.base import named_files
 
-resources._root = lambda: Path(sys.argv[1])
+named_files._root = lambda: Path(sys.argv[1])
 
 from satview.events import wire
 from satview.events.modes import header_names

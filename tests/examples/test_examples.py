@@ -11,8 +11,7 @@ import pytest
 
 from satview.events import wire
 from satview.events.wire import WireClass
-from satview.formats.kev.header import header_bytes
-from satview.formats.kev.writer import SlotWriter
+from satview.formats.kev.header import SlotWriter, header_bytes
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples"
 PAIRS = [

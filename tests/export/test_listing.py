@@ -18,10 +18,9 @@ from satview.events.wire import WireClass
 from satview.export.listing.forms import Style, message_texts
 from satview.export.listing.printer import ListedEvents, Printer
 from satview.export.listing.rows import RecordRows, TextRows, default_time, layout_of
-from satview.formats.kev.header import header_bytes
+from satview.formats.kev.header import SlotWriter, header_bytes
 from satview.formats.kev.payloads import decode_payload, message_text
 from satview.formats.kev.stream import CHUNK_SLOTS
-from satview.formats.kev.writer import SlotWriter
 from satview.formats.listing.model import key_column
 from satview.formats.listing.reader import open_listing, read_listing
 from satview.formats.source import opened, source_of

@@ -21,8 +21,8 @@ from satview.events.wire import (
 from satview.export.kev import opening_state, write_subset
 from satview.filters.expressions.expression import Expression
 from satview.formats.kev.assemble import trace_from_slots
+from satview.formats.kev.header import write_kev
 from satview.formats.kev.reader import open_kev
-from satview.formats.kev.writer import write_kev
 from satview.formats.registry import open_trace
 from satview.store.problems import Problems
 from satview.store.trace import Header

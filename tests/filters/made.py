@@ -9,7 +9,7 @@ from satview.events.catalogue import catalogue
 from satview.events.spec import Release
 from satview.events.wire import WireClass, code
 from satview.formats.kev.assemble import trace_from_slots
-from satview.formats.kev.writer import SlotWriter, standard_header
+from satview.formats.kev.header import SlotWriter, standard_header
 from satview.store.problems import Problems
 from satview.store.trace import Header, Trace
 

@@ -5,10 +5,10 @@ import pytest
 
 from satview.events.modes import Mode
 from satview.events.spec import Release
-from satview.filters.expressions.complete import completions
 from satview.filters.expressions.expression import Expression
 from satview.filters.expressions.reach import is_wide_only
 from satview.filters.expressions.semantics import FIELDS, KnownWhen
+from satview.filters.expressions.syntax import completions
 from satview.filters.external import ExternalClass as C
 from satview.filters.passes import Pass, pass_limits
 from satview.filters.rules.building import build

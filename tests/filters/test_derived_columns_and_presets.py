@@ -6,7 +6,7 @@ from satview.events.spec import Release
 from satview.events.wire import WireClass, code
 from satview.filters import passes
 from satview.filters.derived_columns import TraceDerivedColumns
-from satview.filters.expressions.complete import completions
+from satview.filters.expressions.syntax import completions
 from satview.filters.rules.fastwide import logged_form
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.switches import C

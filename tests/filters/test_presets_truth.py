@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import satview
-from satview.capture.files import LoggerOptions
+from satview.capture.buffers import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.events.spec import Release
 from satview.filters import passes

@@ -10,8 +10,8 @@ from satview.events.user_events import UserEvent, UserField, ValueText
 from satview.export.c_program import c_program
 from satview.filters.derived_columns import event_contexts
 from satview.filters.diagnostics import ExpressionError
-from satview.filters.expressions.complete import completions
 from satview.filters.expressions.expression import Expression, select
+from satview.filters.expressions.syntax import completions
 from satview.filters.external import EventContext
 from satview.filters.rules.building import build
 from satview.filters.rules.text import parse_rules

@@ -17,8 +17,7 @@ from satview.__main__ import main
 from satview.base.errors import UsageError
 from satview.events import wire
 from satview.fleet import export, query
-from satview.fleet.layout import DEFAULT_TABLES, MARK, Dataset, find_sources, is_dataset
-from satview.fleet.query import query_dataset
+from satview.fleet.query import DEFAULT_TABLES, MARK, Dataset, find_sources, is_dataset, query_dataset
 from satview.opened import open_trace
 from satview.tables.schema import views
 from satview.tables.sql import sql

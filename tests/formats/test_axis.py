@@ -21,9 +21,8 @@ from satview.events.states import ABSENT, RUNNING, STATE_BY_NAME, STATE_BY_VALUE
 from satview.filters.expressions.expression import select
 from satview.formats.axis import Member, trace_on_axis
 from satview.formats.registry import open_trace, source_files
-from satview.linkage.accessor import links
-from satview.linkage.chain import link_table
-from satview.linkage.table import LinkKind
+from satview.linkage.chain import link_table, links
+from satview.linkage.links import LinkKind
 from satview.store.axis import PARTITIONS, AxisEntry, file_window, files_of, names_for, write_axis
 from satview.timeline.lane_tree import LaneKind, Timeline
 from tests.analysis.test_partitions import scene as partitions_scene

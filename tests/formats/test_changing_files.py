@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from satview.base.errors import SourceChangedError
-from satview.capture.files import LoggerOptions
+from satview.capture.buffers import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.events.spec import Release
 from satview.formats.kev.reader import open_kev

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.formats.kev.clock import ClockChunk, ClockRebuilder
-from satview.formats.kev.consensus import Correction
-from satview.formats.kev.rollover import ROLLOVER, SLACK, unwrap, unwrap_segments
+from satview.formats.kev.consensus import ROLLOVER, SLACK, Correction, unwrap, unwrap_segments
 
 UNUSABLE = -1
 

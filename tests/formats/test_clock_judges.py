@@ -11,6 +11,7 @@ import pytest
 from satview.formats.kev.consensus import (
     CROSSING,
     SEED,
+    SLACK,
     TIME,
     ClockVerdicts,
     Consensus,
@@ -20,8 +21,7 @@ from satview.formats.kev.consensus import (
     _add_verdicts,
     _Clock,
 )
-from satview.formats.kev.rollover import ROLLOVER as R
-from satview.formats.kev.rollover import SLACK
+from satview.formats.kev.consensus import ROLLOVER as R
 
 KINDS = {"t": TIME, "s": SEED, "x": CROSSING}
 NONE = np.empty(0, np.int64)

@@ -24,14 +24,17 @@ from satview.formats.kev.clock import (
 )
 from satview.formats.kev.consensus import (
     CROSSING,
+    ROLLOVER,
     SEED,
+    SLACK,
     TIME,
     ClockVerdicts,
     Correction,
     Surroundings,
     WalkNotes,
+    unwrap,
+    unwrap_segments,
 )
-from satview.formats.kev.rollover import ROLLOVER, SLACK, unwrap, unwrap_segments
 
 LAG = 1 << 26
 NEAR = 1 << 24

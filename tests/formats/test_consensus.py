@@ -16,6 +16,7 @@ import pytest
 
 from satview.formats.kev.consensus import (
     CROSSING,
+    ROLLOVER,
     SEED,
     TIME,
     ClockVerdicts,
@@ -24,7 +25,6 @@ from satview.formats.kev.consensus import (
     Surroundings,
     WalkNotes,
 )
-from satview.formats.kev.rollover import ROLLOVER
 
 PACE = ROLLOVER // 8  # cycles between the TIME events of a CPU
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from satview.events import wire
 from satview.formats.kev.clock import LOOK_AHEAD_EVENTS
+from satview.formats.kev.header import slots_as_bytes, write_start
 from satview.formats.kev.reader import open_kev
 from satview.formats.kev.sampling import GrowingFile
-from satview.formats.kev.writer import slots_as_bytes, write_start
 from satview.formats.source import source_of
 from satview.store.time_ranges import damage, doubts, trusted_window
 from satview.timeline.lane_tree import Timeline

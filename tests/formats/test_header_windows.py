@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from satview.__main__ import main
 from satview.base.errors import UsageError
-from satview.capture.files import start_of_file
+from satview.capture.buffers import start_of_file
 from satview.capture.sim.target import target
 from satview.capture.workloads import registry
 from satview.events.spec import Release

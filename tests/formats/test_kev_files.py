@@ -10,9 +10,16 @@ from hypothesis import strategies as st
 
 from satview.base.errors import TraceFormatError, UsageError
 from satview.events import wire
-from satview.formats.kev.header import header_bytes, parse_header, parse_syspage, syspage_bytes
+from satview.formats.kev.header import (
+    SlotWriter,
+    header_bytes,
+    parse_header,
+    parse_syspage,
+    slots_as_bytes,
+    syspage_bytes,
+    write_kev,
+)
 from satview.formats.kev.reader import open_kev
-from satview.formats.kev.writer import SlotWriter, slots_as_bytes, write_kev
 from satview.formats.registry import open_trace
 from tests.helpers.extent import usually
 from tests.helpers.kev import START, TraceBuilder, header_and_page, write_trace

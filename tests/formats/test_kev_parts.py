@@ -9,8 +9,8 @@ import pytest
 
 from satview.formats.kev import combine, repair, stream
 from satview.formats.kev.combine import MAX_SLOTS
+from satview.formats.kev.consensus import ROLLOVER
 from satview.formats.kev.decode import Parts
-from satview.formats.kev.rollover import ROLLOVER
 from satview.formats.kev.stream import OpenEvent, OpenEvents
 from satview.store.problems import Problems
 from satview.store.tables import Fragments

@@ -13,9 +13,9 @@ from satview.events.catalogue import catalogue
 from satview.events.spec import Release
 from satview.formats.kev import assemble, repair
 from satview.formats.kev.consensus import ClockVerdicts
+from satview.formats.kev.header import write_kev
 from satview.formats.kev.reader import open_kev
 from satview.formats.kev.sampling import GrowingFile
-from satview.formats.kev.writer import write_kev
 from satview.store.problems import Problems
 from tests.core.reference.replacing import numpy_passes
 from tests.helpers.kev import START, TraceBuilder, header_and_page

@@ -11,8 +11,8 @@ from satview.base.errors import SourceChangedError
 from satview.events import wire
 from satview.events.spec import Release
 from satview.formats.kev import assemble, decode, sampling
+from satview.formats.kev.consensus import ROLLOVER
 from satview.formats.kev.decode import Discontinuities, ThreadNumbers
-from satview.formats.kev.rollover import ROLLOVER
 from satview.formats.kev.slot_source import MemorySlots
 from satview.store.problems import Problems
 from satview.store.tables import EventTable

@@ -8,15 +8,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from satview.capture.files import LoggerOptions
+from satview.capture.buffers import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.events import states, wire
 from satview.events.spec import Release
 from satview.formats.kev import assemble
 from satview.formats.kev.combine import EventRegion
+from satview.formats.kev.header import slots_as_bytes
 from satview.formats.kev.reader import open_kev, read_start
-from satview.formats.kev.writer import slots_as_bytes
-from satview.linkage.rows import rows_of_codes
+from satview.linkage.links import rows_of_codes
 from satview.store.problems import Problems
 from satview.store.tables import EventTable
 from satview.store.time_ranges import EVERY_CPU, losses

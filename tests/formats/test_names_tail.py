@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
-from satview.capture.files import LoggerOptions
+from satview.capture.buffers import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.events import wire
 from satview.events.spec import Release

@@ -9,7 +9,7 @@ import pytest
 
 from satview.events import wire
 from satview.formats.kev import combine, stream
-from satview.formats.kev.rollover import ROLLOVER
+from satview.formats.kev.consensus import ROLLOVER
 from satview.formats.kev.stream import EventStream, OpenEvents, TailRuns, pairs_of
 from satview.store.problems import Problems
 from tests.benchmarks.made_traces import make_slots

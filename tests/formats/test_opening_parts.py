@@ -15,9 +15,8 @@ from satview.base.errors import Cancelled, TraceFormatError
 from satview.events import wire
 from satview.events.spec import Release
 from satview.formats import registry, source
-from satview.formats.kev.header import header_bytes
+from satview.formats.kev.header import SlotWriter, header_bytes, write_kev
 from satview.formats.kev.reader import score
-from satview.formats.kev.writer import SlotWriter, write_kev
 from satview.formats.registry import is_packed, unpacked_stream, zstd_block
 from satview.formats.source import opened, source_of
 from tests.helpers import linux_scene

@@ -29,8 +29,8 @@ from satview.export.listing import forms as listing_columns
 from satview.filters.derived_columns import TraceDerivedColumns, event_contexts
 from satview.filters.expressions.compiled import RowColumns
 from satview.filters.expressions.expression import _Event
+from satview.formats.kev.header import SlotWriter, slots_as_bytes
 from satview.formats.kev.payloads import REST, build, decode_payload, prepared, struct_of
-from satview.formats.kev.writer import SlotWriter, slots_as_bytes
 from satview.store.arguments import codes_with
 from tests.filters.made import Maker, make_trace
 from tests.helpers.extent import points

@@ -9,9 +9,8 @@ import pytest
 
 from satview.events import linux
 from satview.events.states import READY, STATE_BY_NAME
-from satview.formats.linux import perf_script
-from satview.formats.linux.perf_script import looks_like, read_perf_script
-from satview.formats.linux.reader import score
+from satview.formats.linux import reader
+from satview.formats.linux.reader import looks_like, read_perf_script, score
 from satview.formats.linux.records import Schedule
 from satview.store.problems import Problems
 
@@ -71,7 +70,7 @@ def test_lines_that_are_no_events_are_counted():
 @pytest.mark.parametrize("block", [1, 40, 64, 1 << 22])
 def test_lines_in_blocks_of_every_size(monkeypatch, block):
     """A block that holds no whole line is none; the last line needs no end."""
-    monkeypatch.setattr(perf_script, "_BLOCK", block)
+    monkeypatch.setattr(reader, "_BLOCK", block)
     lines = [f"c{number} {number} [0] 1.{number}: irq: a={number}" for number in range(1, 9)]
     for end in ("\n", "\r\n"):
         found, problems = read(end.join(lines))

@@ -9,7 +9,7 @@ import pytest
 
 import satview
 from satview.base.errors import TraceFormatError, UsageError
-from satview.capture.files import LoggerOptions
+from satview.capture.buffers import LoggerOptions
 from satview.capture.flight_recorder import QstForm
 from satview.capture.run import Capture, run
 from satview.events.spec import Release

@@ -8,9 +8,9 @@ import pytest
 from satview.capture.run import make_tile, write_tiles
 from satview.events import wire
 from satview.formats.kev import sampling
+from satview.formats.kev.consensus import ROLLOVER
+from satview.formats.kev.header import slots_as_bytes
 from satview.formats.kev.reader import open_kev, read_start
-from satview.formats.kev.rollover import ROLLOVER
-from satview.formats.kev.writer import slots_as_bytes
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.state_lanes import preview_of
 from tests.benchmarks.made_traces import make_file

@@ -13,9 +13,8 @@ from satview.events import wire
 from satview.events.wire import Struct
 from satview.formats.kev import stream
 from satview.formats.kev.assemble import trace_from_slots
-from satview.formats.kev.header import FROM_LISTING, header_bytes
+from satview.formats.kev.header import FROM_LISTING, SlotWriter, header_bytes
 from satview.formats.kev.stream import MAX_OPEN, EventStream, blocks_of_array
-from satview.formats.kev.writer import SlotWriter
 from satview.formats.source import opened, source_of
 from satview.store.problems import Problems
 from satview.store.trace import Header

@@ -14,8 +14,8 @@ from satview.base.time import Clock
 from satview.events.spec import Release
 from satview.events.unixware import cpu_time_codes, record_code
 from satview.formats.registry import open_trace
-from satview.formats.unixware import assemble, columns
-from satview.formats.unixware.assemble import Names, address_text, read_names
+from satview.formats.unixware import columns
+from satview.formats.unixware import reader as assemble
 from satview.formats.unixware.columns import (
     SetReader,
     concatenated,
@@ -25,7 +25,7 @@ from satview.formats.unixware.columns import (
     names_files,
     times_files,
 )
-from satview.formats.unixware.reader import open_thread_trace, score
+from satview.formats.unixware.reader import Names, address_text, open_thread_trace, read_names, score
 from satview.store.problems import Problems
 from tests.helpers.thread_trace import PID, record, write_set
 

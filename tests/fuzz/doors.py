@@ -30,8 +30,8 @@ from satview.session.loading.loaded_trace import LoadedTrace
 from satview.session.loading.loading_tasks import TraceCache
 from satview.session.open_trace import OpenTrace
 from satview.session.settings import Settings
+from satview.session.trace_link import TraceLink
 from satview.session.trace_state import (
-    TraceLink,
     filter_state,
     lanes_state,
     restore_filter,

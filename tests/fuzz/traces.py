@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from satview.capture.files import LoggerOptions
+from satview.capture.buffers import LoggerOptions
 from satview.capture.flight_recorder import QstForm
 from satview.capture.run import Capture, run
 from satview.events import wire
@@ -20,8 +20,7 @@ from satview.events.unixware import interfaces
 from satview.export.listing.forms import Style
 from satview.export.listing.printer import Printer
 from satview.export.listing.rows import TextRows, default_time
-from satview.formats.kev.header import header_bytes
-from satview.formats.kev.writer import SlotWriter
+from satview.formats.kev.header import SlotWriter, header_bytes
 from satview.formats.source import source_of
 from tests.fuzz.mutation import BAD_NUMBERS, mutate, mutate_lines
 from tests.helpers import linux_scene, perfetto_probe, trace_dat

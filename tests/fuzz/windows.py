@@ -27,9 +27,9 @@ from satview.formats.registry import open_trace
 from satview.gui.answer_table import AnswerModel
 from satview.gui.event_list import EventListModel
 from satview.gui.theme import LIGHT
+from satview.session.highlight import Marks
+from satview.session.loading.files import RecentFiles
 from satview.session.loading.loaded_trace import LoadedTrace
-from satview.session.loading.recent_files import RecentFiles
-from satview.session.marks import Marks
 from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
 from satview.session.settings import SETTINGS, Settings

@@ -18,10 +18,10 @@ from PySide6.QtWidgets import QApplication, QWidget
 from satview.gui.windows.application import Application
 from satview.gui.windows.command_window import Shared
 from satview.session import session
-from satview.session.loading.recent_files import RecentFiles
+from satview.session.loading.files import RecentFiles
 from satview.session.session import Stage
 from satview.session.settings import Settings
-from satview.session.workspace_file import StateFiles
+from satview.session.state_files import StateFiles
 from tests.gui.leaks import Living, outliving
 from tests.helpers.scene import scene
 

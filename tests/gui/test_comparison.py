@@ -15,8 +15,8 @@ from satview.events.catalogue import catalogue
 from satview.events.spec import Release
 from satview.formats.registry import open_trace
 from satview.gui import dialogs
-from satview.gui.comparison.axis_dialog import AxisDialog
 from satview.gui.comparison.panel import ComparisonPanel
+from satview.gui.comparison.what_if_dialog import AxisDialog
 from satview.gui.theme import LIGHT
 from satview.session.session import Stage
 from satview.store.axis import allow_axis, files_of

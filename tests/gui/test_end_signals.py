@@ -29,7 +29,7 @@ from pathlib import Path
 from PySide6.QtCore import QTimer
 from satview.gui.windows import application
 from satview.gui.windows.main_window import MainWindow
-from satview.session.trace_state import TraceLink
+from satview.session.trace_link import TraceLink
 from satview.session.session import Session
 
 shown = Session._set_stage
@@ -47,7 +47,7 @@ sys.exit(application.run([TraceLink(Path(name)) for name in sys.argv[1:]], {{"wi
 """
 _AT_ONCE_S = 4.0  # usually within one; a busy machine took 1.5, and a fault takes for ever
 # The process ends after 0.7 s even if windows are not closed by then, which they are not on a busy machine.
-PATIENT = "from satview.gui.windows import application; application._END_WITHIN_S = 3.5; "
+PATIENT = "from satview.gui.windows import ending; ending._END_WITHIN_S = 3.5; "
 NOW = "print('now', flush=True)"
 NOTE = (
     "from satview.store.mark_file import Mark; start = session.opened.trace.window.start + 5; "

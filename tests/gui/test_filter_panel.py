@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QMenu, QPushButton
 
 from satview.events import wire
 from satview.filters.passes import Effect
-from satview.formats.kev.writer import SlotWriter, write_kev
+from satview.formats.kev.header import SlotWriter, write_kev
 from satview.gui import dialogs
 from satview.gui.filters import rules_tab
 from satview.gui.filters.chips import add_filter_menus

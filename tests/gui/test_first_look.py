@@ -8,8 +8,8 @@ from PySide6.QtGui import QGuiApplication
 
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow, range_text
-from satview.gui.quick_pick import LinePrompt
-from satview.session.trace_state import TraceLink, link_to, parse_link
+from satview.gui.widgets import LinePrompt
+from satview.session.trace_link import TraceLink, link_to, parse_link
 from tests.gui.conftest import settle
 from tests.helpers.scene import scene
 

@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtWidgets import QApplication
 
-from satview.capture.files import LoggerOptions
+from satview.capture.buffers import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.events import wire
 from satview.gui.swimlane.view import SwimlaneView
@@ -60,8 +60,8 @@ def writer(tmp_path, captured):
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr("satview.session.loading.follow.POLL_MS", 30)
-    monkeypatch.setattr("satview.session.loading.follow._REST_FACTOR", 0.0)
+    monkeypatch.setattr("satview.session.loading.files.POLL_MS", 30)
+    monkeypatch.setattr("satview.session.loading.files._REST_FACTOR", 0.0)
 
 
 @pytest.fixture
@@ -597,7 +597,7 @@ def test_views_are_not_replaced_while_the_user_is_at_it(writer, follow, qtbot):
 
 
 def test_rest_after_a_slow_read_is_longer(qapp, tmp_path, monkeypatch):
-    from satview.session.loading import follow as module
+    from satview.session.loading import files as module
 
     now = [100.0]
     monkeypatch.setattr(module.time, "monotonic", lambda: now[0])

@@ -17,7 +17,7 @@ from satview.gui.swimlane.lane_source import LaneRequest
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.text import FittedTexts, IntervalText, TextSheet, draw_placed, place_texts
 from satview.gui.theme import DARK, LIGHT
-from satview.session.lanes.lane_arrangement import LaneRow
+from satview.session.lanes.lane_row import LaneRow
 from tests.helpers.extent import usually
 
 BLACK, RED = 0xFF000000, 0xFFFF0000

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication
 
 from satview.base.time import TimeWindow
 from satview.gui import dialogs
-from satview.gui.quick_pick import LinePrompt, QuickPick
+from satview.gui.widgets import LinePrompt, QuickPick
 from satview.gui.windows.window_commands import KeyOverlay
 from satview.store.mark_file import note_files
 from tests.helpers.extent import fewer

@@ -12,7 +12,7 @@ from satview.events import states
 from satview.gui.colours import THICK, process_colour, value_colour
 from satview.gui.swimlane.lane_image import SEEN_INTERRUPT, LanePalette, LanePicture, band_edges, bands, image_of
 from satview.gui.theme import DARK, LIGHT
-from satview.session.lanes.lane_arrangement import LaneRow
+from satview.session.lanes.lane_row import LaneRow
 from satview.session.settings import PALETTES
 
 ROW = LaneRow(0, 0, 0, 20, False, False, False)

@@ -11,8 +11,8 @@ from satview.__main__ import main
 from satview.analysis.statistics import Statistics
 from satview.base.time import TimeWindow
 from satview.events.states import QUIET_PROCESS
-from satview.gui.quick_pick import LinePrompt
 from satview.gui.swimlane.shares import figure, quiet_figure, quiet_use
+from satview.gui.widgets import LinePrompt
 from satview.session.lanes.lane_arrangement import IDLE_CPUS, QUIET, SortBy
 from satview.session.lanes.lane_list import bottom_px
 from satview.timeline.lane_tree import LaneKind

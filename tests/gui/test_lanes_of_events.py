@@ -14,12 +14,13 @@ from satview.events import wire
 from satview.events.variants import text_words
 from satview.events.wire import KER_64BIT, WireClass
 from satview.gui import dialogs
-from satview.gui.quick_pick import LinePrompt
 from satview.gui.swimlane.mouse import hover_text
 from satview.gui.swimlane.shares import share_text
+from satview.gui.widgets import LinePrompt
 from satview.session.event_text import span_details
+from satview.session.state_files import StateFiles
 from satview.session.trace_state import lanes_state
-from satview.session.workspace_file import StateFiles, WorkspaceState, from_json, to_json
+from satview.session.workspace_file import WorkspaceState, from_json, to_json
 from tests.gui.conftest import settle, stack_of
 from tests.helpers.elf import write_elf
 from tests.helpers.kev import TraceBuilder

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit
 
 from satview.base.time import TimeWindow
-from satview.gui.quick_pick import LinePrompt
+from satview.gui.widgets import LinePrompt
 from satview.store.mark_file import Mark, note_files
 
 K = Qt.Key

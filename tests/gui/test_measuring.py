@@ -9,7 +9,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from satview.base.time import TimeWindow
-from satview.gui.quick_pick import LinePrompt
+from satview.gui.widgets import LinePrompt
 from tests.gui.test_mouse import drag
 
 K = Qt.Key

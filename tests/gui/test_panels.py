@@ -5,7 +5,7 @@ from PySide6.QtCore import QPoint, Qt, QUrl
 from PySide6.QtWidgets import QAbstractButton, QDockWidget
 
 from satview.events import wire
-from satview.formats.kev.writer import SlotWriter
+from satview.formats.kev.header import SlotWriter
 from tests.helpers.kev import TraceBuilder, write_trace
 
 LEFT = Qt.MouseButton.LeftButton

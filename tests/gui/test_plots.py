@@ -34,7 +34,7 @@ import sys, time
 from pathlib import Path
 from satview.gui.windows.application import Application, make_qt_application
 from satview.gui.windows.command_window import Shared
-from satview.session.loading.recent_files import RecentFiles
+from satview.session.loading.files import RecentFiles
 from satview.session.session import Stage
 from satview.session.settings import Settings
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from satview.capture.files import LoggerOptions
+from satview.capture.buffers import LoggerOptions
 from satview.capture.run import Capture, run
-from satview.session.workspace_file import StateFiles
+from satview.session.state_files import StateFiles
 from tests.capture.test_flight_recorder import MS, jobs
 
 RULES = 'WHEN latency("tick", "done") > 5ms THEN MARK "late"; KEEP 1 buffer; STOP'

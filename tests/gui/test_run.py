@@ -18,7 +18,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 from satview.gui.windows import application
 from satview.gui.windows.main_window import MainWindow
-from satview.session.trace_state import TraceLink
+from satview.session.trace_link import TraceLink
 
 def look():
     windows = [window for window in QApplication.topLevelWidgets() if isinstance(window, MainWindow)]

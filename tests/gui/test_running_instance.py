@@ -12,7 +12,7 @@ import pytest
 from PySide6.QtNetwork import QLocalSocket
 
 from satview.gui.running_instance import SWITCH, InstanceServer, hand_over, instance_name
-from satview.session.trace_state import TraceLink
+from satview.session.trace_link import TraceLink
 from tests.helpers.scene import scene
 
 

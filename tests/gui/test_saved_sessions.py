@@ -9,10 +9,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialogButtonBox
 
 from satview.gui import dialogs
-from satview.gui.quick_pick import QuickPick
 from satview.gui.settings_dialog import SaveSessionDialog
-from satview.session.trace_state import TraceLink
-from satview.session.workspace_file import SUFFIX, StateFiles
+from satview.gui.widgets import QuickPick
+from satview.session.state_files import SUFFIX, StateFiles
+from satview.session.trace_link import TraceLink
 from tests.gui.conftest import settle
 from tests.helpers.kev import TraceBuilder
 

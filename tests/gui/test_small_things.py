@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QMenu
 
 from satview.base.time import TimeWindow
 from satview.gui import dialogs
-from satview.gui.quick_pick import LinePrompt
 from satview.gui.theme import LIGHT
+from satview.gui.widgets import LinePrompt
 from satview.session.filter_stack import suggested
 from satview.session.lanes.lane_arrangement import QUIET
 from tests.gui.conftest import settle

@@ -13,7 +13,7 @@ from satview.base.time import TimeWindow
 from satview.filters.passes import Effect
 from satview.session.lanes.lane_arrangement import GroupBy
 from satview.session.session import Stage
-from satview.session.workspace_file import SUFFIX, StateFiles
+from satview.session.state_files import SUFFIX, StateFiles
 from satview.store.mark_file import Mark
 from tests.gui.conftest import settle
 from tests.helpers.extent import fewer

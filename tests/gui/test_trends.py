@@ -116,7 +116,7 @@ def test_the_command_asks_for_a_folder(empty_window, application, fleet, tmp_pat
 
 def test_the_command_line_shows_nothing_else(application, fleet, monkeypatch, qapp, qtbot):
     from satview.gui.windows import application as module
-    from satview.session.trace_state import TraceLink
+    from satview.session.trace_link import TraceLink
 
     monkeypatch.setattr(module, "_until_closed", lambda _app, outcome: outcome.code)
     assert module._run_windows(qapp, application, [TraceLink(fleet)], False) == 0

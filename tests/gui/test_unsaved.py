@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMessageBox
 
 from satview.gui import dialogs
 from satview.gui.windows import application as application_module
-from satview.session.marks import Marks
+from satview.session.highlight import Marks
 from satview.session.session import Stage
 from satview.store.mark_file import SUFFIX, Mark
 from tests.helpers.scene import scene

@@ -15,10 +15,10 @@ from satview.gui import dialogs
 from satview.gui.comparison.what_if_dialog import ChangeTarget, WhatIfDialog, change_completions, targets_of
 from satview.gui.panels.why_panel import VerdictsPanel
 from satview.timeline.lane_info import LaneKind
-from satview.whatif.changes import parse_changes, with_changes
 from satview.whatif.prediction import basis_of
 from satview.whatif.prediction import predict as predict_changes
 from satview.whatif.program import programs_of
+from satview.whatif.steps import parse_changes, with_changes
 from tests.whatif.test_fit import captured
 
 SECONDS = 1000

@@ -10,9 +10,8 @@ import numpy as np
 from satview.events import wire
 from satview.events.naming import state_numbers
 from satview.events.spec import Release
-from satview.formats.kev.header import syspage_bytes
+from satview.formats.kev.header import SlotWriter, standard_header, syspage_bytes, write_kev
 from satview.formats.kev.reader import open_kev
-from satview.formats.kev.writer import SlotWriter, standard_header, write_kev
 from satview.store.trace import Trace
 
 START = 0x1_0000_0000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from satview.events import wire
-from satview.formats.kev.rollover import ROLLOVER, SLACK, unwrap
+from satview.formats.kev.consensus import ROLLOVER, SLACK, unwrap
 
 
 def decode(slots):

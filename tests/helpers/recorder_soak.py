@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from satview.base.time import NS_PER_S
-from satview.capture.files import LoggerOptions
+from satview.capture.buffers import LoggerOptions
 from satview.capture.flight_recorder import Bounds
 from satview.capture.kernel import mode
 from satview.capture.run import Capture, run

@@ -9,7 +9,7 @@ import numpy as np
 
 from satview.events.catalogue import never_block
 from satview.events.states import NOT_A_STATE, RUNNING
-from satview.linkage.table import OPEN
+from satview.linkage.links import OPEN
 from satview.store.time_ranges import EVERY_CPU, losses
 from satview.store.trace import Trace
 

@@ -15,8 +15,8 @@ from satview.events.catalogue import call_numbers
 from satview.events.states import READY, RUNNING, STATE_BY_NAME
 from satview.linkage import calls
 from satview.linkage.calls import partners
+from satview.linkage.links import NO_EVENT, OPEN, Certainty
 from satview.linkage.messages import messages
-from satview.linkage.table import NO_EVENT, OPEN, Certainty
 from satview.linkage.waits import entries_of, waits
 from satview.linkage.wake_ups import wake_ups
 from satview.store.arguments import argument

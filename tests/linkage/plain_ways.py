@@ -8,7 +8,7 @@ from __future__ import annotations
 from satview.events.states import READY, RUNNING
 from satview.linkage import calls
 from satview.linkage.chain import Relation, link_table
-from satview.linkage.table import NO_EVENT, OPEN, LinkKind
+from satview.linkage.links import NO_EVENT, OPEN, LinkKind
 from satview.linkage.waits import entries_of
 from tests.linkage.plain import DEATH, EXACT, INFERRED, PULSES, SEND, values_of
 

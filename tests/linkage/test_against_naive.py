@@ -9,10 +9,10 @@ import pytest
 
 from satview.events import wire
 from satview.events.spec import Release
-from satview.formats.kev.writer import SlotWriter
+from satview.formats.kev.header import SlotWriter
 from satview.linkage.calls import partner, partners
 from satview.linkage.chain import ends_of, link_of, link_table
-from satview.linkage.table import NO_EVENT, OPEN, LinkKind
+from satview.linkage.links import NO_EVENT, OPEN, LinkKind
 from satview.linkage.waits import state_ends
 from satview.store.trace import Trace
 from tests.capture import mishaps

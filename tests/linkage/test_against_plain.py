@@ -15,7 +15,7 @@ from satview.events.states import STATE_BY_VALUE
 from satview.linkage.blockers import blockers
 from satview.linkage.chain import causes, effects, link_table, way
 from satview.linkage.latencies import latencies
-from satview.linkage.table import NO_EVENT, LinkKind
+from satview.linkage.links import NO_EVENT, LinkKind
 from satview.linkage.transactions import client_of, creation_of, server_of, transactions
 from satview.linkage.waits import mutexes, state_ends
 from tests.helpers.extent import usually

@@ -19,7 +19,7 @@ from satview.filters.rules.switches import C
 from satview.formats.registry import open_trace
 from satview.linkage.calls import partner
 from satview.linkage.chain import link_of, link_table
-from satview.linkage.table import Certainty, LinkKind
+from satview.linkage.links import Certainty, LinkKind
 from satview.session.event_text import event_details
 from satview.store.time_ranges import losses
 from satview.store.trace import Trace

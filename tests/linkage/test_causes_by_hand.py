@@ -11,7 +11,7 @@ from satview.events import wire
 from satview.events.catalogue import call_numbers
 from satview.events.spec import Release
 from satview.events.states import STATE_BY_NAME
-from satview.linkage.table import Certainty
+from satview.linkage.links import Certainty
 from satview.linkage.wake_ups import wake_ups
 from tests.capture.made import WIDE, traced
 from tests.helpers.kev import START, TraceBuilder

@@ -9,7 +9,7 @@ from satview.events.catalogue import call_numbers
 from satview.events.spec import Release
 from satview.linkage import messages
 from satview.linkage.chain import Relation, causes, connections, effects, waits_for, way
-from satview.linkage.table import Certainty
+from satview.linkage.links import Certainty
 from satview.session.event_text import event_details
 from tests.helpers.kev import TraceBuilder
 

@@ -13,8 +13,7 @@ from satview.formats.axis import Member, trace_on_axis
 from satview.linkage.blockers import blockers
 from satview.linkage.calls import beginnings, partners
 from satview.linkage.latencies import latencies
-from satview.linkage.rows import is_whole
-from satview.linkage.table import NO_EVENT, OPEN
+from satview.linkage.links import NO_EVENT, OPEN, is_whole
 from satview.linkage.transactions import services, transactions
 from satview.linkage.waits import mutexes, state_ends, waits
 from satview.store.axis import files_of

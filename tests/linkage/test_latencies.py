@@ -15,7 +15,7 @@ from satview.capture.sim.calls import InterruptWait as Wait
 from satview.capture.sim.threads import Program
 from satview.events import wire
 from satview.events.spec import Release
-from satview.linkage.table import Certainty
+from satview.linkage.links import Certainty
 from tests.capture.made import ALL, WIDE, damaged, traced
 from tests.helpers.extent import points
 from tests.helpers.kev import TraceBuilder

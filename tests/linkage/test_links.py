@@ -17,12 +17,11 @@ from satview.formats.kev.reader import open_kev
 from satview.formats.kev.sampling import GrowingFile
 from satview.formats.registry import open_trace
 from satview.linkage import calls
-from satview.linkage.accessor import links
 from satview.linkage.blockers import blockers
 from satview.linkage.calls import are_made, ends_of_interrupts, exits_of, partner, partners
-from satview.linkage.chain import link_of, link_table, reading_ahead
+from satview.linkage.chain import link_of, link_table, links, reading_ahead
 from satview.linkage.latencies import latencies
-from satview.linkage.table import NO_EVENT, OPEN, Certainty, Link, LinkKind, LinkTable
+from satview.linkage.links import NO_EVENT, OPEN, Certainty, Link, LinkKind, LinkTable
 from satview.linkage.transactions import transactions
 from satview.linkage.waits import state_ends
 from satview.session.event_text import event_details

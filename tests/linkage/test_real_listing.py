@@ -10,7 +10,7 @@ from satview.events.catalogue import call_numbers, never_block
 from satview.events.spec import Release
 from satview.formats.registry import open_trace
 from satview.linkage.chain import link_table
-from satview.linkage.table import LinkKind
+from satview.linkage.links import LinkKind
 from satview.store.time_ranges import losses
 from tests.helpers.shared import shared_path
 

@@ -11,9 +11,9 @@ from satview.core.links import stable_order
 from satview.events import linux, wire
 from satview.events.states import READY, RUNNING
 from satview.formats.registry import open_trace
-from satview.linkage import rows
+from satview.linkage import links
 from satview.linkage.chain import link_table
-from satview.linkage.table import NO_EVENT, LinkKind
+from satview.linkage.links import NO_EVENT, LinkKind
 from tests.helpers.extent import usually
 from tests.helpers.kev import TraceBuilder
 
@@ -33,11 +33,11 @@ def many_cpus(tmp_path):
 
 @pytest.mark.parametrize("cpus", [3, 8, 9, 12])
 def test_rows_of_few_and_of_many_cpus(cpus, many_cpus):
-    of_marks = rows.rows_of_codes(many_cpus, MARK)
+    of_marks = links.rows_of_codes(many_cpus, MARK)
     chosen = of_marks[many_cpus.events.cpu[of_marks] % 12 < cpus]
-    found = {cpu: own.tolist() for cpu, own in rows.by_cpu(many_cpus, chosen)}
+    found = {cpu: own.tolist() for cpu, own in links.by_cpu(many_cpus, chosen)}
     assert found == {cpu: [row for row in chosen.tolist() if many_cpus.events.cpu[row] == cpu] for cpu in range(cpus)}
-    assert [cpu for cpu, _ in rows.by_cpu(many_cpus, chosen[many_cpus.events.cpu[chosen] != 1])] == [
+    assert [cpu for cpu, _ in links.by_cpu(many_cpus, chosen[many_cpus.events.cpu[chosen] != 1])] == [
         cpu for cpu in range(cpus) if cpu != 1
     ]
 
@@ -47,19 +47,19 @@ def test_the_last_event_before_is_one_of_the_same_cpu(many_cpus):
     cpu = many_cpus.events.cpu.tolist()
     assert (cpu[21], len(cpu)) == (5, 37)
     every = np.arange(len(cpu), dtype=np.uint32)[::-1]
-    marks = set(rows.rows_of_codes(many_cpus, MARK).tolist())
+    marks = set(links.rows_of_codes(many_cpus, MARK).tolist())
     expected = [max((other for other in marks if other < row and cpu[other] == cpu[row]), default=NO_EVENT)
                 for row in every.tolist()]  # fmt: skip
-    assert rows.last_of_codes(many_cpus, (MARK,), every).tolist() == expected
-    assert rows.last_of_codes(many_cpus, (MARK,), np.tile(every, 10)).tolist() == expected * 10
+    assert links.last_of_codes(many_cpus, (MARK,), every).tolist() == expected
+    assert links.last_of_codes(many_cpus, (MARK,), np.tile(every, 10)).tolist() == expected * 10
     table = np.zeros(wire.CODE_COUNT, np.bool_)
     table[MARK] = True
-    assert rows.last_in_table(many_cpus, table, every).tolist() == expected
-    assert rows.last_of_codes(many_cpus, (wire.code(6, 9),), every[:2]).tolist() == [NO_EVENT] * 2
-    assert rows.rows_of_codes(many_cpus, MARK, OTHER).tolist() == list(range(37))
-    assert rows.rows_of_codes(many_cpus, OTHER).tolist() == [21]
-    assert rows.rows_of_class(many_cpus, wire.WireClass.USER).tolist() == list(range(37))
-    assert rows.rows_of_codes(many_cpus, wire.code(6, 9)).tolist() == []
+    assert links.last_in_table(many_cpus, table, every).tolist() == expected
+    assert links.last_of_codes(many_cpus, (wire.code(6, 9),), every[:2]).tolist() == [NO_EVENT] * 2
+    assert links.rows_of_codes(many_cpus, MARK, OTHER).tolist() == list(range(37))
+    assert links.rows_of_codes(many_cpus, OTHER).tolist() == [21]
+    assert links.rows_of_class(many_cpus, wire.WireClass.USER).tolist() == list(range(37))
+    assert links.rows_of_codes(many_cpus, wire.code(6, 9)).tolist() == []
 
 
 @pytest.mark.parametrize("largest", [9, 65_535, 65_536, 1 << 40])
@@ -73,11 +73,11 @@ def test_how_deep_entries_are_within_parts():
     """An exit too many counts for nothing, and no part goes on in the next one."""
     step = np.array([1, 1, -1, 0, -1, -1, 1, 1, -1, -1, 1], np.int8)
     part = np.array([0, 0, 0, 0, 0, 0, 0, 3, 3, 3, 4], np.intp)
-    assert rows.depth_within(step, part).tolist() == [1, 2, 1, 1, 0, 0, 1, 1, 0, 0, 1]
-    assert rows.depth_within(step[:0], part[:0]).tolist() == []
-    pairs = rows.nested_pairs(step[step != 0], part[step != 0])
+    assert links.depth_within(step, part).tolist() == [1, 2, 1, 1, 0, 0, 1, 1, 0, 0, 1]
+    assert links.depth_within(step[:0], part[:0]).tolist() == []
+    pairs = links.nested_pairs(step[step != 0], part[step != 0])
     assert sorted(zip(*(column.tolist() for column in pairs), strict=True)) == [(0, 3), (1, 2), (6, 7)]
-    first, last = rows.nested_pairs(step[:0], part[:0])
+    first, last = links.nested_pairs(step[:0], part[:0])
     assert len(first) == len(last) == 0
 
 
@@ -87,7 +87,7 @@ def test_threads_by_their_numbers(tmp_path):
         builder.state("RUNNING", time, pid, tid)
     trace = builder.open(tmp_path)
     pids = np.array([6, 5, 5, 7, 6, 0xFFFFFFFE], np.uint32)
-    found = rows.thread_rows(trace, pids, np.array([1, 2, 3, 1, 2, 1], np.uint32)).tolist()
+    found = links.thread_rows(trace, pids, np.array([1, 2, 3, 1, 2, 1], np.uint32)).tolist()
     threads = [(int(trace.threads.pid[row]), int(trace.threads.tid[row])) if row else None for row in found]
     assert threads == [(6, 1), (5, 2), None, None, None, (-2, 1)]
 

@@ -15,7 +15,7 @@ from satview.events.spec import Release
 from satview.linkage import messages
 from satview.linkage.blockers import owner_of
 from satview.linkage.calls import Fate, fate_of_call, partners
-from satview.linkage.table import Certainty
+from satview.linkage.links import Certainty
 from satview.linkage.transactions import Server, client_of, creation_of, server_of
 from satview.linkage.waits import entries_of
 from satview.store.arguments import argument

@@ -22,7 +22,7 @@ from satview.events.spec import Release
 from satview.events.wire import THREAD_CREATE
 from satview.linkage.blockers import blockers
 from satview.linkage.chain import link_table
-from satview.linkage.table import Certainty, LinkKind
+from satview.linkage.links import Certainty, LinkKind
 from tests.capture import mishaps
 from tests.capture.made import ALL, FAST, WIDE, Traced, as_trace, damaged, finish, run, traced
 from tests.helpers.extent import fixture_params, points

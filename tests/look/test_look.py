@@ -9,7 +9,7 @@ import pytest
 
 from satview.__main__ import command_names, main
 from satview.base.errors import UsageError
-from satview.capture.files import LoggerOptions
+from satview.capture.buffers import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.look import Handle, Subject, as_text, handle_of, look
 from satview.opened import open_trace

@@ -87,9 +87,9 @@ def test_every_change_of_the_rooms_is_python_and_changes_something():
 
 def test_rooms_and_modules_are_selected_by_name():
     assert "satview/formats/qst.py" in chosen(["formats"])["formats"]
-    assert chosen(["satview.formats.qst", "satview/linkage/rows"]) == {
+    assert chosen(["satview.formats.qst", "satview/linkage/links"]) == {
         "formats": ["satview/formats/qst.py"],
-        "linkage": ["satview/linkage/rows.py"],
+        "linkage": ["satview/linkage/links.py"],
     }
     with pytest.raises(SystemExit, match="neither a room"):
         chosen(["satview.gui"])

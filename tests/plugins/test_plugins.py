@@ -236,7 +236,7 @@ def test_lanes_of_any_intervals(tmp_path):
 
 DEEP_QUEUE = """
 from satview import Verdict
-from satview.tables.arguments import argument_table
+from satview.tables.table import argument_table
 from satview.analysis.verdicts.evidence import Severity
 
 def thing(trace):

@@ -9,9 +9,9 @@ from satview.base.errors import Cancelled
 from satview.events import wire
 from satview.filters.expressions.expression import Expression
 from satview.filters.passes import Effect, Pass
+from satview.gui.filters.chips import of_event, proposals
 from satview.session.filter_stack import count_hits
 from satview.session.lanes.lane_overlay import LaneOverlay
-from satview.session.panels.event_conditions import of_event, proposals
 from satview.timeline.spans import NO_EVENT, pixel_edges
 from tests.filters.made import START_CYCLES, Maker, make_trace
 

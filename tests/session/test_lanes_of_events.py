@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from satview.analysis.timing import Timing
+from satview.analysis.activities import Timing
 from satview.answers.activity_lanes import ACTIVITIES, LATE, ActivityLanes
 from satview.events import wire
 from satview.events.user_events import parse_rules
 from satview.events.wire import KER_64BIT, WireClass
 from satview.session.filter_stack import FilterEvaluator, FilterState
-from satview.session.lanes.lane_arrangement import lane_keys
+from satview.session.lanes.lane_row import lane_keys
 from satview.session.loading.loaded_trace import LoadedTrace, ShownState, prepared
 from satview.session.open_trace import OpenTrace
 from satview.session.settings import Settings

@@ -15,7 +15,7 @@ import pytest
 from satview.base.errors import WriteError
 from satview.base.time import TimeWindow
 from satview.session import settings
-from satview.session.marks import Marks
+from satview.session.highlight import Marks
 from satview.store.mark_file import SUFFIX, Mark, MarkFiles, note_files, stored_marks
 from tests.helpers.extent import usually
 
@@ -369,7 +369,7 @@ _FULL_DISK = """
 import resource, signal, sys
 from pathlib import Path
 from satview.base.time import TimeWindow
-from satview.session.marks import Marks
+from satview.session.highlight import Marks
 from satview.store.mark_file import Mark
 marks = Marks(Path(sys.argv[1]), TimeWindow(0, 1_000_000))
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from satview.session.loading.recent_files import RecentFiles
+from satview.session.loading.files import RecentFiles
 
 
 def test_newest_first_without_doubles_and_without_lost_files(qapp, tmp_path):

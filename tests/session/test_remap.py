@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from satview.base.time import TimeWindow
-from satview.session.lanes.lane_arrangement import event_of_slot
+from satview.session.lanes.lane_row import event_of_slot
 from satview.session.loading.loaded_trace import LoadedTrace, prepared
 from satview.session.open_trace import OpenTrace
 from satview.session.settings import Settings

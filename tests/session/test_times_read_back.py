@@ -18,7 +18,7 @@ from satview.report import write_report
 from satview.session.open_trace import OpenTrace
 from satview.session.range_view import range_details
 from satview.session.settings import Settings
-from satview.session.trace_state import link_to, parse_link
+from satview.session.trace_link import link_to, parse_link
 from satview.store.time_ranges import location_of
 from satview.timeline.lane_tree import Timeline
 from tests.helpers.kev import TraceBuilder

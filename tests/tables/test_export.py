@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from satview.__main__ import main
-from satview.analysis.timing import read_timing
+from satview.analysis.activities import read_timing
 from satview.base.errors import WriteError
 from satview.events import wire
 from satview.export import tables

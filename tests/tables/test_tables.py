@@ -24,13 +24,12 @@ from satview.filters.derived_columns import event_contexts
 from satview.filters.expressions.expression import Expression
 from satview.formats.user_event_file import read_user_events
 from satview.linkage.chain import LinkKind, link_table
-from satview.linkage.table import OPEN
+from satview.linkage.links import OPEN
 from satview.opened import with_answers
 from satview.store import arguments
 from satview.store.arguments import describe_events, misfits
-from satview.tables.arguments import kinds
 from satview.tables.schema import SCHEMAS, SqlKind
-from satview.tables.table import BUILDERS
+from satview.tables.table import BUILDERS, kinds
 from tests.helpers.kev import START, TraceBuilder
 
 USER_100 = wire.code(wire.WireClass.USER, 100)

@@ -9,15 +9,14 @@ import pytest
 
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import scope_of
-from satview.analysis.times.message_times import IS_CALL
-from satview.analysis.times.occurrences import SHARES, occurrences
+from satview.analysis.times.message_times import IS_CALL, SHARES, occurrences
 from satview.answers.snapshot import snapshot
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.events.states import NAMES_BY_VALUE
 from satview.linkage.blockers import blockers
 from satview.linkage.latencies import latencies
-from satview.linkage.table import OPEN
+from satview.linkage.links import OPEN
 from satview.linkage.transactions import transactions
 from satview.linkage.wake_ups import wake_ups
 from satview.opened import with_answers

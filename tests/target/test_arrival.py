@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from satview.capture.files import LoggerOptions
+from satview.capture.buffers import LoggerOptions
 from satview.capture.run import Capture
 from satview.capture.run import run as run_capture
 from satview.events import wire

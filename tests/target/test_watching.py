@@ -8,7 +8,7 @@ import time
 import pytest
 
 from satview.base.errors import UsageError
-from satview.capture.files import LoggerOptions
+from satview.capture.buffers import LoggerOptions
 from satview.capture.flight_recorder import Bounds
 from satview.capture.run import Capture, run
 from satview.capture.sim.calls import Compute, TraceEvent

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from satview.analysis.timing import Timing
+from satview.analysis.activities import Timing
 from satview.base.errors import UsageError
 from satview.events import wire
 from satview.opened import with_answers
@@ -183,7 +183,7 @@ def test_a_value_of_sql(kev):
 
 @pytest.fixture(scope="module")
 def deadlock(tmp_path_factory):
-    from satview.capture.files import LoggerOptions
+    from satview.capture.buffers import LoggerOptions
     from satview.capture.run import Capture, run
     from satview.opened import open_trace
 

@@ -9,7 +9,7 @@ import pytest
 
 from satview.base.time import TimeWindow
 from satview.events import wire
-from satview.linkage.table import Certainty
+from satview.linkage.links import Certainty
 from satview.timeline import arrows as groups_module
 from satview.timeline.arrows import ArrowIndex, ArrowKind, Arrows, Picture, arrow_groups, arrow_index
 from satview.timeline.lane_tree import LaneKind, Timeline

@@ -11,8 +11,7 @@ import pytest
 import satview.traceparser
 from satview.events import wire
 from satview.events.wire import WireClass
-from satview.formats.kev.header import header_bytes
-from satview.formats.kev.writer import SlotWriter
+from satview.formats.kev.header import SlotWriter, header_bytes
 from satview.traceparser.api import (
     traceparser,
     traceparser_cs,

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from satview.events import wire
 from satview.events.wire import WireClass
-from satview.formats.kev.header import header_bytes
-from satview.formats.kev.writer import SlotWriter
+from satview.formats.kev.header import SlotWriter, header_bytes
 from satview.traceparser import api
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "traceparser.md"

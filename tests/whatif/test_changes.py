@@ -7,9 +7,20 @@ from pathlib import Path
 import pytest
 
 from satview.base.errors import UsageError
-from satview.whatif.changes import parse_changes, read_changes, with_changes
 from satview.whatif.program import programs_of
-from satview.whatif.steps import Await, AwaitInterrupt, Programs, Receive, SendPulse, SleepStep, Unmask, Work
+from satview.whatif.steps import (
+    Await,
+    AwaitInterrupt,
+    Programs,
+    Receive,
+    SendPulse,
+    SleepStep,
+    Unmask,
+    Work,
+    parse_changes,
+    read_changes,
+    with_changes,
+)
 from tests.whatif.test_fit import captured
 
 

@@ -10,15 +10,14 @@ import numpy as np
 import pytest
 
 from satview.answers.whatif import Compared, Direction, comparison
-from satview.capture.files import LoggerOptions
+from satview.capture.buffers import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.events.spec import Release
 from satview.formats.registry import open_trace
 from satview.whatif import prediction
-from satview.whatif.changes import parse_changes
 from satview.whatif.locks import other_orders
 from satview.whatif.prediction import Prediction, _quantile, basis_of, predict
-from satview.whatif.steps import Await
+from satview.whatif.steps import Await, parse_changes
 from tests.helpers.changed import RealChange, changed
 from tests.helpers.commands import satview
 

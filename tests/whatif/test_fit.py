@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from satview.analysis.timing import Timing
-from satview.capture.files import LoggerOptions
+from satview.analysis.activities import Timing
+from satview.capture.buffers import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.capture.sim.calls import Compute, Sleep
 from satview.events.spec import Release
 from satview.formats.registry import open_trace
 from satview.store.trace import Trace
-from satview.whatif.changes import parse_changes
 from satview.whatif.prediction import ActivityFigures, ActivityFit, ReplayBasis, ReplayFit, basis_of, figures, predict
+from satview.whatif.steps import parse_changes
 from tests.benchmarks.whatif import Recorded, judge
 from tests.helpers.changed import CHANGES, RealChange, changed
 from tests.helpers.extent import WIDTH, points

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from satview.capture.files import LoggerOptions
+from satview.capture.buffers import LoggerOptions
 from satview.capture.kernel import Kernel
 from satview.capture.run import Capture, run
 from satview.capture.sim.calls import (
@@ -23,11 +23,10 @@ from satview.capture.workloads.registry import Workload
 from satview.events.spec import Release
 from satview.formats.registry import open_trace
 from satview.linkage.waits import entries_of
-from satview.whatif.changes import parse_changes
 from satview.whatif.locks import with_unseen_locks
 from satview.whatif.prediction import ReplayBasis, basis_of, figures, predict
 from satview.whatif.program import programs_of
-from satview.whatif.steps import Lock, Programs, SleepStep, Step, ThreadProgram, Unlock, Work
+from satview.whatif.steps import Lock, Programs, SleepStep, Step, ThreadProgram, Unlock, Work, parse_changes
 from tests.helpers.changed import CHANGES
 from tests.helpers.extent import fewer
 from tests.whatif.test_fit import captured

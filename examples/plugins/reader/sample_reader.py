@@ -12,9 +12,8 @@ from satview.base.errors import TraceFormatError
 from satview.events import wire
 from satview.events.naming import state_numbers
 from satview.events.spec import Release
-from satview.formats.kev.header import syspage_bytes
+from satview.formats.kev.header import SlotWriter, standard_header, syspage_bytes, write_kev
 from satview.formats.kev.reader import open_kev
-from satview.formats.kev.writer import SlotWriter, standard_header, write_kev
 
 FIRST_LINE = b"# context switches"
 CYCLES_PER_S = 1_000_000  # a cycle is a microsecond

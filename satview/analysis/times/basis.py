@@ -18,7 +18,7 @@ from satview.events.states import INTERRUPT
 from satview.filters.derived_columns import UNKNOWN as NOT_LOGGED
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.linkage.chain import ends_of
-from satview.linkage.table import OPEN, LinkKind
+from satview.linkage.links import OPEN, LinkKind
 from satview.store.arguments import argument_under
 from satview.store.axis import CoveredRange, covered
 from satview.store.time_ranges import EVERY_CPU, Cycles, TimeRanges, cut_at, idle_threads, losses, trusted_window

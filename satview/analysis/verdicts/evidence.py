@@ -18,7 +18,7 @@ from satview.events.states import READY, RUNNING, STATE_BY_NAME, STATE_BY_VALUE
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.linkage.blockers import JOIN, REPLY, RWLOCKS, SEND, Blockers
 from satview.linkage.calls import ends_of_interrupts, interrupt_rows, numbers_of_interrupts
-from satview.linkage.table import NO_EVENT, Certainty, Rows
+from satview.linkage.links import NO_EVENT, Certainty, Rows
 from satview.linkage.waits import MUTEX, Waits
 from satview.store.time_ranges import KERNEL_PID, Location, TimeRanges, idle_threads, location_of, overlaps
 from satview.store.trace import Trace

@@ -25,8 +25,8 @@ from satview.filters.diagnostics import named_by
 from satview.linkage.blockers import blockers
 from satview.linkage.calls import forget_calls_of_events
 from satview.linkage.chain import reading_ahead
+from satview.linkage.links import Certainty
 from satview.linkage.messages import messages, pulses
-from satview.linkage.table import Certainty
 from satview.linkage.waits import mutexes, waits
 from satview.linkage.wake_ups import ended_waits, wake_ups
 from satview.store.axis import AxisPart, files_of

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from satview.analysis.activities import Timing, read_timing
 from satview.analysis.needs import KERNEL, NO_DAMAGE, NO_LOSS, Need
-from satview.analysis.timing import Timing, read_timing
 from satview.analysis.verdicts.evidence import Severity, Verdict
 from satview.base.errors import UsageError
 from satview.base.named_files import read_toml

@@ -17,6 +17,7 @@ from satview.analysis.activities import (
     ChainTimes,
     activities,
     ages,
+    bound_cycles,
     chain_of,
     reactions,
     regular_period,
@@ -24,7 +25,6 @@ from satview.analysis.activities import (
 from satview.analysis.blame import Blame, Kept, blame, part_words
 from satview.analysis.needs import NO_DAMAGE, NO_LOSS, PERIODS, PULSES, STATES
 from satview.analysis.partitions import has_partitions, partition_names
-from satview.analysis.timing import bound_cycles
 from satview.analysis.verdicts.evidence import (
     Evidence,
     Severity,
@@ -40,9 +40,8 @@ from satview.analysis.verdicts.evidence import (
 from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.wait_graph import StateIntervals
 from satview.events.states import READY, RUNNING
+from satview.linkage.links import Certainty, comm_words, is_whole, is_whole_on
 from satview.linkage.messages import pulses
-from satview.linkage.rows import comm_words, is_whole, is_whole_on
-from satview.linkage.table import Certainty
 from satview.store.arguments import argument_under
 from satview.store.axis import are_beside
 from satview.store.time_ranges import TimeRanges

@@ -31,9 +31,8 @@ from satview.events.variants import FAILURES
 from satview.linkage import messages
 from satview.linkage.blockers import SEND, blockers
 from satview.linkage.calls import ends_of_interrupts, exits_of, interrupt_numbers, interrupt_rows
+from satview.linkage.links import NO_EVENT, Certainty, comm_words, is_whole, rows_of_codes, rows_where
 from satview.linkage.messages import PULSE_RECEIPT, SENDS
-from satview.linkage.rows import comm_words, is_whole, rows_of_codes, rows_where
-from satview.linkage.table import NO_EVENT, Certainty
 from satview.linkage.transactions import BLOCKED, client_states, queued_and_service, served_messages
 from satview.linkage.waits import entries_of
 from satview.linkage.wake_ups import last_sends, wake_ups

@@ -33,7 +33,7 @@ from satview.analysis.wait_graph import BY_HABIT, CONDVAR, INTR, SEM, WaitGraph,
 from satview.base.safe_text import counted
 from satview.linkage.blockers import REPLY, RWLOCKS, SEND, Blockers, blockers
 from satview.linkage.calls import partners
-from satview.linkage.table import NO_EVENT, OPEN, Certainty
+from satview.linkage.links import NO_EVENT, OPEN, Certainty
 from satview.linkage.waits import MUTEX, entries_of, holds, mutexes, waits
 from satview.linkage.wake_ups import wake_ups
 from satview.store.arguments import argument

@@ -14,14 +14,12 @@ from satview.base.errors import one_line
 from satview.capture.sim.calls import signals
 from satview.capture.sim.calls.call import Call, Compute, code_address
 from satview.capture.sim.calls.channels import deliver
-from satview.capture.sim.calls.network import show_virtual
 from satview.capture.sim.calls.processes import end_of_program
+from satview.capture.sim.calls.queues import show_virtual
 from satview.capture.sim.calls.timers import Timers, unblock
-from satview.capture.sim.errors import Errno, QnxError, ThreadCancelled, location_of
 from satview.capture.sim.programs import ProgramRunner
-from satview.capture.sim.recorder import Recorder, polled
 from satview.capture.sim.scheduler import SLICE_TICKS, Scheduler
-from satview.capture.sim.services import KernelServices
+from satview.capture.sim.services import Errno, KernelServices, QnxError, Recorder, ThreadCancelled, location_of, polled
 from satview.capture.sim.target import Target
 from satview.capture.sim.threads import (
     CLOCK_VECTOR,

@@ -31,9 +31,17 @@ from satview.capture.sim.calls.processes import (
     provide_resources,
     start,
 )
-from satview.capture.sim.errors import Errno, QnxError, ThreadCancelled, WorkloadError, location_of
-from satview.capture.sim.recorder import ADVICE, WATCH, EventLoop
-from satview.capture.sim.services import KernelServices
+from satview.capture.sim.services import (
+    ADVICE,
+    WATCH,
+    Errno,
+    EventLoop,
+    KernelServices,
+    QnxError,
+    ThreadCancelled,
+    WorkloadError,
+    location_of,
+)
 from satview.capture.sim.target import Target
 from satview.capture.sim.threads import Body, Channel, Cpu, Policy, Process, Program, Thread
 from satview.events.spec import Release

@@ -101,7 +101,7 @@ from satview.capture.sim.calls import (
     TimerInfo,
     TimerSettime,
 )
-from satview.capture.sim.errors import Errno, QnxError
+from satview.capture.sim.services import Errno, QnxError
 from satview.capture.sim.threads import Barrier, BoundedQueue, Condvar, Mutex, Policy, Program, RwLock, Semaphore
 from satview.capture.workloads.parts import MS, US
 

@@ -29,7 +29,7 @@ from satview.capture.sim.calls import (
     transmitted,
 )
 from satview.capture.sim.calls.messages import Received
-from satview.capture.sim.errors import QnxError
+from satview.capture.sim.services import QnxError
 from satview.capture.sim.threads import Condvar, Mutex, Policy, Program, Semaphore
 from satview.capture.workloads.parts import MS, US, Address, server
 

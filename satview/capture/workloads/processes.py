@@ -34,7 +34,7 @@ from satview.capture.sim.calls import (
     WaitPid,
 )
 from satview.capture.sim.calls.messages import Received
-from satview.capture.sim.errors import QnxError
+from satview.capture.sim.services import QnxError
 from satview.capture.sim.threads import Policy, Program
 from satview.capture.workloads.parts import MS, US, Address
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from satview.analysis.activities import Timing, read_timing
 from satview.analysis.schedulability import ASSUMPTIONS
-from satview.analysis.timing import Timing, read_timing
 from satview.answers.late import Late, Replayed, late, schedulability
 from satview.answers.late_comparison import Measured
 from satview.answers.table import Table
@@ -114,7 +114,7 @@ def _datasets(named: Sequence[Sequence[Path]]) -> list[list[Path]]:
     """Return the data sets in each list of paths."""
     if not any(named):
         return [[] for _ in named]
-    from satview.fleet.layout import is_dataset  # an optional part, which brings SQL
+    from satview.fleet.query import is_dataset  # an optional part, which brings SQL
 
     return [[path for path in paths if is_dataset(path)] for paths in named]
 

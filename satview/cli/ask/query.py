@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
 
     start_early()
     from satview.cli.shared.traces import open_named  # these import numpy, while the process starts
-    from satview.fleet.layout import is_dataset
+    from satview.fleet.query import is_dataset
     from satview.tables.sql import Limits, sql
 
     limits = Limits(args.time_limit, args.memory_limit * _MIB, args.threads, args.answer_limit * _MIB)
@@ -111,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
             result = query_dataset(args.file, text, limits, is_part_enough=True)
         _print(result, args)
         return COST_DATA if result.is_cut else FINE
-    from satview.analysis.timing import read_timing
+    from satview.analysis.activities import read_timing
 
     timing = read_timing(Path(args.timing)) if args.timing is not None else None
     trace = open_named(args)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from satview.analysis.timing import read_timing
+from satview.analysis.activities import read_timing
 from satview.answers.whatif import SHOWN, candidates_table, comparison, sensitivity_table
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
@@ -15,7 +15,6 @@ from satview.cli.shared.files import InputFile, add_command, add_output, add_use
 from satview.cli.shared.table_output import FORMATS, print_for_people, print_table
 from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.traces import open_trace
-from satview.whatif.changes import KEYS, parse_changes, read_changes
 from satview.whatif.prediction import (
     MEDIAN_WARNS_ABOVE,
     P99_WARNS_ABOVE,
@@ -25,6 +24,7 @@ from satview.whatif.prediction import (
     search,
     sensitivity,
 )
+from satview.whatif.steps import KEYS, parse_changes, read_changes
 
 _EPILOG = f"""\
 The trace becomes a program for each thread, which runs again on the simulated kernel: first unchanged, then with the

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Any, Final
 
-from satview.analysis.timing import read_timing
+from satview.analysis.activities import read_timing
 from satview.base.errors import UsageError
 from satview.base.new_file import is_standard_output
 from satview.base.process import COST_DATA, FINE, say
@@ -21,7 +21,7 @@ from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.traces import open_named, range_of, read_descriptions
 from satview.export.by_ending import FORMATS, STACKS, argument_tables, export, format_of
 from satview.fleet.export import Exported, export_folder, export_on_cluster
-from satview.fleet.layout import DEFAULT_TABLES, SKIPPED
+from satview.fleet.query import DEFAULT_TABLES, SKIPPED
 from satview.formats.unixware import columns
 from satview.tables.schema import SCHEMAS
 

@@ -186,7 +186,7 @@ def _files_of(name: InputFile) -> Iterator[Path]:
 
         yield from called_files(path)
     if path.is_dir():
-        from satview.fleet.layout import Dataset, is_dataset
+        from satview.fleet.query import Dataset, is_dataset
 
         if is_dataset(path):
             yield from Dataset(path).files()

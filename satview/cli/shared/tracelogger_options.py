@@ -11,7 +11,7 @@ from typing import Any
 
 from satview.base.errors import UsageError
 from satview.base.new_file import is_standard_output
-from satview.capture.files import DAY_S, MOST_BUFFERS, LoggerOptions
+from satview.capture.buffers import DAY_S, MOST_BUFFERS, LoggerOptions
 from satview.capture.flight_recorder import Bounds, QstForm, disk_bytes
 from satview.capture.run import RECORDER_DAYS
 from satview.capture.workloads.registry import is_wide

@@ -27,7 +27,7 @@ from satview.filters.expressions.expression import Expression, evaluate
 from satview.filters.expressions.reach import codes_that_fit
 from satview.filters.external import EventContext
 from satview.filters.rules.text import Action
-from satview.linkage.rows import is_whole
+from satview.linkage.links import is_whole
 from satview.store.trace import Trace
 
 DEFAULT_MARK: Final = "hit"

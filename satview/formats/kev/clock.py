@@ -14,7 +14,9 @@ from satview.events.wire import MAX_CPUS
 from satview.formats.kev.consensus import (
     CROSSING,
     NEVER,
+    ROLLOVER,
     SEED,
+    SLACK,
     TIME,
     ClockVerdicts,
     Consensus,
@@ -22,7 +24,6 @@ from satview.formats.kev.consensus import (
     Surroundings,
     WalkNotes,
 )
-from satview.formats.kev.rollover import ROLLOVER, SLACK
 
 # Decides which TIME events are damaged, and corrects times that were derived from them.
 #

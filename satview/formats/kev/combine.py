@@ -14,7 +14,7 @@ from satview.base.column_arrays import ColumnTable
 from satview.events import wire
 from satview.events.spec import Release
 from satview.events.wire import CPU_MASK, CPU_SHIFT
-from satview.formats.kev.rollover import ROLLOVER
+from satview.formats.kev.consensus import ROLLOVER
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable
 

@@ -18,11 +18,11 @@ from satview.events.catalogue import Catalogue
 from satview.events.spec import Release
 from satview.events.wire import SLOT_BYTES
 from satview.formats.kev.assemble import trace_from_slots
+from satview.formats.kev.consensus import ROLLOVER
+from satview.formats.kev.consensus import unwrap as unwrap_stamp
 from satview.formats.kev.decode import Decoder
 from satview.formats.kev.header import BEGIN, MAX_HEADER_BYTES, parse_header
 from satview.formats.kev.reader import SAMPLE_SLOTS, KevStart, byte_order_of, read_start, report_header
-from satview.formats.kev.rollover import ROLLOVER
-from satview.formats.kev.rollover import unwrap as unwrap_stamp
 from satview.formats.kev.slot_source import FileSlots, SlotSource, SourceFile
 from satview.store.problems import Problems
 from satview.store.trace import Header, Trace

@@ -26,10 +26,9 @@ from satview.formats.kev.combine import (
     report_buffers,
     report_control_events,
 )
-from satview.formats.kev.consensus import Correction, Surroundings
+from satview.formats.kev.consensus import ROLLOVER, Correction, Surroundings
 from satview.formats.kev.decode import Discontinuities, ThreadNumbers
 from satview.formats.kev.repair import LastEvents, first_of_tail, is_ring, verdicts_without_tail
-from satview.formats.kev.rollover import ROLLOVER
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable
 

@@ -36,7 +36,7 @@ from PySide6.QtWidgets import (
 from satview.base.errors import SatviewError
 from satview.base.safe_text import tool_tip
 from satview.base.time import NS_PER_S
-from satview.capture.files import LoggerOptions
+from satview.capture.buffers import LoggerOptions
 from satview.capture.kernel import Kernel
 from satview.capture.run import Capture, processes_of
 from satview.capture.sim.target import target

@@ -12,7 +12,7 @@ from satview.base.errors import SatviewError, UsageError
 from satview.gui.swimlane.area import Panes
 from satview.gui.theme import Theme
 from satview.session.comparison import Comparison
-from satview.session.marks import Marks
+from satview.session.highlight import Marks
 from satview.session.session import Session, Stage
 from satview.session.settings import Settings
 from satview.session.tasks import dismantle

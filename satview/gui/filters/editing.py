@@ -10,9 +10,8 @@ from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QPen, Q
 from PySide6.QtWidgets import QFrame, QLineEdit, QListWidget, QListWidgetItem, QPlainTextEdit, QWidget
 
 from satview.filters.diagnostics import Diagnostic
-from satview.filters.expressions.complete import Completion, completions
 from satview.filters.expressions.expression import Expression, validate
-from satview.filters.expressions.syntax import looks_like_condition
+from satview.filters.expressions.syntax import Completion, completions, looks_like_condition
 from satview.filters.rules.capturing import check_condition
 from satview.gui.theme import Theme, colour
 from satview.store.arguments import taught

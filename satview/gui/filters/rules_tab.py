@@ -38,7 +38,7 @@ from satview.events.modes import RULE_MODES, Mode
 from satview.export.c_program import c_program
 from satview.filters.derived_columns import process_names
 from satview.filters.diagnostics import Diagnostic
-from satview.filters.expressions.complete import Completion, completions
+from satview.filters.expressions.syntax import Completion, completions
 from satview.filters.external import classes_of
 from satview.filters.passes import Effect, rules_of_selection
 from satview.filters.rules.building import BuiltRules, build, from_tracelogger_args, tracelogger_command

@@ -13,7 +13,7 @@ from satview.gui.colours import class_colour
 from satview.gui.panel import Panel, PanelContext, follow, linked
 from satview.gui.theme import Theme, css
 from satview.gui.widgets import line_up
-from satview.linkage.table import LinkKind
+from satview.linkage.links import LinkKind
 from satview.session.event_text import (
     FIRST_WORDS,
     MOST_WORDS,

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 
 from satview.base.errors import SatviewError, one_line
 from satview.base.safe_text import tool_tip, visible, visible_line
-from satview.filters.expressions.complete import Completion
+from satview.filters.expressions.syntax import Completion
 from satview.gui.filters.editing import ProposingEditor
 from satview.gui.panel import Panel, PanelContext, set_up_rows
 from satview.gui.plots.panel import are_imported, import_plots
@@ -41,9 +41,9 @@ from satview.session.panels.sql import (
 )
 from satview.session.tasks import Task
 from satview.store.trace import Trace
-from satview.tables.arguments import kind_rows
 from satview.tables.schema import views
 from satview.tables.sql import close_processes, start_early
+from satview.tables.table import kind_rows
 
 if TYPE_CHECKING:
     from satview.gui.plots.time_plot import ResultPlot

@@ -12,7 +12,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QHBoxLayout, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
 
-from satview.analysis.times.occurrences import event_of, histogram
+from satview.analysis.times.message_times import event_of, histogram
 from satview.answers.activity_lanes import IN_TIME, LATE
 from satview.base.safe_text import visible_line
 from satview.base.time import format_duration, format_moment

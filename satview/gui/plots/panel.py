@@ -27,7 +27,7 @@ from PySide6.QtWidgets import (
 
 from satview.analysis.times.basis import EXACT, Trust, sign
 from satview.analysis.times.cpu_times import LoadBy
-from satview.analysis.times.occurrences import measures
+from satview.analysis.times.message_times import measures
 from satview.base.errors import WriteError
 from satview.base.safe_text import counted, tool_tip, visible_line
 from satview.base.time import format_duration

@@ -28,16 +28,16 @@ from satview.analysis.needs import has_class, has_no_states
 from satview.base.safe_text import counted, tool_tip, visible_line
 from satview.events.states import QUIET_PROCESS
 from satview.events.wire import WireClass
-from satview.gui.swimlane.labels import LaneLabels
+from satview.gui.swimlane.labels import LaneLabels, Ruler
 from satview.gui.swimlane.legend import ExplainedPicture, Legend, save_drawing
 from satview.gui.swimlane.mouse import HoverCard, SwimlaneMouse
 from satview.gui.swimlane.overview import OverviewStrip
-from satview.gui.swimlane.ruler import Ruler
 from satview.gui.swimlane.view import FRAME_S, SwimlaneView
 from satview.gui.theme import Theme
 from satview.gui.widgets import FRAME_MS, PlainLabel, line_up, paint_next_frame
 from satview.session.arrow_source import ArrowMode
-from satview.session.lanes.lane_arrangement import LaneRow, SortBy
+from satview.session.lanes.lane_arrangement import SortBy
+from satview.session.lanes.lane_row import LaneRow
 from satview.session.lanes.lane_sorter import idle_cpus, sorted_lanes, use_of
 from satview.session.navigation import Navigation, SecondView
 from satview.session.open_trace import OpenTrace

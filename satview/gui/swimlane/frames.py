@@ -46,7 +46,7 @@ from satview.gui.swimlane.text import (
 )
 from satview.gui.theme import Theme, colour
 from satview.session.filter_stack import FilterView
-from satview.session.lanes.lane_arrangement import LaneRow
+from satview.session.lanes.lane_row import LaneRow
 from satview.session.open_trace import OpenTrace
 from satview.timeline.event_marks import columns_of, event_positions, mark_codes
 from satview.timeline.lane_tree import LaneKind, Timeline

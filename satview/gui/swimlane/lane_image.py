@@ -30,7 +30,7 @@ from satview.gui.swimlane.shares import Stack, draw_stack
 from satview.gui.theme import Theme
 
 if TYPE_CHECKING:
-    from satview.session.lanes.lane_arrangement import LaneRow
+    from satview.session.lanes.lane_row import LaneRow
 
 Values = NDArray[np.uint8]
 Pixels = NDArray[np.uint32]

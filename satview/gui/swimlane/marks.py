@@ -22,10 +22,10 @@ from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.text import MIDDLE, FittedTexts, TextSheet, draw_lines, fill_rects
 from satview.gui.theme import Theme, colour
 from satview.linkage.chain import Hop, NamedHop
-from satview.linkage.table import Certainty
+from satview.linkage.links import Certainty
 from satview.session.arrow_source import ArrowMode, ArrowSource
 from satview.session.highlight import Highlighted, ShownWait
-from satview.session.lanes.lane_arrangement import LaneRow
+from satview.session.lanes.lane_row import LaneRow
 from satview.session.open_trace import OpenTrace
 from satview.timeline.arrows import ARROW_NAMES, ArrowGroups, ArrowKind
 

@@ -19,7 +19,7 @@ from satview.gui.swimlane.view import SwimlaneView
 from satview.linkage.chain import are_waits_known, waits_for
 from satview.session.event_text import lane_path, wait_lines
 from satview.session.lanes.class_loader import event_near
-from satview.session.lanes.lane_arrangement import LaneRow
+from satview.session.lanes.lane_row import LaneRow
 from satview.session.navigation import SNAP_PX, Moved, snapped
 from satview.session.open_trace import OpenTrace
 from satview.session.settings import Settings

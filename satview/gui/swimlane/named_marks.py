@@ -19,7 +19,7 @@ from satview.base.time import format_duration
 from satview.gui.swimlane.marks import LABEL_PX, across_line, lane_in, visible_pieces
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme, colour
-from satview.session.lanes.lane_arrangement import LaneRow
+from satview.session.lanes.lane_row import LaneRow
 from satview.session.open_trace import OpenTrace
 
 _MOST: Final = 40  # of each kind in a picture, the longest first

@@ -20,8 +20,8 @@ from satview.gui.swimlane.fills import OPAQUE, draw_tops, lane_colour
 from satview.gui.swimlane.lane_source import LaneRequest, LaneSource
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme
-from satview.session.lanes.lane_arrangement import LaneRow
 from satview.session.lanes.lane_overlay import LaneOverlay
+from satview.session.lanes.lane_row import LaneRow
 from satview.session.open_trace import OpenTrace
 from satview.store.axis import file_window
 from satview.timeline.lane import Counter, LaneShares

@@ -22,7 +22,8 @@ from satview.gui.swimlane.fills import names_of_values, needs_vectors
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.shares import Stack
 from satview.gui.theme import Theme, colour
-from satview.session.lanes.lane_arrangement import Label, LaneRow
+from satview.session.lanes.lane_arrangement import Label
+from satview.session.lanes.lane_row import LaneRow
 from satview.session.open_trace import OpenTrace
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.spans import NO_EVENT, LaneSpans

@@ -24,7 +24,8 @@ from satview.gui.swimlane.shares import Stack, are_dense, cpus_high, quiet_use
 from satview.gui.swimlane.text import draw_lines
 from satview.gui.theme import Theme, colour
 from satview.session.arrow_source import ArrowMode
-from satview.session.lanes.lane_arrangement import QUIET, GroupHead, LaneRow
+from satview.session.lanes.lane_arrangement import QUIET
+from satview.session.lanes.lane_row import GroupHead, LaneRow
 from satview.session.loading.loaded_trace import Reload
 from satview.session.open_trace import OpenTrace
 

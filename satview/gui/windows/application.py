@@ -1,181 +1,39 @@
-"""The application object, its windows and theme, the dialog for unhandled errors, and the end of the process."""
+"""The application object, its windows and theme, and the dialog for unhandled errors; one instance per process."""
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import logging
-import os
-import signal
-import socket
 import sys
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import FrameType, MappingProxyType, TracebackType
+from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import (
-    QMessageLogContext,
-    QObject,
-    QSocketNotifier,
-    QTimer,
-    QtMsgType,
-    Signal,
-    Slot,
-    qInstallMessageHandler,
-)
+from PySide6.QtCore import QMessageLogContext, QObject, QTimer, QtMsgType, Signal, Slot, qInstallMessageHandler
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 from shiboken6 import isValid
 
 from satview import __version__
 from satview.base.errors import SatviewError, SourceChangedError
-from satview.base.process import Ended, internal_report, say
+from satview.base.process import internal_report, say
 from satview.gui import theme as themes
 from satview.gui.theme import app_icon
 from satview.gui.windows.command_window import GuiThreadCollector, Shared
 from satview.gui.windows.main_window import MainWindow
-from satview.session.loading.recent_files import RecentFiles, recent_files_file
-from satview.session.session import Session, Stage
+from satview.session.loading.files import RecentFiles, recent_files_file
 from satview.session.settings import Settings, settings_file
-from satview.session.trace_state import TraceLink
-from satview.session.workspace_file import users_files
+from satview.session.state_files import users_files
+from satview.session.trace_link import TraceLink
 
 if TYPE_CHECKING:
     from satview.gui.running_instance import InstanceServer
     from satview.gui.trends import TrendsWindow
+    from satview.gui.windows.ending import FilesOutcome
     from satview.gui.windows.looks import PendingLinks
     from satview.gui.windows.window_commands import CaptureCommands
     from satview.store.time_ranges import Location
-
-
-# The end of the GUI process: signals that request it, and the exit code.
-
-
-# Signals that request the end of the process.
-
-
-_NAMES: Final = ("SIGINT", "SIGTERM", "SIGHUP")  # not every system has all three
-
-
-class EndSignals(QObject):
-    """Reports signals that request the end of the process.
-
-    Attributes:
-        number: Number of the first signal; 0 = none so far.
-
-    Signals:
-        arrived: The first signal has arrived; emitted from Qt's event loop.
-    """
-
-    arrived = Signal()
-
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self.number = 0
-        self._read_end, self._write_end = socket.socketpair()
-        for end in (self._read_end, self._write_end):
-            end.setblocking(False)
-        self._notifier = QSocketNotifier(self._read_end.fileno(), QSocketNotifier.Type.Read, self)
-        self._notifier.activated.connect(self._read)
-
-    @contextmanager
-    def watched(self) -> Iterator[None]:
-        """Handle the signals during a `with` block; ignored signals, as under nohup, stay ignored. Main thread only."""
-        before = {}
-        wakeup = signal.set_wakeup_fd(self._write_end.fileno(), warn_on_full_buffer=False)
-        for name in _NAMES:
-            number = getattr(signal, name, None)
-            if number is not None and signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
-                before[number] = signal.signal(number, _do_nothing)
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-            signal.set_wakeup_fd(wakeup)
-            self._notifier.setEnabled(False)
-            self._read_end.close()
-            self._write_end.close()
-
-    @Slot()
-    def _read(self) -> None:
-        numbers = b""
-        with contextlib.suppress(BlockingIOError):
-            numbers = self._read_end.recv(64)
-        # The socket also receives other signals that have a Python handler.
-        requested = [number for number in numbers if number in {getattr(signal, name, None) for name in _NAMES}]
-        if requested and not self.number:
-            self.number = requested[0]
-            self.arrived.emit()
-
-
-def _do_nothing(_number: int, _frame: FrameType | None) -> None:
-    """Do nothing: a signal needs a Python handler to reach the socket, and the default one would end the process."""
-
-
-_END_WITHIN_S: Final = 0.7
-
-
-class Ending(QObject):
-    """Ends the process soon after a signal, even during loading or in a modal dialog.
-
-    Attributes:
-        signals: Source of the signals.
-        code: Exit code after a signal; 0 = no signal so far.
-    """
-
-    def __init__(self, parent: QObject, close_windows: Callable[[], None]) -> None:
-        """Wait for signals.
-
-        Args:
-            parent: Owner.
-            close_windows: Closes all windows without asking.
-        """
-        super().__init__(parent)
-        self._close_windows = close_windows
-        self.code = 0
-        self.signals = EndSignals(self)
-        self.signals.arrived.connect(self._end)
-
-    @Slot()
-    def _end(self) -> None:
-        self.code = Ended(self.signals.number).code
-        # Closing waits until background tasks reach their next cancellation check, which may take long.
-        limit = threading.Timer(_END_WITHIN_S, os._exit, (self.code,))
-        limit.daemon = True
-        limit.start()
-        self._close_windows()
-        QApplication.exit(self.code)  # also ends the loops of open dialogs
-
-
-class FilesOutcome(QObject):
-    """Derives the exit code from how files of the command line loaded: 2 = failed, 1 = lost data. Prints failures."""
-
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self.code = 0
-
-    @Slot(QObject)
-    def watch(self, window: QObject) -> None:
-        """Take the results of loading files in a window into account."""
-        assert isinstance(window, MainWindow)
-        window.session.stage_changed.connect(self._on_stage)
-
-    @Slot()
-    def _on_stage(self) -> None:
-        session = self.sender()
-        assert isinstance(session, Session)
-        if session.stage is Stage.FAILED:
-            print(f"satview: {session.error}", file=sys.stderr)  # noqa: T201  -- the command line's own message
-            self.code = 2
-        elif session.stage is Stage.READY and session.opened is not None and session.opened.trace.problems.cost_data:
-            self.code = max(self.code, 1)
-
-
-# The application object, its windows and theme, and the dialog for unhandled errors; one instance per process.
 
 
 _log = logging.getLogger(__name__)
@@ -450,6 +308,8 @@ def _run_windows(app: QApplication, application: Application, links: list[TraceL
     app.processEvents()  # show the window before anything else is imported
 
     app.setWindowIcon(app_icon())
+    from satview.gui.windows.ending import Ending, FilesOutcome
+
     outcome, ending = FilesOutcome(), Ending(application, application.close_unasked)
     with ending.signals.watched():
         if window is not None:
@@ -506,7 +366,7 @@ def silence_offscreen() -> None:
 def _is_dataset(path: Path) -> bool:
     if not path.is_dir():
         return False
-    from satview.fleet.layout import is_dataset  # imports the tables, which single files do not need
+    from satview.fleet.query import is_dataset  # imports the tables, which single files do not need
 
     return is_dataset(path)
 

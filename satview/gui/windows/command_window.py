@@ -15,10 +15,10 @@ from PySide6.QtWidgets import QMainWindow, QMenu, QToolBar, QWidget
 from satview.base.safe_text import tool_tip
 from satview.gui.theme import Theme, icon
 from satview.session.commands import Binding, Command, CommandRegistry, KeyBindings, KeyScope, Menu, Needs, keys_file
-from satview.session.loading.recent_files import RecentFiles
+from satview.session.loading.files import RecentFiles
 from satview.session.settings import Settings
-from satview.session.trace_state import ViewLinks
-from satview.session.workspace_file import StateFiles
+from satview.session.state_files import StateFiles
+from satview.session.trace_link import ViewLinks
 
 if TYPE_CHECKING:
     from satview.gui.capture.job import CaptureJob

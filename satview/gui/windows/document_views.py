@@ -26,7 +26,7 @@ from satview.session.tasks import IsCancelled, Task, dismantle
 if TYPE_CHECKING:
     from satview.events.catalogue import Catalogue
     from satview.gui.windows.workspace import Workspace
-    from satview.session.marks import Marks
+    from satview.session.highlight import Marks
     from satview.session.open_trace import OpenTrace
 
 

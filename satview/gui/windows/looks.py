@@ -12,13 +12,13 @@ from PySide6.QtCore import QObject, QTimer, Slot
 from satview.base.errors import SatviewError
 from satview.base.time import parse_range
 from satview.gui import dialogs
-from satview.gui.quick_pick import Option, QuickPick
 from satview.gui.settings_dialog import SaveSessionDialog
+from satview.gui.widgets import Option, QuickPick
 from satview.gui.windows.workspace_keeper import restore_session, workspace_state
 from satview.session.commands import CommandRegistry
 from satview.session.session import Session, Stage
-from satview.session.trace_state import TraceLink
-from satview.session.workspace_file import SUFFIX
+from satview.session.state_files import SUFFIX
+from satview.session.trace_link import TraceLink
 
 if TYPE_CHECKING:
     from satview.gui.windows.command_window import CommandWindow

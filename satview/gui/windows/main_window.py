@@ -17,7 +17,7 @@ from satview.gui.widgets import resize_on_screen
 from satview.gui.windows.command_window import CommandWindow, Shared
 from satview.gui.windows.pages import WelcomePage
 from satview.session.commands import COMMANDS, CommandRegistry, Menu
-from satview.session.loading.recent_files import RecentFiles
+from satview.session.loading.files import RecentFiles
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent

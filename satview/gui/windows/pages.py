@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushBu
 from satview.base.errors import TraceFormatError
 from satview.base.safe_text import menu_text, tool_tip
 from satview.gui.widgets import PlainLabel, line_up, sentence
-from satview.session.loading.recent_files import RecentFiles
+from satview.session.loading.files import RecentFiles
 
 _CARD_PX = 460
 

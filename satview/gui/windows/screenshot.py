@@ -20,11 +20,11 @@ from satview.gui.windows.application import Application, make_qt_application, si
 from satview.gui.windows.command_window import Shared
 from satview.gui.windows.looks import show_link
 from satview.gui.windows.main_window import MainWindow
-from satview.session.loading.recent_files import RecentFiles
+from satview.session.loading.files import RecentFiles
 from satview.session.session import Stage
 from satview.session.settings import Settings
-from satview.session.trace_state import TraceLink
-from satview.session.workspace_file import users_sessions
+from satview.session.state_files import users_sessions
+from satview.session.trace_link import TraceLink
 
 if TYPE_CHECKING:
     from satview.gui.windows.workspace import Workspace

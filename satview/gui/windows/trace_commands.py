@@ -16,18 +16,17 @@ from satview.base.time import range_text
 from satview.events.user_events import parse_rules
 from satview.formats.registry import source_files
 from satview.gui import dialogs
-from satview.gui.comparison.axis_dialog import AxisDialog
-from satview.gui.comparison.what_if_dialog import WhatIfDialog
+from satview.gui.comparison.what_if_dialog import AxisDialog, WhatIfDialog
 from satview.gui.panels.details_panel import DetailsPanel
 from satview.gui.panels.late_panel import LatePanel
-from satview.gui.quick_pick import LinePrompt, Option, QuickPick
 from satview.gui.save_events import SaveEventsDialog
+from satview.gui.widgets import LinePrompt, Option, QuickPick
 from satview.session.commands import BACK, ON, PANELS, CommandRegistry, Needs
 from satview.session.event_text import lane_path
 from satview.session.lanes.lane_arrangement import GroupBy, Label, LaneArrangement, SortBy
 from satview.session.navigation import SNAP_PX, snapped
 from satview.session.settings import Settings
-from satview.session.trace_state import link_to
+from satview.session.trace_link import link_to
 from satview.store.arguments import misfits
 from satview.store.mark_file import Mark
 from satview.timeline.lane_classes import LANE_CLASSES, LaneClass, Owner

@@ -15,23 +15,22 @@ from satview.base.errors import SatviewError, UsageError
 from satview.base.named_files import sample_trace
 from satview.base.safe_text import html_text
 from satview.base.time import NS_PER_S
-from satview.capture.files import LoggerOptions
+from satview.capture.buffers import LoggerOptions
 from satview.capture.run import Capture
-from satview.fleet.layout import is_dataset
+from satview.fleet.query import is_dataset
 from satview.gui import dialogs
 from satview.gui.capture.dialog import NewCaptureDialog
 from satview.gui.capture.job import CaptureJob, CaptureOutcome, CaptureRequest, OutcomeDialog, failure
 from satview.gui.capture.target_dialog import TargetDialog
 from satview.gui.dialogs import InfoDialog, KeysDialog, PluginsDialog
-from satview.gui.quick_pick import LinePrompt, Option, QuickPick
 from satview.gui.settings_dialog import SettingsDialog, StateLooksDialog
 from satview.gui.theme import Theme, css
-from satview.gui.widgets import PlainLabel, line_up
+from satview.gui.widgets import LinePrompt, Option, PlainLabel, QuickPick, line_up
 from satview.gui.windows.command_window import CommandActions
 from satview.session.commands import MOUSE_HELP, CommandRegistry, Menu
 from satview.session.session import Stage
 from satview.session.settings import Settings
-from satview.session.trace_state import parse_link
+from satview.session.trace_link import parse_link
 
 if TYPE_CHECKING:
     from satview.gui.windows.command_window import CommandWindow

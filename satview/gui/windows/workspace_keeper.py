@@ -12,10 +12,11 @@ from PySide6.QtCore import QObject, QTimer, Slot
 
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
-from satview.session.lanes.lane_arrangement import lane_keys
+from satview.session.lanes.lane_row import lane_keys
+from satview.session.state_files import StateFiles, is_same, sign_of
 from satview.session.tasks import Task
+from satview.session.trace_link import ViewLinks
 from satview.session.trace_state import (
-    ViewLinks,
     filter_state,
     lanes_state,
     restore_filter,
@@ -29,12 +30,9 @@ from satview.session.workspace_file import (
     PanelsState,
     SecondState,
     SelectionState,
-    StateFiles,
     ViewState,
     WorkspaceState,
     from_json,
-    is_same,
-    sign_of,
     to_json,
 )
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal, Slot
 
-from satview.analysis.timing import Timing, read_timing
+from satview.analysis.activities import Timing, read_timing
 from satview.answers.activity_lanes import ACTIVITIES, ActivityLanes
 from satview.base.errors import SourceChangedError, UsageError
 from satview.base.time import TimeWindow

@@ -18,7 +18,7 @@ from satview.events.catalogue import call_numbers
 from satview.events.states import READY, RUNNING, STATE_BY_NAME
 from satview.filters.derived_columns import logged_priorities
 from satview.linkage.blockers import blockers
-from satview.linkage.rows import rows_of_class, rows_of_codes, thread_rows
+from satview.linkage.links import rows_of_class, rows_of_codes, thread_rows
 from satview.session.lanes.lane_arrangement import Label
 from satview.session.tasks import IsCancelled, Task
 from satview.store.arguments import argument_under, arguments

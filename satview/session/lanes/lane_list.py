@@ -21,15 +21,12 @@ from satview.session.lanes.lane_arrangement import (
     IDLE_CPUS,
     QUIET,
     GroupBy,
-    GroupHead,
     Label,
     LaneArrangement,
     LaneGroup,
-    LaneKey,
-    LaneRow,
     SortBy,
-    lane_keys,
 )
+from satview.session.lanes.lane_row import GroupHead, LaneKey, LaneRow, lane_keys
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 
 # Layout: turns an arrangement into rows and headings.

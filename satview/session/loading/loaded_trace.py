@@ -16,8 +16,8 @@ from satview.formats.pidin import read_pidin, with_names
 from satview.formats.symbols import add_symbols, symbols_of
 from satview.session.filter_stack import FilterEvaluator, FilterState, FilterView, task_for
 from satview.session.lanes.class_loader import silent_cpus
-from satview.session.lanes.lane_arrangement import moved_lanes
 from satview.session.lanes.lane_overlay import LaneOverlay
+from satview.session.lanes.lane_row import moved_lanes
 from satview.session.tasks import IsCancelled, Report
 from satview.store.arguments import describe_events
 from satview.store.trace import Trace

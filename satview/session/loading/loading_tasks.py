@@ -24,7 +24,7 @@ from satview.base.process import timed
 from satview.base.shared_file import DamagedFileError
 from satview.base.threads import Begun
 from satview.formats.kev.header import BEGIN
-from satview.session.loading.follow import Follow
+from satview.session.loading.files import Follow
 from satview.session.tasks import IsCancelled, Report
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject
 
-from satview.analysis.times.occurrences import Histogram
+from satview.analysis.times.message_times import Histogram
 from satview.answers.late import Late, late, responses
 from satview.answers.late_comparison import SlowAgainstFast
 from satview.answers.table import Table

@@ -19,7 +19,15 @@ from satview.analysis.partitions import partition_names, partition_title
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import EXACT, Basis, Trust, scope_of
 from satview.analysis.times.cpu_times import NOT_LOGGED, OTHERS, Divisions, Load, LoadBy, divisions, load_over_time
-from satview.analysis.times.occurrences import SHARES, Histogram, Measure, Occurrences, histogram, measures, occurrences
+from satview.analysis.times.message_times import (
+    SHARES,
+    Histogram,
+    Measure,
+    Occurrences,
+    histogram,
+    measures,
+    occurrences,
+)
 from satview.base.column_arrays import borrowed
 from satview.base.errors import Cancelled
 from satview.base.new_file import new_text_file

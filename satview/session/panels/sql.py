@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from satview.base.safe_text import visible_line
 from satview.base.time import Clock, TimeWindow
-from satview.filters.expressions.complete import Completion
+from satview.filters.expressions.syntax import Completion
 from satview.session.lanes.class_loader import timing_of
 from satview.session.tasks import IsCancelled
 from satview.store.trace import Trace

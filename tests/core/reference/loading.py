@@ -23,7 +23,7 @@ from satview.core.loading import (
 )
 from satview.events import wire
 from satview.formats.kev.combine import keys as keys_of
-from satview.formats.kev.rollover import ROLLOVER, unwrap
+from satview.formats.kev.consensus import ROLLOVER, unwrap
 from satview.formats.kev.stream import cpus_of
 
 # Slots to events, times, owners.

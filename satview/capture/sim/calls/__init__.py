@@ -5,9 +5,8 @@ from satview.capture.sim.calls.channels import *  # noqa: F403  # noqa: F403
 from satview.capture.sim.calls.interrupts import *  # noqa: F403
 from satview.capture.sim.calls.messages import *  # noqa: F403
 from satview.capture.sim.calls.mutexes import *  # noqa: F403
-from satview.capture.sim.calls.network import *  # noqa: F403
 from satview.capture.sim.calls.processes import *  # noqa: F403
-from satview.capture.sim.calls.queues import *  # noqa: F403
+from satview.capture.sim.calls.queues import *  # noqa: F403  # noqa: F403
 from satview.capture.sim.calls.scheduling import *  # noqa: F403  # noqa: F403
 from satview.capture.sim.calls.signals import *  # noqa: F403  # noqa: F403
 from satview.capture.sim.calls.timers import *  # noqa: F403

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from satview.capture.sim.errors import Errno, QnxError
-from satview.capture.sim.services import KernelServices
+from satview.capture.sim.services import Errno, KernelServices, QnxError
 from satview.capture.sim.target import Target
 from satview.capture.sim.threads import Cpu, Thread
 

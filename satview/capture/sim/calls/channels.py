@@ -16,8 +16,7 @@ from satview.capture.sim.calls.messages import (
     received_message,
     take_receiver,
 )
-from satview.capture.sim.errors import Errno, QnxError
-from satview.capture.sim.services import KernelServices
+from satview.capture.sim.services import Errno, KernelServices, QnxError
 from satview.capture.sim.threads import (
     CHF_COID_DISCONNECT,
     CHF_DISCONNECT,

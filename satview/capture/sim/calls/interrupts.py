@@ -8,9 +8,7 @@ from typing import Any
 
 from satview.capture.sim.calls.call import Call, check_io, code_address, has_io
 from satview.capture.sim.calls.channels import deliver
-from satview.capture.sim.errors import Errno, QnxError
-from satview.capture.sim.recorder import WATCH
-from satview.capture.sim.services import KernelServices
+from satview.capture.sim.services import WATCH, Errno, KernelServices, QnxError
 from satview.capture.sim.target import Target
 from satview.capture.sim.threads import Cpu, FullBuffer, Sigevent, Thread
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from satview.capture.sim.calls.call import SIDE_CHANNEL, Call, effective_priority, message_words, pass_on_priority
-from satview.capture.sim.errors import Errno, QnxError
-from satview.capture.sim.services import KernelServices
+from satview.capture.sim.services import Errno, KernelServices, QnxError
 from satview.capture.sim.threads import Channel, Connection, Cpu, Thread
 from satview.capture.sim.truth import Pulse, TrueMessage
 

@@ -6,8 +6,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from satview.capture.sim.calls.call import CLOCK_MONOTONIC, Call, pass_on_priority
-from satview.capture.sim.errors import Errno, QnxError
-from satview.capture.sim.services import KernelServices
+from satview.capture.sim.services import Errno, KernelServices, QnxError
 from satview.capture.sim.threads import (
     Barrier,
     BoundedQueue,

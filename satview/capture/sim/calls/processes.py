@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 from satview.capture.sim.calls.call import SIDE_CHANNEL, TCTL_IO, Call, code_address
 from satview.capture.sim.calls.channels import close_channel, disconnect, send_pulse
 from satview.capture.sim.calls.messages import MsgSend, MsgSendnc
-from satview.capture.sim.errors import Errno, QnxError
-from satview.capture.sim.services import KernelServices
+from satview.capture.sim.services import Errno, KernelServices, QnxError
 from satview.capture.sim.threads import ANY_CPU, Body, Connection, Cpu, Policy, Process, Program, Thread
 
 __all__ = [

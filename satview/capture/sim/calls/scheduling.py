@@ -10,8 +10,7 @@ from satview.base.time import NS_PER_S
 from satview.capture.sim.calls.call import Call, check_io, effective_priority
 from satview.capture.sim.calls.messages import live_connection, received_message
 from satview.capture.sim.calls.processes import find_thread
-from satview.capture.sim.errors import Errno, QnxError
-from satview.capture.sim.services import KernelServices
+from satview.capture.sim.services import Errno, KernelServices, QnxError
 from satview.capture.sim.threads import WINDOW_MS, Cpu, Partition, Policy, Sporadic, Thread
 from satview.events import wire
 from satview.events.catalogue import catalogue

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from satview.capture.sim.calls.call import SIGCONT, SIGSTOP, Call, code_address
 from satview.capture.sim.calls.processes import continue_thread, kill, request, stop_thread
 from satview.capture.sim.calls.timers import unblock
-from satview.capture.sim.errors import Errno, QnxError
-from satview.capture.sim.services import KernelServices
+from satview.capture.sim.services import Errno, KernelServices, QnxError
 from satview.capture.sim.threads import Body, Cpu, Process, Thread
 
 # Kernel calls for signals, delivery of signals, and signal handlers, which are generators like programs.

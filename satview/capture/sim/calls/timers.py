@@ -11,8 +11,7 @@ from satview.capture.sim.calls.call import CLOCK_MONOTONIC, SIGALRM, Call
 from satview.capture.sim.calls.channels import CODE_NET_UNBLOCK, CODE_UNBLOCK, PULSE_PRIORITY, deliver, send_pulse
 from satview.capture.sim.calls.messages import ChannelWait, Envelope, NetWait
 from satview.capture.sim.calls.mutexes import forget_waiter, reacquire_mutex
-from satview.capture.sim.errors import Errno, QnxError
-from satview.capture.sim.services import KernelServices
+from satview.capture.sim.services import Errno, KernelServices, QnxError
 from satview.capture.sim.threads import (
     CHF_UNBLOCK,
     CLOCK_VECTOR,
