@@ -30,24 +30,7 @@ from satview.capture.buffers import (
     filter_calls,
 )
 from satview.capture.kernel import Kernel, mode
-from satview.capture.sim.calls import (
-    ChannelCreate,
-    Compute,
-    ConnectAttach,
-    InterruptDetach,
-    InterruptHookTrace,
-    MsgReceive,
-    MsgSendPulse,
-    SchedSet,
-    SemPost,
-    SemWait,
-    Sigevent,
-    SignalWaitinfo,
-    Sleep,
-    ThreadCreate,
-    ThreadCtl,
-    TraceEvent,
-)
+from satview.capture.sim import calls
 from satview.capture.sim.services import QnxError
 from satview.capture.sim.threads import Policy, Program, Semaphore
 from satview.events.spec import Release
@@ -111,37 +94,37 @@ class Logger:
 
     def _main(self) -> Program:
         options = self.options
-        yield ThreadCtl()  # I/O privilege, for the trace interrupt and handlers of rules
-        chid = yield ChannelCreate()
-        self._coid = yield ConnectAttach(0, chid)
-        yield ThreadCreate(self._signals, (), SET_UP_PRIORITY + 1, Policy.RR, "signals")
-        yield ThreadCreate(self._writer, (), SET_UP_PRIORITY - 1, Policy.RR, "writer")
+        yield calls.ThreadCtl()  # I/O privilege, for the trace interrupt and handlers of rules
+        chid = yield calls.ChannelCreate()
+        self._coid = yield calls.ConnectAttach(0, chid)
+        yield calls.ThreadCreate(self._signals, (), SET_UP_PRIORITY + 1, Policy.RR, "signals")
+        yield calls.ThreadCreate(self._writer, (), SET_UP_PRIORITY - 1, Policy.RR, "writer")
         yield from self._set_up()
         if options.seconds and not options.is_daemon:
-            yield ThreadCreate(self._timer, (), SET_UP_PRIORITY + 1, Policy.RR, "timer")
+            yield calls.ThreadCreate(self._timer, (), SET_UP_PRIORITY + 1, Policy.RR, "timer")
         if options.flush_every_s and not options.is_ring:
-            yield ThreadCreate(self._flusher, (), options.priority, Policy.RR, "flush")
+            yield calls.ThreadCreate(self._flusher, (), options.priority, Policy.RR, "flush")
         self.is_ready = True
         self.on_ready()
         if not options.is_daemon:
             yield from self._trace_event("START")
         yield from self._collect(chid)  # runs at the priority of the pulses, which is that of the options
-        yield SchedSet(SET_UP_PRIORITY)
+        yield calls.SchedSet(SET_UP_PRIORITY)
         yield from self._finish()
 
     def _set_up(self) -> Program:
         options = self.options
         yield from self._allocate()
-        self._hook = yield InterruptHookTrace(self._full)
+        self._hook = yield calls.InterruptHookTrace(self._full)
         if not options.is_daemon or options.sets_filters:
             self._set_filters()
             self.say(1, "events enabled")
         yield from self._trace_event("SETRINGMODE" if options.is_ring else "SETLINEARMODE")
 
-    def _full(self, info: int) -> Sigevent:
+    def _full(self, info: int) -> calls.Sigevent:
         """Handle the trace interrupt: return a pulse whose value identifies the full buffer."""
         self.report.interrupts += 1
-        return Sigevent("pulse", self._coid, self.options.priority, _FULL, info)
+        return calls.Sigevent("pulse", self._coid, self.options.priority, _FULL, info)
 
     def _allocate(self) -> Program:
         options, control, address = self.options, self.kernel.control, list[int]()
@@ -166,28 +149,28 @@ class Logger:
 
     def _trace_event(self, name: str, *args: Any) -> Program:
         try:
-            return (yield TraceEvent(mode(name), *args))
+            return (yield calls.TraceEvent(mode(name), *args))
         except QnxError as error:
             self.report.errors.append(f"TraceEvent({name}): {error.strerror}")
             return -1
 
     def _signals(self) -> Program:
-        signo = yield SignalWaitinfo(STOP_SIGNALS)
+        signo = yield calls.SignalWaitinfo(STOP_SIGNALS)
         self.say(1, f"signal {signo} caught")
         yield from self._end()
 
     def _timer(self) -> Program:
         self.say(1, f"timer set: {self.options.seconds:g} s")
-        yield Sleep(int(self.options.seconds * 1e9))
+        yield calls.Sleep(int(self.options.seconds * 1e9))
         yield from self._end()
 
     def _end(self) -> Program:
         self._ends = True
-        yield MsgSendPulse(self._coid, code=_END)
+        yield calls.MsgSendPulse(self._coid, code=_END)
 
     def _flusher(self) -> Program:
         while not self._ends:
-            yield Sleep(int(self.options.flush_every_s * 1e9))
+            yield calls.Sleep(int(self.options.flush_every_s * 1e9))
             yield from self._trace_event("FLUSHBUFFER")
 
     # Buffers
@@ -196,7 +179,7 @@ class Logger:
         """Copy full buffers up to the requested number or until a signal or timer; in ring mode, copy the ring."""
         options, is_first = self.options, True
         while True:
-            pulse = yield MsgReceive(chid)
+            pulse = yield calls.MsgReceive(chid)
             if pulse.code == _END:
                 if options.is_ring and self.kernel.emitter.is_tracing:
                     yield from self._trace_event("STOP")
@@ -206,7 +189,7 @@ class Logger:
                 yield from self._dump_ring()
                 return
             if is_first and options.is_daemon and options.seconds:
-                yield ThreadCreate(self._timer, (), SET_UP_PRIORITY + 1, Policy.RR, "timer")
+                yield calls.ThreadCreate(self._timer, (), SET_UP_PRIORITY + 1, Policy.RR, "timer")
             is_first = False
             yield from self._take(pulse.value)
             if (options.iterations and self.report.buffers >= options.iterations) or self.output.is_cut or self._ends:
@@ -220,7 +203,7 @@ class Logger:
 
     def _copy(self, buffer: Buffer) -> Program:
         buffer.is_busy = True
-        yield Compute(_COPY_NS_PER_SLOT * buffer.slots)
+        yield calls.Compute(_COPY_NS_PER_SLOT * buffer.slots)
         words = buffer.words
         buffer.is_busy = False
         buffer.empty()
@@ -232,7 +215,7 @@ class Logger:
         self.report.buffers += 1
         self._tabulate(slots)
         self.report.most_used = max(self.report.most_used, len(self._queue) + self._is_writing)
-        yield SemPost(self._filled)
+        yield calls.SemPost(self._filled)
 
     def _tabulate(self, slots: NDArray[np.uint32]) -> None:
         """Print a line of the progress table: interrupts, iterations, and number of events in the buffer."""
@@ -259,25 +242,25 @@ class Logger:
         for ring in buffers.rings if buffers is not None else ():
             for buffer in ring.oldest_first():
                 while len(self._queue) + self._is_writing >= self.options.own_buffers:
-                    yield Sleep(1_000_000)
+                    yield calls.Sleep(1_000_000)
                 yield from self._copy(buffer)
 
     def _writer(self) -> Program:
         disk_ns = self.options.disk_ns_per_buffer
         while True:
-            yield SemWait(self._filled)
+            yield calls.SemWait(self._filled)
             if not self._queue:
                 break
             slots = self._queue.popleft()
             self._is_writing = True
-            yield Compute(20_000)
+            yield calls.Compute(20_000)
             if disk_ns:
-                yield Sleep(disk_ns)
+                yield calls.Sleep(disk_ns)
             while self.output.is_behind():
-                yield Sleep(_BEHIND_NS)
+                yield calls.Sleep(_BEHIND_NS)
             self._write(slots)
             self._is_writing = False
-        yield SemPost(self._drained)
+        yield calls.SemPost(self._drained)
 
     def _write(self, slots: NDArray[np.uint32]) -> None:
         if self.output.is_cut:
@@ -297,9 +280,9 @@ class Logger:
             yield from self._trace_event("STOP")
         if not options.is_ring:
             yield from self._take_rest()
-        yield InterruptDetach(self._hook)
-        yield SemPost(self._filled)
-        yield SemWait(self._drained)
+        yield calls.InterruptDetach(self._hook)
+        yield calls.SemPost(self._filled)
+        yield calls.SemWait(self._drained)
         yield from self._trace_event("DELALLCLASSES")
         if not options.keeps_buffers:
             yield from self._trace_event("DEALLOCBUFFER")

@@ -20,27 +20,9 @@ from satview.base.column_arrays import numbers_of
 from satview.base.errors import Cancelled, UsageError
 from satview.base.new_file import NewFile, find_target
 from satview.base.time import TimeWindow
-from satview.events import states
+from satview.events import states, wire
 from satview.events.spec import Release
 from satview.events.variants import name_bytes
-from satview.events.wire import (
-    BUFFER_END_COOKIE,
-    CONTROL_BUFFER,
-    CONTROL_BUFFER_END,
-    CONTROL_DROPPED,
-    CONTROL_TIME,
-    CPU_SHIFT,
-    PROC_CREATE,
-    PROC_CREATE_NAME,
-    PROC_THREAD_NAME,
-    PROCESS_INJECTED,
-    STRUCT_SHIFT,
-    THREAD_CREATE,
-    THREAD_DESTROY,
-    THREAD_RUNNING,
-    Struct,
-    WireClass,
-)
 from satview.filters.derived_columns import chunks, state_rows
 from satview.formats.kev.header import (
     FROM_LISTING,
@@ -138,7 +120,7 @@ def opening_state(trace: Trace, row: int, *, with_all_names: bool = False) -> Op
         dump.owners.get(int(trace.events.cpu[switch])) != int(trace.events.thread[switch])
         for switch in switches.tolist()
     ):
-        running = last[known][trace.events.code[last[known]] == THREAD_RUNNING]
+        running = last[known][trace.events.code[last[known]] == wire.THREAD_RUNNING]
         rows = np.unique(np.concatenate((switches, last[trace.events.thread[switches]], running)))
         # In time order, so that the last event of each CPU and of each thread is valid.
         for event in rows.tolist():
@@ -152,7 +134,7 @@ def _still_true(trace: Trace, rows: NDArray[np.int64], now_cycles: int) -> NDArr
     Events lost since then may have changed the state; if the thread is running, only events lost on its own CPU may.
     """
     events = trace.events
-    is_running = events.code[rows] == THREAD_RUNNING
+    is_running = events.code[rows] == wire.THREAD_RUNNING
     holds = np.ones(len(rows), np.bool_)
     lost = losses(trace)
     lost = lost[lost[:, 0] < now_cycles]
@@ -164,7 +146,7 @@ def _still_true(trace: Trace, rows: NDArray[np.int64], now_cycles: int) -> NDArr
 
 def _last_switches(trace: Trace, row: int) -> NDArray[np.int64]:
     """Return for each CPU the row of its last RUNNING event before `row`."""
-    running = rows_of_codes(trace, THREAD_RUNNING).astype(np.int64)
+    running = rows_of_codes(trace, wire.THREAD_RUNNING).astype(np.int64)
     running = running[running < row]
     _, from_end = np.unique(trace.events.cpu[running][::-1], return_index=True)
     return running[::-1][from_end]
@@ -173,7 +155,7 @@ def _last_switches(trace: Trace, row: int) -> NDArray[np.int64]:
 def _gone(trace: Trace, row: int, last: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which threads ended before a row (destroyed after their last state, or dead), bool (threads,)."""
     gone = np.zeros(len(trace.threads), np.bool_)
-    destroyed = rows_of_codes(trace, THREAD_DESTROY)
+    destroyed = rows_of_codes(trace, wire.THREAD_DESTROY)
     destroyed = destroyed[destroyed < row]
     threads = trace.events.thread[destroyed]
     gone[threads[destroyed >= last[threads]]] = True
@@ -225,15 +207,15 @@ class _Dump:
         ids = max(int(table.parent_pid[process]), 0), int(table.pid[process])
         name = name_bytes(table.names[process])
         if name:
-            self._event(PROC_CREATE_NAME, 0, ids, name)
+            self._event(wire.PROC_CREATE_NAME, 0, ids, name)
         else:
-            self._event(PROC_CREATE, 0, ids)
+            self._event(wire.PROC_CREATE, 0, ids)
 
     def thread(self, thread: int, state_row: int | None) -> None:
         """Add the creation and the name of a thread, and its state event unless `state_row` is None."""
         table = self._trace.threads
         ids = int(table.pid[thread]), int(table.tid[thread])
-        self._event(THREAD_CREATE, 0, ids)
+        self._event(wire.THREAD_CREATE, 0, ids)
         if state_row is not None:
             self.state(state_row)
         self.name(thread)
@@ -243,13 +225,13 @@ class _Dump:
         table = self._trace.threads
         name = name_bytes(table.names[thread])
         if name:
-            self._event(PROC_THREAD_NAME, 0, (int(table.pid[thread]), int(table.tid[thread])), name)
+            self._event(wire.PROC_THREAD_NAME, 0, (int(table.pid[thread]), int(table.tid[thread])), name)
 
     def state(self, row: int) -> None:
         """Add a copy of a state event of the trace."""
         code = int(self._trace.events.code[row])
-        cpu = int(self._trace.events.cpu[row]) if code == THREAD_RUNNING else 0
-        if code == THREAD_RUNNING:
+        cpu = int(self._trace.events.cpu[row]) if code == wire.THREAD_RUNNING else 0
+        if code == wire.THREAD_RUNNING:
             self.owners[cpu] = int(self._trace.events.thread[row])
         self._event(code, cpu, self._trace.payloads.words(row).tolist())
 
@@ -442,7 +424,7 @@ class _RecordLayout:
         position = self.position[part] - first_slot
         timed = np.flatnonzero(self._needs_time[part])
         index = position[timed] - 1
-        slots[index, 0] = CONTROL_TIME | cpu[timed] << CPU_SHIFT
+        slots[index, 0] = wire.CONTROL_TIME | cpu[timed] << wire.CPU_SHIFT
         slots[index, 1] = slots[index, 3] = time[timed] & 0xFFFFFFFF
         slots[index, 2] = time[timed] >> 32
         self._mark_buffers(slots, start, end, first_slot)
@@ -465,7 +447,7 @@ class _RecordLayout:
         index = self.position[record] - self._needs_time[record] - 1 - first_slot
         cpu = (self._ring if self.has_ends else self._cpu)[record].astype(np.uint32)
         stamp = (self._time[record] & 0xFFFFFFFF).astype(np.uint32)
-        slots[index, 0] = CONTROL_BUFFER | cpu << CPU_SHIFT
+        slots[index, 0] = wire.CONTROL_BUFFER | cpu << wire.CPU_SHIFT
         slots[index, 1] = stamp
         slots[index, 2] = self._sequence[selected] & 0xFFFFFFFF
         slots[index, 3] = self._sizes[selected]
@@ -476,8 +458,8 @@ class _RecordLayout:
 
     def _ends(self, records: NDArray[np.int64]) -> NDArray[np.uint32]:
         """Return the BUFFER_END slots that follow some records."""
-        slots = np.full((len(records), 4), BUFFER_END_COOKIE, np.uint32)
-        slots[:, 0] = CONTROL_BUFFER_END | self._ring[records].astype(np.uint32) << CPU_SHIFT
+        slots = np.full((len(records), 4), wire.BUFFER_END_COOKIE, np.uint32)
+        slots[:, 0] = wire.CONTROL_BUFFER_END | self._ring[records].astype(np.uint32) << wire.CPU_SHIFT
         slots[:, 1] = self._time[records] & 0xFFFFFFFF
         return slots
 
@@ -494,13 +476,13 @@ class _RecordLayout:
         for cpu, number in self._lost_behind.items():
             own = np.flatnonzero(self._ring[self._starts] == cpu)
             sequence = (int(self._sequence[own[-1]]) if len(own) else 0) + 1 + number
-            cpu_bits, stamp = cpu << CPU_SHIFT, time & 0xFFFFFFFF
+            cpu_bits, stamp = cpu << wire.CPU_SHIFT, time & 0xFFFFFFFF
             parts.append(
                 np.array(
                     [
-                        [CONTROL_BUFFER | cpu_bits, stamp, sequence & 0xFFFFFFFF, 3 if len(own) else 0],
-                        [CONTROL_TIME | cpu_bits, stamp, time >> 32, stamp],
-                        [CONTROL_BUFFER_END | cpu_bits, stamp, BUFFER_END_COOKIE, BUFFER_END_COOKIE],
+                        [wire.CONTROL_BUFFER | cpu_bits, stamp, sequence & 0xFFFFFFFF, 3 if len(own) else 0],
+                        [wire.CONTROL_TIME | cpu_bits, stamp, time >> 32, stamp],
+                        [wire.CONTROL_BUFFER_END | cpu_bits, stamp, wire.BUFFER_END_COOKIE, wire.BUFFER_END_COOKIE],
                     ],
                     np.uint32,
                 )
@@ -520,9 +502,11 @@ def _rings(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint8]:
 def _fill_rows(slots: NDArray[np.uint32], positions: NDArray[np.int64], rows: NDArray[np.uint32], trace: Trace) -> None:
     events, payloads = trace.events, trace.payloads
     count = events.slot_count[rows].astype(np.int64)
-    header = events.code[rows].astype(np.uint32) | events.cpu[rows].astype(np.uint32) << CPU_SHIFT
+    header = events.code[rows].astype(np.uint32) | events.cpu[rows].astype(np.uint32) << wire.CPU_SHIFT
     if trace.release is Release.QNX_8 and isinstance(payloads, SlotPayloads):
-        header |= np.array([payloads.header(row) for row in rows.tolist()], np.uint32) & np.uint32(PROCESS_INJECTED)
+        header |= np.array([payloads.header(row) for row in rows.tolist()], np.uint32) & np.uint32(
+            wire.PROCESS_INJECTED
+        )
     stamp = (events.time_cycles[rows] & 0xFFFFFFFF).astype(np.uint32)
     is_cut = np.isin(rows, trace.truncated)
     open_ = np.arange(len(rows))
@@ -530,11 +514,11 @@ def _fill_rows(slots: NDArray[np.uint32], positions: NDArray[np.int64], rows: ND
     while len(open_):
         index = positions[open_] + step
         is_last = step == count[open_] - 1
-        kind = np.where(is_last & ~is_cut[open_], Struct.COMBINE_END, Struct.COMBINE_CONTINUE)
+        kind = np.where(is_last & ~is_cut[open_], wire.Struct.COMBINE_END, wire.Struct.COMBINE_CONTINUE)
         if step == 0:
             # A truncated event has no last slot: it keeps a begin without an end.
-            kind = np.where(is_last & ~is_cut[open_], Struct.SIMPLE, Struct.COMBINE_BEGIN)
-        slots[index, 0] = header[open_] | kind.astype(np.uint32) << STRUCT_SHIFT
+            kind = np.where(is_last & ~is_cut[open_], wire.Struct.SIMPLE, wire.Struct.COMBINE_BEGIN)
+        slots[index, 0] = header[open_] | kind.astype(np.uint32) << wire.STRUCT_SHIFT
         slots[index, 1] = stamp[open_]
         slots[index, 2], slots[index, 3] = payloads.pair(rows[open_], 2 * step)
         step += 1
@@ -645,7 +629,7 @@ def _selected(trace: Trace, selected: Bools, rows: slice) -> Bools:
     keep[rows] = selected[rows]
     code = trace.events.code
     for part in chunks(len(keep)):
-        keep[part] &= (code[part] != CONTROL_BUFFER) & (code[part] != CONTROL_BUFFER_END)
+        keep[part] &= (code[part] != wire.CONTROL_BUFFER) & (code[part] != wire.CONTROL_BUFFER_END)
     return keep
 
 
@@ -654,8 +638,8 @@ def _add_context(trace: Trace, keep: Bools, rows: slice, opening: Opening) -> No
     code = trace.events.code
     names = np.zeros(1 << 15, np.bool_)
     codes = np.arange(1 << 15)
-    names[(codes >> 10 == WireClass.PR_TH) & (codes & 1023 >= 64)] = True
-    names[[THREAD_CREATE, THREAD_DESTROY, CONTROL_DROPPED]] = True
+    names[(codes >> 10 == wire.WireClass.PR_TH) & (codes & 1023 >= 64)] = True
+    names[[wire.THREAD_CREATE, wire.THREAD_DESTROY, wire.CONTROL_DROPPED]] = True
     switches = _switches_needed(trace, keep, rows)
     for part in chunks(rows.stop - rows.start):
         inside = slice(part.start + rows.start, part.stop + rows.start)
@@ -668,10 +652,10 @@ def _add_context(trace: Trace, keep: Bools, rows: slice, opening: Opening) -> No
 def _switches_needed(trace: Trace, keep: Bools, rows: slice) -> NDArray[np.uint32]:
     """Return the RUNNING events that determine the threads of the selected events: the last on the CPU before each."""
     events = trace.events
-    running = rows_of_codes(trace, THREAD_RUNNING)
+    running = rows_of_codes(trace, wire.THREAD_RUNNING)
     running = running[(running >= rows.start) & (running < rows.stop)]
     others = np.flatnonzero(keep).astype(np.uint32)
-    is_thread = (events.code[others] >> 10 == WireClass.PR_TH) & (events.code[others] & 1023 < 64)
+    is_thread = (events.code[others] >> 10 == wire.WireClass.PR_TH) & (events.code[others] & 1023 < 64)
     others = others[~is_thread]
     needed = []
     for cpu in np.unique(events.cpu[others]):

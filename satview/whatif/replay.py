@@ -13,6 +13,7 @@ from satview.base.errors import UsageError
 from satview.capture.buffers import LoggerOptions
 from satview.capture.kernel import Kernel
 from satview.capture.run import Capture, run
+from satview.capture.sim import threads
 from satview.capture.sim.calls import (
     BarrierWait,
     Compute,
@@ -41,24 +42,6 @@ from satview.capture.sim.calls.timers import FLAGS_PROCESS, FLAGS_THREAD, NO_TIM
 from satview.capture.sim.machine import Machine
 from satview.capture.sim.services import KernelServices
 from satview.capture.sim.target import target
-from satview.capture.sim.threads import (
-    Attachment,
-    Barrier,
-    Channel,
-    Condvar,
-    Connection,
-    Cpu,
-    Mutex,
-    Partition,
-    Policy,
-    Process,
-    Program,
-    RwLock,
-    Semaphore,
-    Sigevent,
-    SyncObject,
-    Thread,
-)
 from satview.capture.workloads.registry import Workload
 from satview.events.modes import Mode
 from satview.formats.registry import open_trace
@@ -88,7 +71,7 @@ class _Pause(Call):
     is_sleep: bool = False
     cpu: int = -1
 
-    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+    def carry_out(self, kernel: KernelServices, cpu: threads.Cpu, thread: threads.Thread) -> None:
         """Block until the moment; end on the nearest tick if it is a sleep."""
         due = self.cycles if self.is_absolute else kernel.now + self.cycles
         kernel.complete(thread)
@@ -99,7 +82,7 @@ class _Pause(Call):
             thread.last_cpu = self.cpu
         if self.is_sleep:
 
-            def fire(here: Cpu) -> None:
+            def fire(here: threads.Cpu) -> None:
                 log_expiry(kernel, here, thread, NO_TIMER, FLAGS_THREAD)
                 kernel.wake(here, thread)
 
@@ -114,9 +97,9 @@ class _Wake(Call):
     """End another thread's wait for an interrupt."""
 
     name = "NOP"
-    woken: Thread | None
+    woken: threads.Thread | None
 
-    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+    def carry_out(self, kernel: KernelServices, cpu: threads.Cpu, thread: threads.Thread) -> None:
         """Wake the thread, or let its next wait end at once."""
         kernel.complete(thread)
         if self.woken is not None:
@@ -128,9 +111,9 @@ class _AwaitStart(Call):
     """Wait until another thread starts this one, unless it has done so already."""
 
     name = "NOP"
-    started: set[Thread]
+    started: set[threads.Thread]
 
-    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+    def carry_out(self, kernel: KernelServices, cpu: threads.Cpu, thread: threads.Thread) -> None:
         """Block the calling thread until it is started; return at once if it already was."""
         kernel.complete(thread)
         if thread not in self.started:
@@ -142,10 +125,10 @@ class _Start(Call):
     """Start a thread that waits in `_AwaitStart`."""
 
     name = "NOP"
-    created: Thread | None
-    started: set[Thread]
+    created: threads.Thread | None
+    started: set[threads.Thread]
 
-    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+    def carry_out(self, kernel: KernelServices, cpu: threads.Cpu, thread: threads.Thread) -> None:
         """Wake the created thread; calls after the first one have no effect."""
         kernel.complete(thread)
         created = self.created
@@ -166,12 +149,12 @@ class _Replay:
         self.early: dict[int, int] = defaultdict(int)
         self.taken = [0] * len(programs.streams)
         self.tokens: dict[int, int] = defaultdict(int)
-        self.threads: dict[int, Thread] = {}
-        self.started: set[Thread] = set()
+        self.threads: dict[int, threads.Thread] = {}
+        self.started: set[threads.Thread] = set()
         self.coids: dict[tuple[int, int, int, int], int] = {}
         self.things: list[Any] = [_thing(thing) for thing in programs.things]
-        self.gates = [Mutex(f"gate-{number}") for number in range(len(programs.things))]
-        self.nobody, self.nothing = Condvar("nobody"), Semaphore("nothing")
+        self.gates = [threads.Mutex(f"gate-{number}") for number in range(len(programs.things))]
+        self.nobody, self.nothing = threads.Condvar("nobody"), threads.Semaphore("nothing")
         self.alike: dict[tuple[int, int], list[int]] = defaultdict(list)
         for number, message in enumerate(programs.messages):
             if message.steps is not None and message.is_answered:
@@ -186,7 +169,7 @@ class _Replay:
         """Create processes, channels, threads, timers and interrupts on the simulated kernel."""
         programs, machine = self.programs, self.machine
         shares = {partition.number: partition for partition in programs.partitions if partition.number}
-        self.partitions: dict[int, Partition] = {}
+        self.partitions: dict[int, threads.Partition] = {}
         if shares:
             partitions = self.kernel.partitions(
                 *((share.name, share.percent, share.critical_ms) for share in shares.values())
@@ -202,7 +185,7 @@ class _Replay:
         for pid, chid in sorted(chids):
             if pid in machine.processes:
                 process = machine.processes[pid]
-                process.channels[_chid(pid, chid)] = Channel(process, _chid(pid, chid))
+                process.channels[_chid(pid, chid)] = threads.Channel(process, _chid(pid, chid))
         for thread in programs.threads:
             self._add(thread)
         for timer in programs.timers:
@@ -213,7 +196,7 @@ class _Replay:
     def _add(self, program: ThreadProgram) -> None:
         machine, process = self.machine, self.machine.processes[program.pid]
         body = self._body(program)
-        policy = Policy(program.policy) if program.policy in (1, 2, 3) else Policy.RR
+        policy = threads.Policy(program.policy) if program.policy in (1, 2, 3) else threads.Policy.RR
         if program.pid == 1:
             self._run_in_manager(program, body)
             return
@@ -225,7 +208,7 @@ class _Replay:
             thread.is_critical = thread.is_critical_itself = program.is_critical
         start(machine, machine.cpus[0], thread)
 
-    def _run_in_manager(self, program: ThreadProgram, body: Program) -> None:
+    def _run_in_manager(self, program: ThreadProgram, body: threads.Program) -> None:
         """Let a thread of the process manager run the replayed steps, if there are any."""
         tid = program.tid - self.programs.trace.cpu_count + len(self.machine.cpus)
         thread = self.machine.processes[1].threads.get(tid)
@@ -234,7 +217,7 @@ class _Replay:
         thread.generator = body
         self.threads[program.row] = thread
 
-    def _connection(self, owner: Process, pid: int, chid: int, scoid: int = 0) -> int | None:
+    def _connection(self, owner: threads.Process, pid: int, chid: int, scoid: int = 0) -> int | None:
         """Return the number of a process's connection to a channel, which may be new; None if there is no such channel.
 
         Args:
@@ -253,16 +236,16 @@ class _Replay:
         server.scoids = max(server.scoids, _OWN_SCOIDS) + (not scoid)
         coid = 0x40000000 | (owner.next_coid + 0x100)
         owner.next_coid += 1
-        owner.connections[coid] = Connection(owner, coid, channel, scoid or server.scoids)
+        owner.connections[coid] = threads.Connection(owner, coid, channel, scoid or server.scoids)
         self.coids[key] = coid
         return coid
 
     # What threads do.
 
-    def _body(self, program: ThreadProgram) -> Program:
+    def _body(self, program: ThreadProgram) -> threads.Program:
         if program.sporadic is not None:
             low, budget_ns, period_ns = program.sporadic
-            yield SchedSet(program.priority, Policy.SPORADIC, low, budget_ns, period_ns)
+            yield SchedSet(program.priority, threads.Policy.SPORADIC, low, budget_ns, period_ns)
         for step in program.steps:
             yield from self._step(step, program)
         begin, stop = program.repeats
@@ -272,7 +255,7 @@ class _Replay:
         if not program.ends:
             yield _Pause("NANOSLEEP", 1 << 60)
 
-    def _step(self, step: Step, program: ThreadProgram) -> Program:
+    def _step(self, step: Step, program: ThreadProgram) -> threads.Program:
         """Yield the calls that carry out one step of a thread."""
         call = self._call(step, program)
         if call is not None:
@@ -302,11 +285,11 @@ class _Replay:
             case steps_of.Lock(number, is_write):
                 lock, thread = self.things[number], self.threads[program.row]
                 if thread not in _holders(lock):
-                    return RwLockAcquire(lock, is_write) if isinstance(lock, RwLock) else MutexLock(lock)
+                    return RwLockAcquire(lock, is_write) if isinstance(lock, threads.RwLock) else MutexLock(lock)
             case steps_of.Unlock(number):
                 lock, thread = self.things[number], self.threads[program.row]
                 if thread in _holders(lock):
-                    return RwLockRelease(lock) if isinstance(lock, RwLock) else MutexUnlock(lock)
+                    return RwLockRelease(lock) if isinstance(lock, threads.RwLock) else MutexUnlock(lock)
             case steps_of.Meet(number):
                 return BarrierWait(self.things[number])
             case steps_of.AwaitInterrupt():
@@ -344,7 +327,7 @@ class _Replay:
         thread = self.threads.get(-stream.priority)
         return thread.base_priority if thread is not None else 10
 
-    def _send(self, number: int, program: ThreadProgram) -> Program:
+    def _send(self, number: int, program: ThreadProgram) -> threads.Program:
         message = self.programs.messages[number]
         if not (message.is_answered and message.steps is not None):  # unanswered in the trace: replay a similar message
             others = self.alike.get((message.pid, message.first_word)) or self.alike.get((message.pid, -1))
@@ -357,7 +340,7 @@ class _Replay:
         else:
             yield MsgSend(coid, message.first_word.to_bytes(4, "little"), payload=number)
 
-    def _receive(self, chid: int, program: ThreadProgram) -> Program:
+    def _receive(self, chid: int, program: ThreadProgram) -> threads.Program:
         received = yield MsgReceive(_chid(program.pid, chid))
         if received.is_pulse:
             number = received.value - 1
@@ -379,7 +362,7 @@ class _Replay:
         for step in work:
             yield from self._step(step, program)
 
-    def _await(self, thing: int) -> Program:
+    def _await(self, thing: int) -> threads.Program:
         if self.programs.things[thing].kind == "SEM":
             yield SemWait(self.things[thing])
             return
@@ -409,7 +392,7 @@ class _Replay:
         moments = iter(timer.moments_ns)
         early = self.cycles(self.programs.tick_ns // 2)
 
-        def fire(cpu: Cpu) -> None:
+        def fire(cpu: threads.Cpu) -> None:
             if not process.is_dead:
                 if timer.thread:
                     log_expiry(machine, cpu, thread, timer.ident, FLAGS_PROCESS)
@@ -435,15 +418,15 @@ class _Replay:
                 source.attachments.append(self._handler(line, process, outcomes))
         for row in line.threads:
             if row in self.threads:
-                self.machine.interrupts.attach(self.threads[row], line.vector, Sigevent("intr"), None)
+                self.machine.interrupts.attach(self.threads[row], line.vector, threads.Sigevent("intr"), None)
         for number in line.streams:
             stream = self.programs.streams[number]
             if (receiver := self._receiver(stream)) is not None:
                 process, coid = receiver
-                event = Sigevent("pulse", coid, self._priority(stream), 0, number + 1)
+                event = threads.Sigevent("pulse", coid, self._priority(stream), 0, number + 1)
                 self.machine.interrupts.attach(next(iter(process.threads.values())), line.vector, event, None)
 
-    def _receiver(self, stream: Stream) -> tuple[Process, int] | None:
+    def _receiver(self, stream: Stream) -> tuple[threads.Process, int] | None:
         """Return the process that receives the pulses of a stream, and its own connection to that channel."""
         process = self.machine.processes.get(stream.pid)
         coid = self._connection(process, stream.pid, stream.chid, stream.scoid) if process is not None else None
@@ -456,12 +439,14 @@ class _Replay:
             yield max(0, moment_ns - before_ns)
             before_ns = moment_ns
 
-    def _handler(self, line: InterruptLine, process: Process, outcomes: list[tuple[int, int | None]]) -> Attachment:
+    def _handler(
+        self, line: InterruptLine, process: threads.Process, outcomes: list[tuple[int, int | None]]
+    ) -> threads.Attachment:
         """Return an attached handler that runs as long as recorded each time, and delivers the recorded events."""
         number = 0
         thread = next(iter(process.threads.values()))
 
-        def handle() -> Sigevent | None:
+        def handle() -> threads.Sigevent | None:
             nonlocal number
             _, outcome = outcomes[number % len(outcomes)]
             number += 1
@@ -472,13 +457,13 @@ class _Replay:
                 woken = self.threads.get(-1 - outcome)
                 if woken is not None:
                     attachment.thread = woken
-                    return Sigevent("intr")
+                    return threads.Sigevent("intr")
                 return None
             stream = self.programs.streams[outcome]
             coid = self._connection(process, stream.pid, stream.chid, stream.scoid)
-            return Sigevent("pulse", coid, self._priority(stream), 0, outcome + 1) if coid is not None else None
+            return threads.Sigevent("pulse", coid, self._priority(stream), 0, outcome + 1) if coid is not None else None
 
-        attachment = Attachment(self.machine.interrupts.new_ident(), line.vector, thread, None, handle,
+        attachment = threads.Attachment(self.machine.interrupts.new_ident(), line.vector, thread, None, handle,
                                 max(0, outcomes[0][0]))  # fmt: skip
         return attachment
 
@@ -487,19 +472,19 @@ def _chid(pid: int, chid: int) -> int:
     return chid + _MANAGER_CHANNELS * (pid == 1)
 
 
-def _holders(lock: Mutex | RwLock) -> Collection[Thread | None]:
-    return (*lock.readers, lock.writer) if isinstance(lock, RwLock) else (lock.owner,)
+def _holders(lock: threads.Mutex | threads.RwLock) -> Collection[threads.Thread | None]:
+    return (*lock.readers, lock.writer) if isinstance(lock, threads.RwLock) else (lock.owner,)
 
 
-def _thing(thing: steps_of.Thing) -> SyncObject:
+def _thing(thing: steps_of.Thing) -> threads.SyncObject:
     """Return the simulated object for a synchronization object of the trace, at its recorded address."""
     name = f"{thing.address:#x}"
-    makers: dict[str, Callable[[], SyncObject]] = {
-        "MUTEX": lambda: Mutex(name, thing.inherits, thing.ceiling),
-        "RWLOCK": lambda: RwLock(name),
-        "BARRIER": lambda: Barrier(name, thing.count),
-        "SEM": lambda: Semaphore(name),
-        "CONDVAR": lambda: Condvar(name),
+    makers: dict[str, Callable[[], threads.SyncObject]] = {
+        "MUTEX": lambda: threads.Mutex(name, thing.inherits, thing.ceiling),
+        "RWLOCK": lambda: threads.RwLock(name),
+        "BARRIER": lambda: threads.Barrier(name, thing.count),
+        "SEM": lambda: threads.Semaphore(name),
+        "CONDVAR": lambda: threads.Condvar(name),
     }
     simulated = makers[thing.kind]()
     simulated.address = thing.address

@@ -8,29 +8,9 @@ from typing import Any, NamedTuple
 
 from satview.base.errors import one_line
 from satview.base.threads import Stuck
-from satview.capture.sim.calls import signals
+from satview.capture.sim.calls import processes, signals
 from satview.capture.sim.calls.call import SIGCHLD, Call, Compute
 from satview.capture.sim.calls.messages import MsgError, MsgReceive, MsgReply, Received
-from satview.capture.sim.calls.processes import (
-    CODE_FAULT,
-    MANAGER_PRIORITY,
-    Dlopen,
-    Exec,
-    Fork,
-    Mmap,
-    Munmap,
-    Ring0,
-    Spawn,
-    WaitPid,
-    add_process,
-    add_thread,
-    close_all,
-    create,
-    destroy_thread,
-    new_process,
-    provide_resources,
-    start,
-)
 from satview.capture.sim.services import (
     ADVICE,
     WATCH,
@@ -60,9 +40,9 @@ _MAP_NS, _SET_UP_NS = 4_000, 6_000
 
 def boot(kernel: KernelServices, name: str) -> Process:
     """Start the process manager, with an idle thread for each CPU and a pool of worker threads; return its process."""
-    manager = add_process(kernel, name, pid=1)
+    manager = processes.add_process(kernel, name, pid=1)
     for cpu in kernel.cpus:
-        idle = add_thread(manager, _idle(), 0, Policy.FIFO, "idle", runmask=1 << cpu.index)
+        idle = processes.add_thread(manager, _idle(), 0, Policy.FIFO, "idle", runmask=1 << cpu.index)
         idle.remaining = None
         idle.state = "RUNNING"
         idle.cpu = idle.last_cpu = cpu.index
@@ -73,7 +53,9 @@ def boot(kernel: KernelServices, name: str) -> Process:
     manager.channels[1] = channel
     manager.next_chid = 2
     for _ in range(MANAGER_WORKERS):
-        start(kernel, kernel.cpus[0], add_thread(manager, _worker(), MANAGER_PRIORITY), is_boot=True)
+        processes.start(
+            kernel, kernel.cpus[0], processes.add_thread(manager, _worker(), processes.MANAGER_PRIORITY), is_boot=True
+        )
     return manager
 
 
@@ -86,29 +68,29 @@ def _worker() -> Program:
     """Run a worker thread: serve the requests that the process manager's channel receives."""
     while True:
         received = yield MsgReceive(1)
-        if received.is_pulse and received.code == CODE_FAULT:
-            yield Ring0(partial(provide_resources, received.value))
+        if received.is_pulse and received.code == processes.CODE_FAULT:
+            yield processes.Ring0(partial(processes.provide_resources, received.value))
         elif received.is_pulse:
-            dead = yield Ring0(partial(_reap, received.value))
+            dead = yield processes.Ring0(partial(_reap, received.value))
             for rcvid, value in dead.waiters:
                 yield from _answer(rcvid, value)
             if dead.is_awaited:
-                yield Ring0(partial(_notify_parent, received.value))
-        elif isinstance(received.payload, (Spawn, Fork)):
+                yield processes.Ring0(partial(_notify_parent, received.value))
+        elif isinstance(received.payload, (processes.Spawn, processes.Fork)):
             yield Compute(40_000)
-            pid = yield Ring0(partial(_create, received.payload, received.pid))
+            pid = yield processes.Ring0(partial(_create, received.payload, received.pid))
             yield MsgReply(received.rcvid, payload=pid)
-        elif isinstance(received.payload, Exec):
+        elif isinstance(received.payload, processes.Exec):
             yield Compute(60_000)
-            yield Ring0(partial(_replace, received.payload, received.pid, received.tid))
+            yield processes.Ring0(partial(_replace, received.payload, received.pid, received.tid))
             yield from _answer(received.rcvid, None)
-        elif isinstance(received.payload, Mmap):
-            address = yield Ring0(partial(_map, received.payload, received.pid))
+        elif isinstance(received.payload, processes.Mmap):
+            address = yield processes.Ring0(partial(_map, received.payload, received.pid))
             yield MsgReply(received.rcvid, payload=address)
-        elif isinstance(received.payload, Munmap):
-            yield Ring0(partial(_unmap, received.payload, received.pid))
+        elif isinstance(received.payload, processes.Munmap):
+            yield processes.Ring0(partial(_unmap, received.payload, received.pid))
             yield MsgReply(received.rcvid, payload=0)
-        elif isinstance(received.payload, WaitPid):
+        elif isinstance(received.payload, processes.WaitPid):
             yield from _wait_for_child(received)
         else:
             yield MsgReply(received.rcvid)
@@ -124,7 +106,7 @@ def _answer(rcvid: int, payload: Any) -> Program:
 
 
 def _wait_for_child(received: Received) -> Program:
-    known = yield Ring0(partial(_note_waiter, received.payload.pid, received.rcvid))
+    known = yield processes.Ring0(partial(_note_waiter, received.payload.pid, received.rcvid))
     if known is None:
         yield MsgError(received.rcvid, Errno.ECHILD)
     elif known:
@@ -141,16 +123,20 @@ def _note_waiter(pid: int, rcvid: int, kernel: KernelServices, cpu: Cpu) -> tupl
     return ()
 
 
-def _create(call: Spawn | Fork, parent: int, kernel: KernelServices, cpu: Cpu) -> int:
+def _create(call: processes.Spawn | processes.Fork, parent: int, kernel: KernelServices, cpu: Cpu) -> int:
     """Create a process with its first thread, for spawn or fork, and return its pid."""
-    spawn = call if isinstance(call, Spawn) else Spawn(kernel.processes[parent].name, call.body, call.args)
+    spawn = (
+        call
+        if isinstance(call, processes.Spawn)
+        else processes.Spawn(kernel.processes[parent].name, call.body, call.args)
+    )
     bits = spawn.bits or kernel.processes[parent].bits
-    process = new_process(kernel, spawn.program, parent, bits)
+    process = processes.new_process(kernel, spawn.program, parent, bits)
     kernel.record.process_life(cpu.index, kernel.stamp(), process, "CREATE")
     kernel.spend(60_000)
     kernel.truth.processes.append((kernel.now, "created", process.pid, process.name))
     caller = kernel.processes[parent]
-    inherited = max((t.base_priority for t in caller.threads.values()), default=MANAGER_PRIORITY)
+    inherited = max((t.base_priority for t in caller.threads.values()), default=processes.MANAGER_PRIORITY)
     priority = spawn.priority if spawn.priority > 0 else inherited
     asker = next((t for t in caller.threads.values() if t.state != "DEAD"), None)
     if call is spawn and asker is not None:
@@ -160,11 +146,11 @@ def _create(call: Spawn | Fork, parent: int, kernel: KernelServices, cpu: Cpu) -
     else:
         program = _begin(spawn.body, spawn.args)
         process.handlers = dict(caller.handlers)
-    thread = add_thread(process, program, priority)
+    thread = processes.add_thread(process, program, priority)
     if kernel.target.waits_for_threads:
         _wait_for_thread(kernel, cpu, thread)
     else:
-        start(kernel, cpu, thread)
+        processes.start(kernel, cpu, thread)
         kernel.record.process_life(cpu.index, kernel.stamp(), process, "CREATE_NAME")
     return process.pid
 
@@ -174,7 +160,7 @@ def _wait_for_thread(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
     worker = cpu.thread
     if worker is None:
         raise AssertionError("the worker runs this")
-    create(kernel, cpu, thread)
+    processes.create(kernel, cpu, thread)
     kernel.block(cpu, worker, "WAITTHREAD", f"set-up of {thread.label}", (thread,))
 
     def set_up() -> None:
@@ -189,7 +175,7 @@ def _wait_for_thread(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         kernel.scheduler.make_ready(cpu, thread)
 
 
-def _replace(call: Exec, pid: int, tid: int, kernel: KernelServices, cpu: Cpu) -> int:
+def _replace(call: processes.Exec, pid: int, tid: int, kernel: KernelServices, cpu: Cpu) -> int:
     """Replace the program of a process (exec): other threads end, and the caller's call has no exit event."""
     process = kernel.processes[pid]
     caller = process.threads[tid]
@@ -199,9 +185,9 @@ def _replace(call: Exec, pid: int, tid: int, kernel: KernelServices, cpu: Cpu) -
     for thread in list(process.threads.values()):
         if thread is not caller and thread.state != "DEAD":
             kernel.stop_waiting(cpu, thread)
-            destroy_thread(kernel, cpu, thread)
+            processes.destroy_thread(kernel, cpu, thread)
             kernel.history.cause = cause
-    close_all(kernel, cpu, process)
+    processes.close_all(kernel, cpu, process)
     process.channels.clear()
     process.timers.clear()
     kernel.record.unmapped(cpu.index, kernel.stamp(), process, 0, _EVERYTHING)
@@ -225,8 +211,8 @@ def _replace(call: Exec, pid: int, tid: int, kernel: KernelServices, cpu: Cpu) -
 def _load(kernel: KernelServices, body: Body, args: tuple[Any, ...]) -> Program:
     """Map the C library as the loader does, then run a program."""
     library = "libc.so.3" if not kernel.target.is_64bit else "libc.so.5"
-    yield Mmap(_LIBRARY_TEXT, file=library)
-    yield Mmap(_LIBRARY_DATA, file=library, flags=0x00100071, prot=0x300)
+    yield processes.Mmap(_LIBRARY_TEXT, file=library)
+    yield processes.Mmap(_LIBRARY_DATA, file=library, flags=0x00100071, prot=0x300)
     return (yield from _begin(body, args))
 
 
@@ -235,13 +221,13 @@ def _begin(body: Body, args: tuple[Any, ...]) -> Program:
     return (yield from body(*args))
 
 
-def _map(call: Mmap, pid: int, kernel: KernelServices, cpu: Cpu) -> int:
+def _map(call: processes.Mmap, pid: int, kernel: KernelServices, cpu: Cpu) -> int:
     process = kernel.processes[pid]
     address = process.next_address
     process.next_address += -(-call.length // _PAGE) * _PAGE
     kernel.spend(_MAP_NS)
     kernel.record.mapped(cpu.index, kernel.stamp(), process, address, call)
-    if isinstance(call, Dlopen):
+    if isinstance(call, processes.Dlopen):
         values: dict[str, int | bytes] = {"pid": pid, "vaddr": address, "addr": address, "len": call.length}
         values["name"] = name_bytes(call.file)
         is_wide = kernel.target.release is Release.QNX_8 or process.bits == 64
@@ -249,7 +235,7 @@ def _map(call: Mmap, pid: int, kernel: KernelServices, cpu: Cpu) -> int:
     return address
 
 
-def _unmap(call: Munmap, pid: int, kernel: KernelServices, cpu: Cpu) -> int:
+def _unmap(call: processes.Munmap, pid: int, kernel: KernelServices, cpu: Cpu) -> int:
     kernel.spend(_MAP_NS)
     kernel.record.unmapped(cpu.index, kernel.stamp(), kernel.processes[pid], call.address, call.length)
     return 0

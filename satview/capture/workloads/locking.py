@@ -5,23 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from satview.capture.kernel import Kernel
-from satview.capture.sim.calls import (
-    BarrierWait,
-    ChannelCreate,
-    ClockTime,
-    Compute,
-    CondSignal,
-    CondWait,
-    MsgReceive,
-    MsgReply,
-    MsgSend,
-    MutexLock,
-    MutexUnlock,
-    RwLockAcquire,
-    RwLockRelease,
-    Sleep,
-    ThreadCreate,
-)
+from satview.capture.sim import calls
 from satview.capture.sim.threads import Barrier, Condvar, Mutex, Policy, Program, RwLock
 from satview.capture.workloads.parts import MS, US, Address, periodic
 
@@ -56,19 +40,19 @@ def _three_threads(kernel: Kernel, mutex: Mutex) -> None:
 
 
 def _holder(mutex: Mutex, _count: int) -> Program:
-    yield MutexLock(mutex)
-    yield Compute(HOLD_NS)
-    yield MutexUnlock(mutex)
+    yield calls.MutexLock(mutex)
+    yield calls.Compute(HOLD_NS)
+    yield calls.MutexUnlock(mutex)
 
 
 def _hog(_count: int) -> Program:
-    yield Compute(HOG_NS)
+    yield calls.Compute(HOG_NS)
 
 
 def _needs(mutex: Mutex, _count: int) -> Program:
-    yield MutexLock(mutex)
-    yield Compute(500 * US)
-    yield MutexUnlock(mutex)
+    yield calls.MutexLock(mutex)
+    yield calls.Compute(500 * US)
+    yield calls.MutexUnlock(mutex)
 
 
 def setup_deadlock(kernel: Kernel) -> None:
@@ -76,20 +60,20 @@ def setup_deadlock(kernel: Kernel) -> None:
     first, second = Mutex("first"), Mutex("second")
 
     def main() -> Program:
-        yield ThreadCreate(_take_both, (first, second), 10, Policy.RR, "forwards")
-        yield ThreadCreate(_take_both, (second, first), 11, Policy.RR, "backwards")
+        yield calls.ThreadCreate(_take_both, (first, second), 10, Policy.RR, "forwards")
+        yield calls.ThreadCreate(_take_both, (second, first), 11, Policy.RR, "backwards")
 
     kernel.spawn("usr/bin/deadlock", main, priority=15)
 
 
 def _take_both(outer: Mutex, inner: Mutex) -> Program:
     for _ in range(100):
-        yield MutexLock(outer)
-        yield Sleep(2 * MS)  # meanwhile the other thread locks its first mutex
-        yield MutexLock(inner)
-        yield Compute(100 * US)
-        yield MutexUnlock(inner)
-        yield MutexUnlock(outer)
+        yield calls.MutexLock(outer)
+        yield calls.Sleep(2 * MS)  # meanwhile the other thread locks its first mutex
+        yield calls.MutexLock(inner)
+        yield calls.Compute(100 * US)
+        yield calls.MutexUnlock(inner)
+        yield calls.MutexUnlock(outer)
 
 
 def setup_lost_wakeup(kernel: Kernel) -> None:
@@ -99,22 +83,22 @@ def setup_lost_wakeup(kernel: Kernel) -> None:
 
     def consumer() -> Program:
         if not flag[0]:  # the mistake: the mutex is not locked during the test
-            yield Compute(3 * MS)  # here the producer sets the flag and signals
-            yield MutexLock(lock)
-            yield CondWait(ready, lock)
-            yield MutexUnlock(lock)
-        yield Compute(MS)
+            yield calls.Compute(3 * MS)  # here the producer sets the flag and signals
+            yield calls.MutexLock(lock)
+            yield calls.CondWait(ready, lock)
+            yield calls.MutexUnlock(lock)
+        yield calls.Compute(MS)
 
     def producer() -> Program:
-        yield Sleep(MS)
-        yield MutexLock(lock)
+        yield calls.Sleep(MS)
+        yield calls.MutexLock(lock)
         flag[0] = True
-        yield CondSignal(ready)
-        yield MutexUnlock(lock)
+        yield calls.CondSignal(ready)
+        yield calls.MutexUnlock(lock)
 
     def main() -> Program:
-        yield ThreadCreate(producer, (), 12, Policy.RR, "producer")
-        yield ThreadCreate(consumer, (), 10, Policy.RR, "consumer")
+        yield calls.ThreadCreate(producer, (), 12, Policy.RR, "producer")
+        yield calls.ThreadCreate(consumer, (), 10, Policy.RR, "consumer")
 
     kernel.spawn("usr/bin/lost_wakeup", main, priority=15)
 
@@ -125,29 +109,29 @@ def setup_meeting_points(kernel: Kernel) -> None:
 
     def phase(number: int) -> Program:
         while True:
-            yield Compute((number + 1) * MS)
-            yield BarrierWait(barrier)
+            yield calls.Compute((number + 1) * MS)
+            yield calls.BarrierWait(barrier)
 
     def reader() -> Program:
         while True:
-            yield RwLockAcquire(table)
-            yield Compute(MS)
-            yield RwLockRelease(table)
-            yield Sleep(2 * MS)
+            yield calls.RwLockAcquire(table)
+            yield calls.Compute(MS)
+            yield calls.RwLockRelease(table)
+            yield calls.Sleep(2 * MS)
 
     def writer() -> Program:
         while True:
-            yield Sleep(7 * MS)
-            yield RwLockAcquire(table, write=True)
-            yield Compute(2 * MS)
-            yield RwLockRelease(table)
+            yield calls.Sleep(7 * MS)
+            yield calls.RwLockAcquire(table, write=True)
+            yield calls.Compute(2 * MS)
+            yield calls.RwLockRelease(table)
 
     def main() -> Program:
         for i in range(3):
-            yield ThreadCreate(phase, (i,), 10, Policy.RR, f"phase-{i + 1}")
+            yield calls.ThreadCreate(phase, (i,), 10, Policy.RR, f"phase-{i + 1}")
         for i in range(2):
-            yield ThreadCreate(reader, (), 11, Policy.RR, f"reader-{i + 1}")
-        yield ThreadCreate(writer, (), 12, Policy.RR, "writer")
+            yield calls.ThreadCreate(reader, (), 11, Policy.RR, f"reader-{i + 1}")
+        yield calls.ThreadCreate(writer, (), 12, Policy.RR, "writer")
 
     kernel.spawn("usr/bin/meeting_points", main, priority=15)
 
@@ -160,16 +144,16 @@ def setup_message_deadlock(kernel: Kernel) -> None:
     left, right = Address(), Address()
 
     def partner(own: Address, other: Address, number: int) -> Program:
-        own.chid = yield ChannelCreate()
+        own.chid = yield calls.ChannelCreate()
         own.pid = pids[number]
         coid = yield from other.connect()
-        yield Sleep(2 * MS)
-        yield MsgSend(coid, b"first you")
+        yield calls.Sleep(2 * MS)
+        yield calls.MsgSend(coid, b"first you")
 
     def client() -> Program:
         coid = yield from left.connect()
-        yield Sleep(5 * MS)
-        yield MsgSend(coid, b"and I")
+        yield calls.Sleep(5 * MS)
+        yield calls.MsgSend(coid, b"and I")
 
     pids = [
         kernel.spawn("usr/sbin/left", lambda: partner(left, right, 0)).pid,
@@ -183,30 +167,30 @@ def setup_nested_inversion(kernel: Kernel) -> None:
     front, store = Address(), Address()
 
     def keeper() -> Program:
-        store.chid = yield ChannelCreate(fixed_priority=True)
+        store.chid = yield calls.ChannelCreate(fixed_priority=True)
         store.pid = store_process.pid
         while True:
-            received = yield MsgReceive(store.chid)
-            yield Compute(6 * MS)
-            yield MsgReply(received.rcvid)
+            received = yield calls.MsgReceive(store.chid)
+            yield calls.Compute(6 * MS)
+            yield calls.MsgReply(received.rcvid)
 
     def middleman() -> Program:
-        front.chid = yield ChannelCreate(fixed_priority=True)
+        front.chid = yield calls.ChannelCreate(fixed_priority=True)
         front.pid = front_process.pid
         coid = yield from store.connect()
         while True:
-            received = yield MsgReceive(front.chid)
-            yield MsgSend(coid, b"more")
-            yield MsgReply(received.rcvid)
+            received = yield calls.MsgReceive(front.chid)
+            yield calls.MsgSend(coid, b"more")
+            yield calls.MsgReply(received.rcvid)
 
     def high() -> Program:
         coid = yield from front.connect()
-        yield Sleep(5 * MS)
-        yield MsgSend(coid, b"now")
+        yield calls.Sleep(5 * MS)
+        yield calls.MsgSend(coid, b"now")
 
     def middle() -> Program:
-        yield Sleep(9 * MS)
-        yield Compute(20 * MS)
+        yield calls.Sleep(9 * MS)
+        yield calls.Compute(20 * MS)
 
     store_process = kernel.spawn("usr/sbin/store", keeper, priority=6)
     front_process = kernel.spawn("usr/sbin/front", middleman, priority=8)
@@ -220,14 +204,14 @@ def setup_convoy(kernel: Kernel) -> None:
 
     def writer() -> Program:
         while True:
-            yield MutexLock(mutex)
-            yield Sleep(2 * MS)
-            yield MutexUnlock(mutex)
-            yield Compute(100 * US)
+            yield calls.MutexLock(mutex)
+            yield calls.Sleep(2 * MS)
+            yield calls.MutexUnlock(mutex)
+            yield calls.Compute(100 * US)
 
     def main() -> Program:
         for i in range(5):
-            yield ThreadCreate(writer, (), 10, Policy.RR, f"writer-{i + 1}")
+            yield calls.ThreadCreate(writer, (), 10, Policy.RR, f"writer-{i + 1}")
 
     kernel.spawn("usr/bin/convoy", main, priority=15)
 
@@ -236,20 +220,20 @@ def setup_starvation(kernel: Kernel) -> None:
     """Start a thread that polls the clock, so that a thread of lower priority never runs."""
 
     def poller() -> Program:
-        yield Sleep(20 * MS)
+        yield calls.Sleep(20 * MS)
         while True:
-            yield ClockTime()
-            yield Compute(200 * US)
+            yield calls.ClockTime()
+            yield calls.Compute(200 * US)
 
     def victim() -> Program:
         while True:
-            yield Sleep(5 * MS)
-            yield Compute(100 * US)
+            yield calls.Sleep(5 * MS)
+            yield calls.Compute(100 * US)
 
     def ticker() -> Program:
         while True:
-            yield Sleep(2 * MS)
-            yield Compute(50 * US)
+            yield calls.Sleep(2 * MS)
+            yield calls.Compute(50 * US)
 
     kernel.spawn("usr/bin/ticker", ticker, priority=30, thread_name="ticker")
     kernel.spawn("usr/bin/poller", poller, priority=20, thread_name="poller")

@@ -5,29 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from satview.capture.kernel import Kernel
-from satview.capture.sim.calls import (
-    CHF_UNBLOCK,
-    ChannelCreate,
-    Compute,
-    CondSignal,
-    CondWait,
-    ConnectAttach,
-    KernelCall,
-    MsgReceive,
-    MsgReply,
-    MsgSend,
-    MsgSendPulse,
-    MutexLock,
-    MutexUnlock,
-    NetVtid,
-    Ring0,
-    SemPost,
-    SemWait,
-    Sleep,
-    ThreadCreate,
-    TimerTimeout,
-    transmitted,
-)
+from satview.capture.sim import calls
 from satview.capture.sim.calls.messages import Received
 from satview.capture.sim.services import QnxError
 from satview.capture.sim.threads import Condvar, Mutex, Policy, Program, Semaphore
@@ -46,8 +24,8 @@ def setup_client_server(kernel: Kernel) -> None:
     machine = kernel.machine
 
     def serve(received: Received) -> Program:
-        yield Sleep(machine.random.randint(2 * MS, 5 * MS))  # access to a disk
-        yield MsgReply(received.rcvid, 0, b"done")
+        yield calls.Sleep(machine.random.randint(2 * MS, 5 * MS))  # access to a disk
+        yield calls.MsgReply(received.rcvid, 0, b"done")
 
     def pid() -> int:
         return process.pid
@@ -64,9 +42,9 @@ def setup_client_server(kernel: Kernel) -> None:
 def _client(address: Address, number: int, kernel: Kernel) -> Program:
     coid = yield from address.connect()
     while True:
-        yield Compute(kernel.machine.random.randint(100 * US, 900 * US))
-        yield MsgSend(coid, b"REQ" + bytes([number]))
-        yield Sleep(kernel.machine.random.randint(MS, 2 * MS))
+        yield calls.Compute(kernel.machine.random.randint(100 * US, 900 * US))
+        yield calls.MsgSend(coid, b"REQ" + bytes([number]))
+        yield calls.Sleep(kernel.machine.random.randint(MS, 2 * MS))
 
 
 def setup_nested_servers(kernel: Kernel) -> None:
@@ -74,8 +52,8 @@ def setup_nested_servers(kernel: Kernel) -> None:
     front, store = Address(), Address()
 
     def keep(received: Received) -> Program:
-        yield Compute(int.from_bytes(received.message, "big") * US)
-        yield MsgReply(received.rcvid, 0, b"kept")
+        yield calls.Compute(int.from_bytes(received.message, "big") * US)
+        yield calls.MsgReply(received.rcvid, 0, b"kept")
 
     def answer() -> Callable[[Received], Program]:
         coids: list[int] = []  # the server's connection to `store`, once it exists
@@ -83,10 +61,10 @@ def setup_nested_servers(kernel: Kernel) -> None:
         def serve(received: Received) -> Program:
             if not coids:
                 coids.append((yield from store.connect()))
-            yield Compute(200 * US)
-            yield MsgSend(coids[0], received.message)
-            yield Compute(100 * US)
-            yield MsgReply(received.rcvid, 0, b"done")
+            yield calls.Compute(200 * US)
+            yield calls.MsgSend(coids[0], received.message)
+            yield calls.Compute(100 * US)
+            yield calls.MsgReply(received.rcvid, 0, b"done")
 
         return serve
 
@@ -107,9 +85,9 @@ def _asking_client(address: Address, requested_us: int, own_ns: int, pause_ns: i
     """Repeatedly compute, request a computation from the servers, and pause."""
     coid = yield from address.connect()
     while True:
-        yield Compute(own_ns)
-        yield MsgSend(coid, requested_us.to_bytes(4, "big"))
-        yield Sleep(pause_ns)
+        yield calls.Compute(own_ns)
+        yield calls.MsgSend(coid, requested_us.to_bytes(4, "big"))
+        yield calls.Sleep(pause_ns)
 
 
 class _Queue:
@@ -125,37 +103,37 @@ def setup_producer_consumer(kernel: Kernel) -> None:
 
     def main() -> Program:
         for i in range(2):
-            yield ThreadCreate(_produce, (queue, kernel), 12, Policy.RR, f"producer-{i + 1}")
+            yield calls.ThreadCreate(_produce, (queue, kernel), 12, Policy.RR, f"producer-{i + 1}")
         for i in range(3):
-            yield ThreadCreate(_consume, (queue, kernel), 11, Policy.RR, f"consumer-{i + 1}")
+            yield calls.ThreadCreate(_consume, (queue, kernel), 11, Policy.RR, f"consumer-{i + 1}")
         while True:
             for _ in range(10):
-                yield SemWait(queue.tokens)
+                yield calls.SemWait(queue.tokens)
 
     kernel.spawn("usr/bin/pipeline", main, priority=15, thread_name="counter")
 
 
 def _produce(queue: _Queue, kernel: Kernel) -> Program:
     while True:
-        yield Compute(kernel.machine.random.randint(200 * US, 1200 * US))
-        yield MutexLock(queue.lock)
+        yield calls.Compute(kernel.machine.random.randint(200 * US, 1200 * US))
+        yield calls.MutexLock(queue.lock)
         while len(queue.items) >= CAPACITY:
-            yield CondWait(queue.not_full, queue.lock)
+            yield calls.CondWait(queue.not_full, queue.lock)
         queue.items.append(1)
-        yield CondSignal(queue.not_empty)
-        yield MutexUnlock(queue.lock)
+        yield calls.CondSignal(queue.not_empty)
+        yield calls.MutexUnlock(queue.lock)
 
 
 def _consume(queue: _Queue, kernel: Kernel) -> Program:
     while True:
-        yield MutexLock(queue.lock)
+        yield calls.MutexLock(queue.lock)
         while not queue.items:
-            yield CondWait(queue.not_empty, queue.lock)
+            yield calls.CondWait(queue.not_empty, queue.lock)
         queue.items.pop()
-        yield CondSignal(queue.not_full)
-        yield MutexUnlock(queue.lock)
-        yield SemPost(queue.tokens)
-        yield Compute(kernel.machine.random.randint(900 * US, 3 * MS))
+        yield calls.CondSignal(queue.not_full)
+        yield calls.MutexUnlock(queue.lock)
+        yield calls.SemPost(queue.tokens)
+        yield calls.Compute(kernel.machine.random.randint(900 * US, 3 * MS))
 
 
 # A workload with a network manager that forwards messages between a local server and threads of another node.
@@ -176,60 +154,60 @@ def setup_network(kernel: Kernel) -> None:
 
 
 def _files(address: Address) -> Program:
-    address.chid = yield ChannelCreate(flags=CHF_UNBLOCK)
+    address.chid = yield calls.ChannelCreate(flags=calls.CHF_UNBLOCK)
     while True:
-        received: Received = yield MsgReceive(address.chid)
-        yield Compute(300 * US)
+        received: Received = yield calls.MsgReceive(address.chid)
+        yield calls.Compute(300 * US)
         if not received.is_pulse:
-            yield MsgReply(received.rcvid, 0, b"data")
+            yield calls.MsgReply(received.rcvid, 0, b"data")
 
 
 def _network(kernel: Kernel, local: Address, remote: Address) -> Program:
     """Forward pulses to the other node; a second thread represents threads of the other node."""
-    chid = yield ChannelCreate()
+    chid = yield calls.ChannelCreate()
     coid = yield from local.connect()
     if kernel.target.has_call("NET_VTID"):
-        yield ThreadCreate(_stand_in, (coid,), 14, Policy.RR, "stand-in")
+        yield calls.ThreadCreate(_stand_in, (coid,), 14, Policy.RR, "stand-in")
     remote.chid = chid
     while True:
-        received: Received = yield MsgReceive(chid)
-        yield Compute(400 * US)
+        received: Received = yield calls.MsgReceive(chid)
+        yield calls.Compute(400 * US)
         if received.value == GIVEN_UP:
-            yield Sleep(5 * MS)
-        yield Ring0(transmitted)
+            yield calls.Sleep(5 * MS)
+        yield calls.Ring0(calls.transmitted)
 
 
 def _editor(address: Address) -> Program:
     """Keep the server busy, so that messages from the other node must wait."""
     coid = yield from address.connect()
     for _ in range(40):
-        yield MsgSend(coid, b"mine")
-        yield Compute(100 * US)
+        yield calls.MsgSend(coid, b"mine")
+        yield calls.Compute(100 * US)
 
 
 def _stand_in(coid: int) -> Program:
     """Send messages for threads of the other node, and forward the replies."""
-    yield KernelCall("NET_INFOSCOID", {"scoid": coid, "infoscoid": 1})
+    yield calls.KernelCall("NET_INFOSCOID", {"scoid": coid, "infoscoid": 1})
     for i in range(1, 6):
-        yield NetVtid(i, tid=1, coid=coid, srcnd=2, srcmsglen=4)
-        yield MsgSend(coid, b"read")
-        yield Compute(200 * US)
-        yield Ring0(transmitted)
-        yield NetVtid(0)
-        yield Sleep(5 * MS)
-    yield KernelCall("NET_CRED", {"coid": coid})
+        yield calls.NetVtid(i, tid=1, coid=coid, srcnd=2, srcmsglen=4)
+        yield calls.MsgSend(coid, b"read")
+        yield calls.Compute(200 * US)
+        yield calls.Ring0(calls.transmitted)
+        yield calls.NetVtid(0)
+        yield calls.Sleep(5 * MS)
+    yield calls.KernelCall("NET_CRED", {"coid": coid})
 
 
 def _notifier(remote: Address) -> Program:
     """Send pulses to the other node; the last pulse times out before it is forwarded."""
     while not remote.chid:
-        yield Sleep(MS)
-    coid = yield ConnectAttach(remote.pid, remote.chid, nd=2)
+        yield calls.Sleep(MS)
+    coid = yield calls.ConnectAttach(remote.pid, remote.chid, nd=2)
     for i in range(5):
-        yield MsgSendPulse(coid, 10, 1, i)
-        yield Sleep(3 * MS)
-    yield TimerTimeout(("NET_SEND",), 2 * MS)
+        yield calls.MsgSendPulse(coid, 10, 1, i)
+        yield calls.Sleep(3 * MS)
+    yield calls.TimerTimeout(("NET_SEND",), 2 * MS)
     try:
-        yield MsgSendPulse(coid, 10, 1, GIVEN_UP)
+        yield calls.MsgSendPulse(coid, 10, 1, GIVEN_UP)
     except QnxError:
-        yield Compute(50 * US)
+        yield calls.Compute(50 * US)

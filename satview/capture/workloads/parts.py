@@ -6,19 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from satview.capture.kernel import Kernel
-from satview.capture.sim.calls import (
-    ChannelCreate,
-    Compute,
-    ConnectAttach,
-    MsgReceive,
-    MsgReply,
-    Sigevent,
-    Sleep,
-    ThreadCreate,
-    TimerCreate,
-    TimerSettime,
-    TraceEvent,
-)
+from satview.capture.sim import calls
 from satview.capture.sim.calls.messages import Received
 from satview.capture.sim.threads import Policy, Program
 from satview.events.modes import Mode
@@ -28,9 +16,9 @@ US = 1_000
 PeriodicTask = Callable[..., Program]
 
 
-def inserted(wire_class: int, event: int, words: Sequence[int]) -> TraceEvent:
+def inserted(wire_class: int, event: int, words: Sequence[int]) -> calls.TraceEvent:
     """Return the TraceEvent() call with which libraries and drivers insert an event of any class into the trace."""
-    return TraceEvent(Mode.INSERTCCLASSEVENT, wire_class, event, list(words), len(words))
+    return calls.TraceEvent(Mode.INSERTCCLASSEVENT, wire_class, event, list(words), len(words))
 
 
 def order_of(kernel: Kernel) -> str:
@@ -48,20 +36,20 @@ class Address:
     def connect(self) -> Generator[Any, Any, int]:
         """Wait until the server runs, connect to it, and return the coid."""
         while not self.chid:
-            yield Sleep(MS)
-        coid: int = yield ConnectAttach(self.pid, self.chid)
+            yield calls.Sleep(MS)
+        coid: int = yield calls.ConnectAttach(self.pid, self.chid)
         return coid
 
 
 def periodic(period_ns: int, task: PeriodicTask, *args: Any, offset_ns: int = 0, priority: int = 20) -> Program:
     """Run `task(*args, count)` at every expiry of a periodic timer; `count` begins with 0."""
-    chid = yield ChannelCreate()
-    coid = yield ConnectAttach(0, chid)
-    timer = yield TimerCreate(Sigevent("pulse", coid, priority, code=1))
-    yield TimerSettime(timer, period_ns + offset_ns, period_ns)
+    chid = yield calls.ChannelCreate()
+    coid = yield calls.ConnectAttach(0, chid)
+    timer = yield calls.TimerCreate(calls.Sigevent("pulse", coid, priority, code=1))
+    yield calls.TimerSettime(timer, period_ns + offset_ns, period_ns)
     count = 0
     while True:
-        yield MsgReceive(chid)
+        yield calls.MsgReceive(chid)
         yield from task(*args, count)
         count += 1
 
@@ -75,9 +63,9 @@ def server(
     name: str = "worker",
 ) -> Program:
     """Run a server with a channel and worker threads, which run `serve(received)` for each message or pulse."""
-    chid = yield ChannelCreate()
+    chid = yield calls.ChannelCreate()
     for i in range(workers - 1):
-        yield ThreadCreate(_serve_loop, (chid, serve), priority, Policy.RR, f"{name}-{i + 2}")
+        yield calls.ThreadCreate(_serve_loop, (chid, serve), priority, Policy.RR, f"{name}-{i + 2}")
     address.pid = pid()
     address.chid = chid
     yield from _serve_loop(chid, serve)
@@ -85,7 +73,7 @@ def server(
 
 def _serve_loop(chid: int, serve: Callable[[Received], Program]) -> Program:
     while True:
-        received = yield MsgReceive(chid)
+        received = yield calls.MsgReceive(chid)
         yield from serve(received)
 
 
@@ -95,8 +83,8 @@ def replying(
     """Return a function `serve` for `server` that computes for a random time between the bounds, then replies."""
 
     def serve(received: Received) -> Program:
-        yield Compute(vary(low_ns, high_ns))
+        yield calls.Compute(vary(low_ns, high_ns))
         if not received.is_pulse:
-            yield MsgReply(received.rcvid, len(answer), answer)
+            yield calls.MsgReply(received.rcvid, len(answer), answer)
 
     return serve

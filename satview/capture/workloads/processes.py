@@ -3,36 +3,7 @@
 from __future__ import annotations
 
 from satview.capture.kernel import Kernel
-from satview.capture.sim.calls import (
-    CHF_COID_DISCONNECT,
-    CHF_DISCONNECT,
-    CHF_UNBLOCK,
-    SIGCHLD,
-    SIGCONT,
-    SIGSEGV,
-    SIGSTOP,
-    SIGTERM,
-    SIGUSR1,
-    ChannelCreate,
-    Compute,
-    Dlopen,
-    Exec,
-    Fork,
-    MsgReceive,
-    MsgReply,
-    MsgSend,
-    SignalAction,
-    SignalFault,
-    SignalKill,
-    SignalWaitinfo,
-    Sleep,
-    Spawn,
-    ThreadCreate,
-    ThreadJoin,
-    TimerTimeout,
-    Touch,
-    WaitPid,
-)
+from satview.capture.sim import calls
 from satview.capture.sim.calls.messages import Received
 from satview.capture.sim.services import QnxError
 from satview.capture.sim.threads import Policy, Program
@@ -53,15 +24,15 @@ def _shell(kernel: Kernel) -> Program:
     for _ in range(CHILDREN // 5):
         pids = []
         for i in range(5):
-            pid = yield Spawn(f"bin/cmd{i}", _command, (kernel,))
+            pid = yield calls.Spawn(f"bin/cmd{i}", _command, (kernel,))
             pids.append(pid)
         for pid in pids:
-            yield WaitPid(pid)
-        yield Sleep(2 * MS)
+            yield calls.WaitPid(pid)
+        yield calls.Sleep(2 * MS)
 
 
 def _command(kernel: Kernel) -> Program:
-    yield Compute(kernel.machine.random.randint(100 * US, 2 * MS))
+    yield calls.Compute(kernel.machine.random.randint(100 * US, 2 * MS))
     return 0
 
 
@@ -69,46 +40,46 @@ def setup_signals(kernel: Kernel) -> None:
     """Start a thread whose calls signals and timeouts end, a thread that waits for signals, and a process to kill."""
 
     def main() -> Program:
-        receiver = yield ThreadCreate(_receiver, (), 12, Policy.RR, "receiver")
-        waiter = yield ThreadCreate(_waiter, (), 12, Policy.RR, "waiter")
-        victim = yield Spawn("usr/bin/victim", _victim)
-        yield Sleep(20 * MS)
+        receiver = yield calls.ThreadCreate(_receiver, (), 12, Policy.RR, "receiver")
+        waiter = yield calls.ThreadCreate(_waiter, (), 12, Policy.RR, "waiter")
+        victim = yield calls.Spawn("usr/bin/victim", _victim)
+        yield calls.Sleep(20 * MS)
         for _ in range(3):
-            yield SignalKill(0, receiver, SIGUSR1)
-            yield Sleep(15 * MS)
-            yield SignalKill(0, waiter, SIGUSR1 + 1)
-            yield Sleep(10 * MS)
-        yield SignalKill(victim, 0, SIGTERM)
-        yield WaitPid(victim)
+            yield calls.SignalKill(0, receiver, calls.SIGUSR1)
+            yield calls.Sleep(15 * MS)
+            yield calls.SignalKill(0, waiter, calls.SIGUSR1 + 1)
+            yield calls.Sleep(10 * MS)
+        yield calls.SignalKill(victim, 0, calls.SIGTERM)
+        yield calls.WaitPid(victim)
 
     kernel.spawn("usr/bin/signals", main, priority=10)
 
 
 def _on_signal(_signo: int) -> Program:
-    yield Compute(300 * US)
+    yield calls.Compute(300 * US)
 
 
 def _receiver() -> Program:
-    yield SignalAction(SIGUSR1, _on_signal)
-    chid = yield ChannelCreate()
+    yield calls.SignalAction(calls.SIGUSR1, _on_signal)
+    chid = yield calls.ChannelCreate()
     while True:
-        yield TimerTimeout(("RECEIVE",), 40 * MS)
+        yield calls.TimerTimeout(("RECEIVE",), 40 * MS)
         try:
-            yield MsgReceive(chid)
+            yield calls.MsgReceive(chid)
         except QnxError as error:
-            yield Compute(200 * US if error.name == "EINTR" else 600 * US)
+            yield calls.Compute(200 * US if error.name == "EINTR" else 600 * US)
 
 
 def _waiter() -> Program:
     while True:
-        yield SignalWaitinfo((SIGUSR1 + 1,))
-        yield Compute(500 * US)
+        yield calls.SignalWaitinfo((calls.SIGUSR1 + 1,))
+        yield calls.Compute(500 * US)
 
 
 def _victim() -> Program:
     while True:
-        yield Compute(400 * US)
-        yield Sleep(5 * MS)
+        yield calls.Compute(400 * US)
+        yield calls.Sleep(5 * MS)
 
 
 # A workload with fork, exec, SIGSTOP and SIGCONT, SIGCHLD, and pulses about closed connections.
@@ -119,13 +90,13 @@ def setup_process_life(kernel: Kernel) -> None:
     registry = Address()
 
     def server() -> Program:
-        registry.chid = yield ChannelCreate(flags=CHF_DISCONNECT)
+        registry.chid = yield calls.ChannelCreate(flags=calls.CHF_DISCONNECT)
         registry.pid = server_process.pid
         for _ in range(5):
-            received = yield MsgReceive(registry.chid)
-            yield Compute(100 * US)
+            received = yield calls.MsgReceive(registry.chid)
+            yield calls.Compute(100 * US)
             if not received.is_pulse:
-                yield MsgReply(received.rcvid)
+                yield calls.MsgReply(received.rcvid)
         # The server ends, and its clients get pulses about their connections.
 
     server_process = kernel.spawn("usr/sbin/registry", server, priority=12, thread_name="server")
@@ -134,61 +105,61 @@ def setup_process_life(kernel: Kernel) -> None:
 
 def _parent(registry: Address) -> Program:
     """Fork three children one after the other, stop and continue each of them, and wait for its end."""
-    yield SignalAction(SIGCHLD, _on_child)
-    chid = yield ChannelCreate(flags=CHF_COID_DISCONNECT)
-    yield ThreadCreate(_listener, (chid,), 11, Policy.RR, "listener")
+    yield calls.SignalAction(calls.SIGCHLD, _on_child)
+    chid = yield calls.ChannelCreate(flags=calls.CHF_COID_DISCONNECT)
+    yield calls.ThreadCreate(_listener, (chid,), 11, Policy.RR, "listener")
     yield from registry.connect()
     for i in range(3):
-        pid = yield Fork(_child, (registry, i))
-        yield from _patient(Sleep(4 * MS))
-        yield SignalKill(pid, 0, SIGSTOP)
-        yield from _patient(Sleep(5 * MS))
-        yield SignalKill(pid, 0, SIGCONT)
-        yield from _patient(WaitPid(pid))
-        yield Compute(200 * US)
+        pid = yield calls.Fork(_child, (registry, i))
+        yield from _patient(calls.Sleep(4 * MS))
+        yield calls.SignalKill(pid, 0, calls.SIGSTOP)
+        yield from _patient(calls.Sleep(5 * MS))
+        yield calls.SignalKill(pid, 0, calls.SIGCONT)
+        yield from _patient(calls.WaitPid(pid))
+        yield calls.Compute(200 * US)
 
 
-def _patient(call: Sleep | WaitPid) -> Program:
+def _patient(call: calls.Sleep | calls.WaitPid) -> Program:
     """Make a call that SIGCHLD may interrupt."""
     try:
         yield call
     except QnxError:
-        yield Compute(20 * US)
+        yield calls.Compute(20 * US)
 
 
 def _on_child(_signo: int) -> Program:
-    yield Compute(50 * US)
+    yield calls.Compute(50 * US)
 
 
 def _listener(chid: int) -> Program:
     while True:
-        yield MsgReceive(chid)
-        yield Compute(30 * US)
+        yield calls.MsgReceive(chid)
+        yield calls.Compute(30 * US)
 
 
 def _child(registry: Address, number: int) -> Program:
     """Compute for a short time as a copy of the parent, then run another program."""
-    yield ThreadCreate(_helper, (), 10, Policy.RR, "helper")
-    yield Compute(500 * US)
-    yield Exec(f"bin/tool-{number}", _tool, (registry,))
+    yield calls.ThreadCreate(_helper, (), 10, Policy.RR, "helper")
+    yield calls.Compute(500 * US)
+    yield calls.Exec(f"bin/tool-{number}", _tool, (registry,))
 
 
 def _helper() -> Program:
     while True:
-        yield Sleep(MS)
+        yield calls.Sleep(MS)
 
 
 def _tool(registry: Address) -> Program:
     """Load a library, send a message to the registry, and compute; the end of the process closes the connection."""
-    yield Dlopen(file="libtool.so.1")
+    yield calls.Dlopen(file="libtool.so.1")
     coid = yield from registry.connect()
     try:
-        yield MsgSend(coid, b"started")
+        yield calls.MsgSend(coid, b"started")
     except QnxError:
-        yield Compute(20 * US)  # the registry has ended
+        yield calls.Compute(20 * US)  # the registry has ended
     for _ in range(8):
-        yield Compute(700 * US)
-        yield Sleep(MS)
+        yield calls.Compute(700 * US)
+        yield calls.Sleep(MS)
     return 0
 
 
@@ -209,67 +180,67 @@ def setup_faults(kernel: Kernel) -> None:
 def _pager() -> Program:
     """Access missing pages, use the floating point unit, and start a thread whose stack does not exist yet."""
     for i in range(6):
-        yield Touch(0x3029000000 + i * 0x1000)
-        yield Compute(300 * US)
-    yield Touch(is_context=True)
-    yield Compute(300 * US)
-    tid = yield ThreadCreate(_brief, (), 11, Policy.RR, "lazy", has_stack=False)
-    yield ThreadJoin(tid)
+        yield calls.Touch(0x3029000000 + i * 0x1000)
+        yield calls.Compute(300 * US)
+    yield calls.Touch(is_context=True)
+    yield calls.Compute(300 * US)
+    tid = yield calls.ThreadCreate(_brief, (), 11, Policy.RR, "lazy", has_stack=False)
+    yield calls.ThreadJoin(tid)
 
 
 def _brief() -> Program:
-    yield Compute(400 * US)
+    yield calls.Compute(400 * US)
 
 
 def _repair() -> Program:
     """Cause a processor exception from time to time, which a signal handler handles."""
-    yield SignalAction(SIGSEGV, _on_fault)
+    yield calls.SignalAction(calls.SIGSEGV, _on_fault)
     for i in range(4):
-        yield Compute(500 * US)
-        yield SignalFault(SIGSEGV, 1, 0x10 * i)
-        yield Sleep(3 * MS)
+        yield calls.Compute(500 * US)
+        yield calls.SignalFault(calls.SIGSEGV, 1, 0x10 * i)
+        yield calls.Sleep(3 * MS)
 
 
 def _on_fault(_signo: int) -> Program:
-    yield Compute(150 * US)
+    yield calls.Compute(150 * US)
 
 
 def _watch() -> Program:
     """Restart a program that a processor exception ends."""
     for _ in range(3):
-        pid = yield Spawn("usr/bin/crash", _crash)
-        yield WaitPid(pid)
+        pid = yield calls.Spawn("usr/bin/crash", _crash)
+        yield calls.WaitPid(pid)
 
 
 def _crash() -> Program:
-    yield Compute(MS)
-    yield SignalFault(SIGSEGV, 2, 0xDEAD0000)
+    yield calls.Compute(MS)
+    yield calls.SignalFault(calls.SIGSEGV, 2, 0xDEAD0000)
 
 
 def _slow_server(address: Address) -> Program:
     """Serve each message slowly; an unblock pulse is received when the client's timeout expires."""
-    chid = yield ChannelCreate(flags=CHF_UNBLOCK)
-    yield ThreadCreate(_unblocker, (chid,), 14, Policy.RR, "unblocker")
+    chid = yield calls.ChannelCreate(flags=calls.CHF_UNBLOCK)
+    yield calls.ThreadCreate(_unblocker, (chid,), 14, Policy.RR, "unblocker")
     address.chid = chid
     while True:
-        received = yield MsgReceive(chid)
+        received = yield calls.MsgReceive(chid)
         if not received.is_pulse:
-            yield Sleep(6 * MS)
-            yield MsgReply(received.rcvid)
+            yield calls.Sleep(6 * MS)
+            yield calls.MsgReply(received.rcvid)
 
 
 def _unblocker(chid: int) -> Program:
     while True:
-        received: Received = yield MsgReceive(chid)
-        yield Compute(40 * US)
+        received: Received = yield calls.MsgReceive(chid)
+        yield calls.Compute(40 * US)
         if not received.is_pulse:
-            yield MsgReply(received.rcvid)
+            yield calls.MsgReply(received.rcvid)
 
 
 def _hasty(address: Address) -> Program:
     """Send messages with a timeout shorter than the time that the server needs."""
     coid = yield from address.connect()
     for _ in range(5):
-        yield TimerTimeout(("SEND", "REPLY"), 3 * MS)
-        yield MsgSend(coid, b"quick")
-        yield Sleep(2 * MS)
+        yield calls.TimerTimeout(("SEND", "REPLY"), 3 * MS)
+        yield calls.MsgSend(coid, b"quick")
+        yield calls.Sleep(2 * MS)

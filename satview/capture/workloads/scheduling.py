@@ -3,25 +3,7 @@
 from __future__ import annotations
 
 from satview.capture.kernel import Kernel, mode
-from satview.capture.sim.calls import (
-    ChannelCreate,
-    ClockTime,
-    Compute,
-    ConnectAttach,
-    InterruptAttach,
-    InterruptAttachEvent,
-    InterruptUnmask,
-    InterruptWait,
-    MsgReceive,
-    SchedJoinPartition,
-    SchedSet,
-    SchedYield,
-    Sigevent,
-    Sleep,
-    ThreadCreate,
-    ThreadCtl,
-    TraceEvent,
-)
+from satview.capture.sim import calls
 from satview.capture.sim.threads import Policy, Program
 from satview.capture.workloads.parts import MS, US, periodic
 
@@ -40,12 +22,12 @@ def setup_periodic(kernel: Kernel) -> None:
 
     def cycle(number: int, period_ms: int, compute_ms: int, count: int) -> Program:
         begin_ns = machine.now * 1_000_000_000 // machine.target.cycles_per_s
-        yield TraceEvent(_INSERT, MARK_BEGIN, number, count)
+        yield calls.TraceEvent(_INSERT, MARK_BEGIN, number, count)
         extra = 4 if number == 1 and count == OVERLOAD_CYCLE else 1
-        yield Compute(int(compute_ms * MS * extra * (0.8 + 0.2 * machine.random.random())))
-        yield TraceEvent(_INSERT, MARK_END, number, count)
+        yield calls.Compute(int(compute_ms * MS * extra * (0.8 + 0.2 * machine.random.random())))
+        yield calls.TraceEvent(_INSERT, MARK_END, number, count)
         if machine.now * 1_000_000_000 // machine.target.cycles_per_s - begin_ns > period_ms * MS:
-            yield TraceEvent(_INSERT, MARK_MISSED, number, count)
+            yield calls.TraceEvent(_INSERT, MARK_MISSED, number, count)
 
     for number, (name, period_ms, compute_ms, priority) in enumerate(TASKS):
         kernel.spawn(
@@ -65,11 +47,11 @@ def setup_periodic(kernel: Kernel) -> None:
 
 def _sporadic() -> Program:
     """Run aperiodic load at high priority; sporadic scheduling limits it to 2 ms in 40 ms."""
-    yield SchedSet(25, Policy.SPORADIC, low_priority=5, budget_ns=2 * MS, period_ns=40 * MS)
+    yield calls.SchedSet(25, Policy.SPORADIC, low_priority=5, budget_ns=2 * MS, period_ns=40 * MS)
     while True:
-        yield Sleep(33 * MS)
-        yield Compute(5 * MS)
-        yield Sleep(500 * US)
+        yield calls.Sleep(33 * MS)
+        yield calls.Compute(5 * MS)
+        yield calls.Sleep(500 * US)
 
 
 # Workloads with two threads: of high and low priority, as in the guide, and of equal priority.
@@ -87,26 +69,26 @@ def setup_two_threads(kernel: Kernel) -> None:
 
 
 def _main() -> Program:
-    yield Compute(2 * MS)  # meanwhile the logger starts
-    yield ThreadCreate(_a, (), HIGH, Policy.FIFO, "A")
-    yield ThreadCreate(_b, (), LOW, Policy.FIFO, "B")
+    yield calls.Compute(2 * MS)  # meanwhile the logger starts
+    yield calls.ThreadCreate(_a, (), HIGH, Policy.FIFO, "A")
+    yield calls.ThreadCreate(_b, (), LOW, Policy.FIFO, "B")
 
 
 def _a() -> Program:
     """Run thread A: created (t1), blocks for I/O (t2), resumes when the I/O completes (t6), ends (t7)."""
-    yield ThreadCtl()
-    ident = yield InterruptAttachEvent(DEVICE_VECTOR)
-    yield InterruptWait()
-    yield InterruptUnmask(DEVICE_VECTOR, ident)
-    yield Compute(800 * US)
+    yield calls.ThreadCtl()
+    ident = yield calls.InterruptAttachEvent(DEVICE_VECTOR)
+    yield calls.InterruptWait()
+    yield calls.InterruptUnmask(DEVICE_VECTOR, ident)
+    yield calls.Compute(800 * US)
 
 
 def _b() -> Program:
     """Run thread B: created (t3), makes kernel calls (t4), preempted (t5), continues (t8)."""
     for _ in range(6):
-        yield Compute(1500 * US)
-        yield ClockTime()
-    yield Compute(9 * MS)
+        yield calls.Compute(1500 * US)
+        yield calls.ClockTime()
+    yield calls.Compute(9 * MS)
 
 
 def setup_polite(kernel: Kernel) -> None:
@@ -115,15 +97,15 @@ def setup_polite(kernel: Kernel) -> None:
 
 
 def _polite_main() -> Program:
-    yield Compute(2 * MS)
+    yield calls.Compute(2 * MS)
     for name in ("after-you", "no-after-you"):
-        yield ThreadCreate(_polite, (), LOW, Policy.FIFO, name)
+        yield calls.ThreadCreate(_polite, (), LOW, Policy.FIFO, name)
 
 
 def _polite() -> Program:
     for _ in range(20):
-        yield Compute(600 * US)
-        yield SchedYield()
+        yield calls.Compute(600 * US)
+        yield calls.SchedYield()
 
 
 # A workload with a device whose interrupts are so frequent that nothing else runs.
@@ -149,31 +131,31 @@ def setup_interrupt_flood(kernel: Kernel) -> None:
 
 
 def _driver(kernel: Kernel) -> Program:
-    chid = yield ChannelCreate()
-    coid = yield ConnectAttach(0, chid)
-    pulse = Sigevent("pulse", coid, 21, code=3)
+    chid = yield calls.ChannelCreate()
+    coid = yield calls.ConnectAttach(0, chid)
+    pulse = calls.Sigevent("pulse", coid, 21, code=3)
     count = [0]
 
-    def handler() -> Sigevent | None:
+    def handler() -> calls.Sigevent | None:
         count[0] += 1
         return pulse if count[0] % 8 == 1 else None
 
     if kernel.target.has_handlers:
-        yield ThreadCtl()
-        yield InterruptAttach(VECTOR, handler, 12 * US)
+        yield calls.ThreadCtl()
+        yield calls.InterruptAttach(VECTOR, handler, 12 * US)
         while True:
-            yield MsgReceive(chid)
-            yield Compute(40 * US)
-    ident = yield InterruptAttachEvent(VECTOR, pulse)
+            yield calls.MsgReceive(chid)
+            yield calls.Compute(40 * US)
+    ident = yield calls.InterruptAttachEvent(VECTOR, pulse)
     while True:
-        yield MsgReceive(chid)
-        yield Compute(12 * US)
-        yield InterruptUnmask(VECTOR, ident)
+        yield calls.MsgReceive(chid)
+        yield calls.Compute(12 * US)
+        yield calls.InterruptUnmask(VECTOR, ident)
 
 
 def _victim() -> Program:
     while True:
-        yield Compute(5 * MS)
+        yield calls.Compute(5 * MS)
 
 
 # Workloads with adaptive partitions that together need more CPU time than exists.
@@ -193,26 +175,26 @@ def setup_partitions(kernel: Kernel) -> None:
 
 
 def _hog(partition: int) -> Program:
-    yield SchedJoinPartition(partition)
+    yield calls.SchedJoinPartition(partition)
     while True:
-        yield Compute(5 * MS)
+        yield calls.Compute(5 * MS)
 
 
 def _critical(partition: int) -> Program:
-    yield SchedJoinPartition(partition, is_critical=True)
+    yield calls.SchedJoinPartition(partition, is_critical=True)
     for _ in range(8):
-        yield Sleep(20 * MS)
-        yield Compute(4 * MS)
-    yield Sleep(100 * MS)
-    yield Compute(80 * MS)  # far above budget and critical budget
+        yield calls.Sleep(20 * MS)
+        yield calls.Compute(4 * MS)
+    yield calls.Sleep(100 * MS)
+    yield calls.Compute(80 * MS)  # far above budget and critical budget
     while True:
-        yield Sleep(20 * MS)
-        yield Compute(4 * MS)
+        yield calls.Sleep(20 * MS)
+        yield calls.Compute(4 * MS)
 
 
 def _background() -> Program:
     while True:
-        yield Compute(3 * MS)
+        yield calls.Compute(3 * MS)
 
 
 def setup_partition_starvation(kernel: Kernel) -> None:
@@ -220,23 +202,23 @@ def setup_partition_starvation(kernel: Kernel) -> None:
     [telemetry] = kernel.partitions(("Telemetry", 20, 0))
 
     def main() -> Program:
-        yield SchedJoinPartition(telemetry.ident)
-        yield ThreadCreate(_sampler, (telemetry.ident,), 20, Policy.FIFO, "sampler")
-        yield ThreadCreate(_uploader, (telemetry.ident,), 15, Policy.FIFO, "uploader")
+        yield calls.SchedJoinPartition(telemetry.ident)
+        yield calls.ThreadCreate(_sampler, (telemetry.ident,), 20, Policy.FIFO, "sampler")
+        yield calls.ThreadCreate(_uploader, (telemetry.ident,), 15, Policy.FIFO, "uploader")
 
     kernel.spawn("opt/telemetry", main, priority=25)
     kernel.spawn("usr/bin/render", _background, priority=10, thread_name="render")
 
 
 def _sampler(partition: int) -> Program:
-    yield SchedJoinPartition(partition)
-    yield Sleep(30 * MS)  # no problem until now
+    yield calls.SchedJoinPartition(partition)
+    yield calls.Sleep(30 * MS)  # no problem until now
     while True:
-        yield Compute(2 * MS)  # the mistake: it samples without a pause
+        yield calls.Compute(2 * MS)  # the mistake: it samples without a pause
 
 
 def _uploader(partition: int) -> Program:
-    yield SchedJoinPartition(partition)
+    yield calls.SchedJoinPartition(partition)
     while True:
-        yield Sleep(10 * MS)
-        yield Compute(100 * US)
+        yield calls.Sleep(10 * MS)
+        yield calls.Compute(100 * US)

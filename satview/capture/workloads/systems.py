@@ -5,38 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from satview.capture.kernel import Kernel, mode
-from satview.capture.sim.calls import (
-    ChannelCreate,
-    Compute,
-    CondSignal,
-    CondWait,
-    ConnectAttach,
-    ConnectClientInfo,
-    InterruptAttach,
-    InterruptAttachEvent,
-    InterruptUnmask,
-    InterruptWait,
-    MsgInfo,
-    MsgRead,
-    MsgReceive,
-    MsgReply,
-    MsgSend,
-    MsgSendPulse,
-    MutexLock,
-    MutexUnlock,
-    Ring0,
-    SchedSet,
-    SemPost,
-    SemWait,
-    Sigevent,
-    Sleep,
-    Spawn,
-    ThreadCreate,
-    ThreadCtl,
-    ThreadName,
-    TraceEvent,
-    WaitPid,
-)
+from satview.capture.sim import calls
 from satview.capture.sim.calls.messages import Received
 from satview.capture.sim.threads import Condvar, Mutex, Policy, Process, Program, Semaphore
 from satview.capture.workloads.parts import MS, US, Address, periodic, replying, server
@@ -81,35 +50,35 @@ class Car:
 def hmi(car: Car) -> Program:
     """Render frames that the composer requests."""
     screen = yield from car.screen.connect()
-    yield ThreadCreate(_hmi_frames, (car, screen), 18, Policy.RR, "compose")
-    yield ThreadCreate(_hmi_input, (car,), 20, Policy.RR, "touch")
+    yield calls.ThreadCreate(_hmi_frames, (car, screen), 18, Policy.RR, "compose")
+    yield calls.ThreadCreate(_hmi_input, (car,), 20, Policy.RR, "touch")
     while True:
-        yield SemWait(car.frame)
-        yield Compute(car.vary(2 * MS, 5 * MS))
+        yield calls.SemWait(car.frame)
+        yield calls.Compute(car.vary(2 * MS, 5 * MS))
         for _ in range(2):
-            yield MsgSend(screen, b"BLIT")
+            yield calls.MsgSend(screen, b"BLIT")
 
 
 def _hmi_frames(car: Car, screen: int) -> Program:
     while True:
-        yield Sleep(16 * MS)
-        yield MsgSend(screen, b"VSYN")
-        yield SemPost(car.frame)
+        yield calls.Sleep(16 * MS)
+        yield calls.MsgSend(screen, b"VSYN")
+        yield calls.SemPost(car.frame)
 
 
 def _hmi_input(car: Car) -> Program:
     log = yield from car.slog.connect()
     while True:
-        yield Sleep(car.vary(60 * MS, 300 * MS))
-        yield Compute(car.vary(50 * US, 300 * US))
-        yield MsgSend(log, b"touch event\0")
+        yield calls.Sleep(car.vary(60 * MS, 300 * MS))
+        yield calls.Compute(car.vary(50 * US, 300 * US))
+        yield calls.MsgSend(log, b"touch event\0")
 
 
 def audio(car: Car) -> Program:
     """Mix sound every 10 ms."""
 
     def cycle(_count: int) -> Program:
-        yield Compute(car.vary(150 * US, 450 * US))
+        yield calls.Compute(car.vary(150 * US, 450 * US))
 
     yield from periodic(10 * MS, cycle, priority=35, offset_ns=2 * MS)
 
@@ -118,29 +87,29 @@ def logger(car: Car) -> Program:
     """Write the log to disk, and lock the configuration from time to time."""
     disk = yield from car.disk.connect()
     log = yield from car.slog.connect()
-    yield ThreadCreate(_log_rotate, (car,), 10, Policy.RR, "rotate")
+    yield calls.ThreadCreate(_log_rotate, (car,), 10, Policy.RR, "rotate")
     while True:
-        yield Sleep(car.vary(9 * MS, 30 * MS))
-        yield MsgSend(log, b"read\0")
-        yield MutexLock(car.config_lock)
-        yield Compute(car.vary(100 * US, 2 * MS))
-        yield MutexUnlock(car.config_lock)
-        yield MsgSend(disk, b"W" + bytes(31))
+        yield calls.Sleep(car.vary(9 * MS, 30 * MS))
+        yield calls.MsgSend(log, b"read\0")
+        yield calls.MutexLock(car.config_lock)
+        yield calls.Compute(car.vary(100 * US, 2 * MS))
+        yield calls.MutexUnlock(car.config_lock)
+        yield calls.MsgSend(disk, b"W" + bytes(31))
 
 
 def _log_rotate(car: Car) -> Program:
     disk = yield from car.disk.connect()
     while True:
-        yield Sleep(car.vary(80 * MS, 200 * MS))
+        yield calls.Sleep(car.vary(80 * MS, 200 * MS))
         for _ in range(4):
-            yield MsgSend(disk, b"R" + bytes(15))
-            yield Compute(car.vary(50 * US, 700 * US))
+            yield calls.MsgSend(disk, b"R" + bytes(15))
+            yield calls.Compute(car.vary(50 * US, 700 * US))
 
 
 def map_update(car: Car) -> Program:
     """Run three CPU-bound threads of equal priority, so that time slices end."""
-    yield ThreadCreate(_tiles, (car,), 8, Policy.RR, "tiles-2")
-    yield ThreadCreate(_tiles, (car,), 8, Policy.RR, "tiles-3")
+    yield calls.ThreadCreate(_tiles, (car,), 8, Policy.RR, "tiles-2")
+    yield calls.ThreadCreate(_tiles, (car,), 8, Policy.RR, "tiles-3")
     yield from _tiles(car)
 
 
@@ -148,44 +117,44 @@ def _tiles(car: Car) -> Program:
     net = yield from car.net.connect()
     while True:
         for _ in range(6):
-            yield MsgSend(net, b"RECV")
-            yield Compute(car.vary(200 * US, 900 * US))
-        yield Compute(car.vary(8 * MS, 40 * MS))
-        yield Sleep(car.vary(20 * MS, 70 * MS))
+            yield calls.MsgSend(net, b"RECV")
+            yield calls.Compute(car.vary(200 * US, 900 * US))
+        yield calls.Compute(car.vary(8 * MS, 40 * MS))
+        yield calls.Sleep(car.vary(20 * MS, 70 * MS))
 
 
 def watchdog(car: Car) -> Program:
     """Reset the watchdog timer every 100 ms, under sporadic scheduling."""
-    yield SchedSet(60, Policy.SPORADIC, low_priority=11, budget_ns=2 * MS, period_ns=50 * MS)
+    yield calls.SchedSet(60, Policy.SPORADIC, low_priority=11, budget_ns=2 * MS, period_ns=50 * MS)
     while True:
-        yield Sleep(100 * MS)
-        yield Compute(car.vary(40 * US, 3 * MS))
+        yield calls.Sleep(100 * MS)
+        yield calls.Compute(car.vary(40 * US, 3 * MS))
 
 
 def diag(car: Car) -> Program:
     """Read the diagnostic trouble codes, each time in a new process."""
-    yield Sleep(1200 * MS)
+    yield calls.Sleep(1200 * MS)
     while True:
-        pid = yield Spawn("usr/bin/dtc_dump", _dtc_dump, (car,))
-        yield WaitPid(pid)
-        yield Sleep(4000 * MS)
+        pid = yield calls.Spawn("usr/bin/dtc_dump", _dtc_dump, (car,))
+        yield calls.WaitPid(pid)
+        yield calls.Sleep(4000 * MS)
 
 
 def _dtc_dump(car: Car) -> Program:
-    yield ThreadName("dump")
+    yield calls.ThreadName("dump")
     can = yield from car.can.connect()
-    helper = yield ThreadCreate(_dtc_helper, (car,), 12, Policy.RR, "format")
+    helper = yield calls.ThreadCreate(_dtc_helper, (car,), 12, Policy.RR, "format")
     for i in range(40):
-        yield MsgSend(can, b"DTC?" + i.to_bytes(4, "little"))
-        yield Compute(car.vary(200 * US, MS))
-        yield Sleep(5 * MS)
+        yield calls.MsgSend(can, b"DTC?" + i.to_bytes(4, "little"))
+        yield calls.Compute(car.vary(200 * US, MS))
+        yield calls.Sleep(5 * MS)
     return helper
 
 
 def _dtc_helper(car: Car) -> Program:
     for _ in range(20):
-        yield Sleep(9 * MS)
-        yield Compute(car.vary(100 * US, 800 * US))
+        yield calls.Sleep(9 * MS)
+        yield calls.Compute(car.vary(100 * US, 800 * US))
 
 
 CAN_VECTOR, NET_VECTOR, DISK_VECTOR, CAMERA_VECTOR = 12, 10, 11, 14
@@ -243,84 +212,86 @@ def _start_server(
 
 
 def _can_driver(car: Car) -> Program:
-    yield ThreadCreate(_can_receive, (car,), 31, Policy.FIFO, "can-rx")
+    yield calls.ThreadCreate(_can_receive, (car,), 31, Policy.FIFO, "can-rx")
 
 
 def _can_receive(car: Car) -> Program:
-    chid = yield ChannelCreate()
-    coid = yield ConnectAttach(0, chid)
+    chid = yield calls.ChannelCreate()
+    coid = yield calls.ConnectAttach(0, chid)
     seen = [0]
 
-    def handler() -> Sigevent | None:
+    def handler() -> calls.Sigevent | None:
         seen[0] += 1
-        return Sigevent("pulse", coid, 31, code=2, value=seen[0]) if seen[0] % 2 else None  # for every second frame
+        return (
+            calls.Sigevent("pulse", coid, 31, code=2, value=seen[0]) if seen[0] % 2 else None
+        )  # for every second frame
 
     if car.kernel.target.has_handlers:
-        yield ThreadCtl()
-        yield InterruptAttach(CAN_VECTOR, handler, 2 * US)
+        yield calls.ThreadCtl()
+        yield calls.InterruptAttach(CAN_VECTOR, handler, 2 * US)
         while True:
-            yield MsgReceive(chid)
-            yield Compute(car.vary(12 * US, 45 * US))
-    ident = yield InterruptAttachEvent(CAN_VECTOR, Sigevent("pulse", coid, 31, code=2))
+            yield calls.MsgReceive(chid)
+            yield calls.Compute(car.vary(12 * US, 45 * US))
+    ident = yield calls.InterruptAttachEvent(CAN_VECTOR, calls.Sigevent("pulse", coid, 31, code=2))
     while True:
-        yield MsgReceive(chid)
-        yield InterruptUnmask(CAN_VECTOR, ident)
-        yield Compute(car.vary(12 * US, 45 * US))
+        yield calls.MsgReceive(chid)
+        yield calls.InterruptUnmask(CAN_VECTOR, ident)
+        yield calls.Compute(car.vary(12 * US, 45 * US))
 
 
 def _net_driver(car: Car) -> Program:
-    yield ThreadCreate(_net_receive, (car,), 23, Policy.RR, "rx")
+    yield calls.ThreadCreate(_net_receive, (car,), 23, Policy.RR, "rx")
 
 
 def _net_receive(car: Car) -> Program:
     if car.kernel.target.has_handlers:
-        yield ThreadCtl()
-    ident = yield InterruptAttachEvent(NET_VECTOR)
+        yield calls.ThreadCtl()
+    ident = yield calls.InterruptAttachEvent(NET_VECTOR)
     log = yield from car.slog.connect()
     while True:
-        yield InterruptWait()
-        yield Compute(car.vary(20 * US, 120 * US))
-        yield InterruptUnmask(NET_VECTOR, ident)
+        yield calls.InterruptWait()
+        yield calls.Compute(car.vary(20 * US, 120 * US))
+        yield calls.InterruptUnmask(NET_VECTOR, ident)
         if car.random.random() < 0.05:
-            yield MsgSend(log, b"rx overrun\0")
+            yield calls.MsgSend(log, b"rx overrun\0")
 
 
 def _disk_driver(car: Car) -> Program:
-    yield ThreadCreate(_disk_completion, (car,), 23, Policy.FIFO, "completion")
+    yield calls.ThreadCreate(_disk_completion, (car,), 23, Policy.FIFO, "completion")
 
 
 def _disk_completion(car: Car) -> Program:
     while True:
-        yield SemWait(car.blocks)
-        yield Sleep(car.vary(2 * MS, 5 * MS))  # time of the disk itself
-        yield Compute(15 * US)
-        yield SemPost(car.finished)
+        yield calls.SemWait(car.blocks)
+        yield calls.Sleep(car.vary(2 * MS, 5 * MS))  # time of the disk itself
+        yield calls.Compute(15 * US)
+        yield calls.SemPost(car.finished)
 
 
 def _disk_request(car: Car, received: Received) -> Program:
-    yield Compute(car.vary(15 * US, 70 * US))
+    yield calls.Compute(car.vary(15 * US, 70 * US))
     if received.is_pulse:
         return
     if received.message[:1] == b"W":
-        yield SemPost(car.blocks)
-        yield SemWait(car.finished)
-    yield MsgReply(received.rcvid, 512, b"done")
+        yield calls.SemPost(car.blocks)
+        yield calls.SemWait(car.finished)
+    yield calls.MsgReply(received.rcvid, 512, b"done")
 
 
 def _camera_driver(car: Car) -> Program:
-    yield ThreadCreate(_camera_frames, (car,), 26, Policy.FIFO, "frame")
+    yield calls.ThreadCreate(_camera_frames, (car,), 26, Policy.FIFO, "frame")
 
 
 def _camera_frames(car: Car) -> Program:
     if car.kernel.target.has_handlers:
-        yield ThreadCtl()
-    ident = yield InterruptAttachEvent(CAMERA_VECTOR)
+        yield calls.ThreadCtl()
+    ident = yield calls.InterruptAttachEvent(CAMERA_VECTOR)
     fusion = yield from car.fusion.connect()
     while True:
-        yield InterruptWait()
-        yield InterruptUnmask(CAMERA_VECTOR, ident)
-        yield Compute(car.vary(300 * US, 900 * US))
-        yield MsgSendPulse(fusion, 26, code=5)
+        yield calls.InterruptWait()
+        yield calls.InterruptUnmask(CAMERA_VECTOR, ident)
+        yield calls.Compute(car.vary(300 * US, 900 * US))
+        yield calls.MsgSendPulse(fusion, 26, code=5)
 
 
 # Assistance
@@ -328,34 +299,34 @@ def _camera_frames(car: Car) -> Program:
 
 def _fusion_threads(car: Car) -> Program:
     for i in range(3):
-        yield ThreadCreate(_fusion_worker, (car,), 21, Policy.RR, f"detect-{i + 1}")
-    yield ThreadCreate(periodic, (20 * MS, _fusion_cycle, car), 24, Policy.RR, "track-20ms")
+        yield calls.ThreadCreate(_fusion_worker, (car,), 21, Policy.RR, f"detect-{i + 1}")
+    yield calls.ThreadCreate(periodic, (20 * MS, _fusion_cycle, car), 24, Policy.RR, "track-20ms")
 
 
 def _fusion_request(car: Car, received: Received) -> Program:
-    yield MutexLock(car.map_lock)
-    yield Compute(car.vary(40 * US, 260 * US))
-    yield MutexUnlock(car.map_lock)
+    yield calls.MutexLock(car.map_lock)
+    yield calls.Compute(car.vary(40 * US, 260 * US))
+    yield calls.MutexUnlock(car.map_lock)
     if received.is_pulse:
-        yield MutexLock(car.task_lock)
+        yield calls.MutexLock(car.task_lock)
         car.tasks.extend([1, 2, 3, 4])
-        yield CondSignal(car.task_ready, everybody=True)
-        yield MutexUnlock(car.task_lock)
+        yield calls.CondSignal(car.task_ready, everybody=True)
+        yield calls.MutexUnlock(car.task_lock)
     else:
-        yield MsgReply(received.rcvid, 64, b"objects\0")
+        yield calls.MsgReply(received.rcvid, 64, b"objects\0")
 
 
 def _fusion_worker(car: Car) -> Program:
     while True:
-        yield MutexLock(car.task_lock)
+        yield calls.MutexLock(car.task_lock)
         while not car.tasks:
-            yield CondWait(car.task_ready, car.task_lock)
+            yield calls.CondWait(car.task_ready, car.task_lock)
         car.tasks.pop()
-        yield MutexUnlock(car.task_lock)
-        yield Compute(car.vary(2 * MS, 6 * MS))
-        yield MutexLock(car.map_lock)
-        yield Compute(car.vary(60 * US, 400 * US))
-        yield MutexUnlock(car.map_lock)
+        yield calls.MutexUnlock(car.task_lock)
+        yield calls.Compute(car.vary(2 * MS, 6 * MS))
+        yield calls.MutexLock(car.map_lock)
+        yield calls.Compute(car.vary(60 * US, 400 * US))
+        yield calls.MutexUnlock(car.map_lock)
 
 
 _lines: dict[str, int] = {}
@@ -364,13 +335,13 @@ _lines: dict[str, int] = {}
 def _fusion_cycle(car: Car, count: int) -> Program:
     if not count:
         _lines["camera"] = yield from car.camera.connect()
-    yield TraceEvent(_USER_SIMPLE, MARK_CYCLE_BEGIN, count, 0)
-    yield MsgSend(_lines["camera"], b"GETF" + count.to_bytes(4, "little"))
-    yield MutexLock(car.map_lock)
-    yield Compute(car.vary(200 * US, 900 * US))
-    yield MutexUnlock(car.map_lock)
-    yield Compute(car.vary(MS, 3 * MS))
-    yield TraceEvent(_USER_SIMPLE, MARK_CYCLE_END, count, 0)
+    yield calls.TraceEvent(_USER_SIMPLE, MARK_CYCLE_BEGIN, count, 0)
+    yield calls.MsgSend(_lines["camera"], b"GETF" + count.to_bytes(4, "little"))
+    yield calls.MutexLock(car.map_lock)
+    yield calls.Compute(car.vary(200 * US, 900 * US))
+    yield calls.MutexUnlock(car.map_lock)
+    yield calls.Compute(car.vary(MS, 3 * MS))
+    yield calls.TraceEvent(_USER_SIMPLE, MARK_CYCLE_END, count, 0)
 
 
 def _control(car: Car) -> Program:
@@ -379,14 +350,14 @@ def _control(car: Car) -> Program:
 
     def cycle(count: int) -> Program:
         nonlocal late
-        yield Compute(car.vary(120 * US, 420 * US))
-        yield MsgSend(can, b"TORQ" + count.to_bytes(4, "little"))
-        yield MutexLock(car.config_lock)  # priority inversion while the logger holds it
-        yield Compute(15 * US)
-        yield MutexUnlock(car.config_lock)
+        yield calls.Compute(car.vary(120 * US, 420 * US))
+        yield calls.MsgSend(can, b"TORQ" + count.to_bytes(4, "little"))
+        yield calls.MutexLock(car.config_lock)  # priority inversion while the logger holds it
+        yield calls.Compute(15 * US)
+        yield calls.MutexUnlock(car.config_lock)
         if count % 100 == 99:
             late += 1
-            yield TraceEvent(_USER_SIMPLE, MARK_DEADLINE, count, late)
+            yield calls.TraceEvent(_USER_SIMPLE, MARK_DEADLINE, count, late)
 
     yield from periodic(10 * MS, cycle, priority=40)
 
@@ -394,29 +365,29 @@ def _control(car: Car) -> Program:
 def _planner(car: Car) -> Program:
     fusion = yield from car.fusion.connect()
     can = yield from car.can.connect()
-    yield ThreadCreate(_predict, (car,), 23, Policy.RR, "predict")
+    yield calls.ThreadCreate(_predict, (car,), 23, Policy.RR, "predict")
 
     def cycle(count: int) -> Program:
         for _ in range(3):
-            yield MsgSend(fusion, b"OBJS" + count.to_bytes(4, "little"))
-        yield MutexLock(car.map_lock)
-        yield Compute(car.vary(300 * US, 1200 * US))
-        yield MutexUnlock(car.map_lock)
-        yield Compute(car.vary(3 * MS, 8 * MS))
-        yield MsgSend(can, b"TRAJ" + count.to_bytes(4, "little"))
+            yield calls.MsgSend(fusion, b"OBJS" + count.to_bytes(4, "little"))
+        yield calls.MutexLock(car.map_lock)
+        yield calls.Compute(car.vary(300 * US, 1200 * US))
+        yield calls.MutexUnlock(car.map_lock)
+        yield calls.Compute(car.vary(3 * MS, 8 * MS))
+        yield calls.MsgSend(can, b"TRAJ" + count.to_bytes(4, "little"))
         if count % 20 == 0:
-            yield TraceEvent(_USER_TEXT, MARK_NOTE, f"replanned, cycle {count}")
+            yield calls.TraceEvent(_USER_TEXT, MARK_NOTE, f"replanned, cycle {count}")
 
     yield from periodic(50 * MS, cycle, priority=25, offset_ns=3 * MS)
 
 
 def _predict(car: Car) -> Program:
     while True:
-        yield Sleep(24 * MS)
-        yield MutexLock(car.map_lock)
-        yield Compute(car.vary(100 * US, 900 * US))
-        yield MutexUnlock(car.map_lock)
-        yield Compute(car.vary(MS, 4 * MS))
+        yield calls.Sleep(24 * MS)
+        yield calls.MutexLock(car.map_lock)
+        yield calls.Compute(car.vary(100 * US, 900 * US))
+        yield calls.MutexUnlock(car.map_lock)
+        yield calls.Compute(car.vary(MS, 4 * MS))
 
 
 # A workload like a development target with light load, on which the tutorial's programs run.
@@ -438,15 +409,15 @@ def setup_small_system(kernel: Kernel) -> None:
 
 def _start(kernel: Kernel, name: str, address: Address, workers: int, priority: int, driver: bool = False) -> Process:
     def serve(received: Received) -> Program:
-        yield MsgInfo(received.rcvid)
-        yield ConnectClientInfo(received.scoid)
-        yield MsgRead(received.rcvid)
-        yield Compute(kernel.machine.random.randint(20 * US, 300 * US))
-        yield MsgReply(received.rcvid, 0, b"\1\0\0\0")
+        yield calls.MsgInfo(received.rcvid)
+        yield calls.ConnectClientInfo(received.scoid)
+        yield calls.MsgRead(received.rcvid)
+        yield calls.Compute(kernel.machine.random.randint(20 * US, 300 * US))
+        yield calls.MsgReply(received.rcvid, 0, b"\1\0\0\0")
 
     def main() -> Program:
         if driver:
-            yield ThreadCreate(_disk_interrupts, (Mutex("disk"), Condvar("disk")), priority + 1, Policy.RR)
+            yield calls.ThreadCreate(_disk_interrupts, (Mutex("disk"), Condvar("disk")), priority + 1, Policy.RR)
         yield from server(address, lambda: process.pid, workers, serve, priority, "")
 
     process = kernel.spawn(name, main, priority=priority)
@@ -454,31 +425,31 @@ def _start(kernel: Kernel, name: str, address: Address, workers: int, priority: 
 
 
 def _disk_interrupts(lock: Mutex, ready: Condvar) -> Program:
-    yield ThreadCtl()
-    ident = yield InterruptAttachEvent(SD_CARD_VECTOR)
-    yield ThreadCreate(_disk_thread, (lock, ready), 21, Policy.RR)
+    yield calls.ThreadCtl()
+    ident = yield calls.InterruptAttachEvent(SD_CARD_VECTOR)
+    yield calls.ThreadCreate(_disk_thread, (lock, ready), 21, Policy.RR)
     while True:
-        yield InterruptWait()
-        yield MutexLock(lock)
-        yield CondSignal(ready)
-        yield MutexUnlock(lock)
-        yield InterruptUnmask(SD_CARD_VECTOR, ident)
+        yield calls.InterruptWait()
+        yield calls.MutexLock(lock)
+        yield calls.CondSignal(ready)
+        yield calls.MutexUnlock(lock)
+        yield calls.InterruptUnmask(SD_CARD_VECTOR, ident)
 
 
 def _disk_thread(lock: Mutex, ready: Condvar) -> Program:
-    yield MutexLock(lock)
+    yield calls.MutexLock(lock)
     while True:
-        yield CondWait(ready, lock)
-        yield Compute(150 * US)
+        yield calls.CondWait(ready, lock)
+        yield calls.Compute(150 * US)
 
 
 def _refresh(kernel: Kernel, terminal: Address) -> Program:
     coid = yield from terminal.connect()
     while True:
-        yield Sleep(kernel.machine.random.randint(5 * MS, 15 * MS))
-        yield Compute(400 * US)
-        yield Ring0(_nothing)
-        yield MsgSend(coid, b"\x02\x01\x10\x00\x2c\x00\x00\x00")
+        yield calls.Sleep(kernel.machine.random.randint(5 * MS, 15 * MS))
+        yield calls.Compute(400 * US)
+        yield calls.Ring0(_nothing)
+        yield calls.MsgSend(coid, b"\x02\x01\x10\x00\x2c\x00\x00\x00")
 
 
 def _nothing(_machine: object, _cpu: object) -> int:
@@ -488,14 +459,14 @@ def _nothing(_machine: object, _cpu: object) -> int:
 def _shell(kernel: Kernel, disk: Address, terminal: Address) -> Program:
     coid = yield from terminal.connect()
     while True:
-        yield Sleep(25 * MS)
-        yield MsgSend(coid, b"$ ls\0")
-        pid = yield Spawn("bin/ls", _ls, (kernel, disk))
-        yield WaitPid(pid)
+        yield calls.Sleep(25 * MS)
+        yield calls.MsgSend(coid, b"$ ls\0")
+        pid = yield calls.Spawn("bin/ls", _ls, (kernel, disk))
+        yield calls.WaitPid(pid)
 
 
 def _ls(kernel: Kernel, disk: Address) -> Program:
     coid = yield from disk.connect()
     for _ in range(kernel.machine.random.randint(2, 5)):
-        yield MsgSend(coid, b"\x16\x01\x04\x00\x2d\x00\x00\x00")
-        yield Compute(100 * US)
+        yield calls.MsgSend(coid, b"\x16\x01\x04\x00\x2d\x00\x00\x00")
+        yield calls.Compute(100 * US)
