@@ -29,10 +29,10 @@ from satview.answers.late import Late, late
 from satview.answers.table import Table
 from satview.answers.transactions import LEGS, transaction_table
 from satview.answers.verdicts import undecided_table
+from satview.base.child import screenshot
 from satview.base.errors import SatviewError, UsageError
 from satview.base.named_files import name_fault, only_below, resource_path
 from satview.base.plugins import required
-from satview.base.process import screenshot
 from satview.base.safe_text import counted, visible_line
 from satview.base.time import format_duration, format_moment, parse_moment_inside
 from satview.events.user_events import UserEvent

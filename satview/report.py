@@ -26,9 +26,9 @@ from satview.answers.latencies import latency_figures, latency_table
 from satview.answers.statistics import TABLES
 from satview.answers.table import Table
 from satview.answers.verdicts import undecided_table
+from satview.base.child import screenshot
 from satview.base.named_files import resource_path
 from satview.base.new_file import NewFile
-from satview.base.process import screenshot
 from satview.base.safe_text import counted, html_text
 from satview.base.time import format_duration, format_moment
 from satview.formats.registry import source_files

@@ -20,10 +20,11 @@ from typing import Final
 
 from satview import __version__
 from satview.base import process
+from satview.base.child import absolute_program, child_command
 from satview.base.errors import SatviewError, UsageError, WriteError
 from satview.base.named_files import resource_path, sample_trace
 from satview.base.new_file import keeps_inputs, write_file
-from satview.base.process import FINE, absolute_program, child_command, signals_raise
+from satview.base.process import FINE, signals_raise
 from satview.cli import PURPOSES, command_names
 from satview.cli.shared.files import (
     InputFile,

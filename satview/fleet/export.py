@@ -14,10 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from satview.base.child import safe_children
 from satview.base.errors import SatviewError, UsageError, one_line
 from satview.base.new_file import NewFile
 from satview.base.plugins import required
-from satview.base.process import safe_children
 from satview.base.safe_text import csv_text
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast
 
 from satview.analysis.activities import Timing
 from satview.analysis.thread_names import thread_of
+from satview.base.child import child_command, child_environment
 from satview.base.errors import Cancelled, UsageError
 from satview.base.plugins import refuse_missing, required
-from satview.base.process import child_command, child_environment
 from satview.base.time import NS_PER_S
 from satview.store.arguments import was_described
 from satview.store.trace import Trace

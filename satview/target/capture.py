@@ -29,9 +29,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from satview.base.child import absolute_program
 from satview.base.errors import SatviewError, UsageError, WriteError
 from satview.base.new_file import write_file
-from satview.base.process import absolute_program
 from satview.base.safe_text import counted, visible_line
 from satview.capture.flight_recorder import Bounds
 from satview.store.axis import AxisEntry, write_axis

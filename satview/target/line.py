@@ -23,8 +23,8 @@ from typing import IO, Annotated, Final, Self, TypeVar
 import msgspec
 from platformdirs import user_config_path
 
+from satview.base.child import absolute_program
 from satview.base.errors import SatviewError, UsageError
-from satview.base.process import absolute_program
 from satview.base.safe_text import visible_line
 from satview.base.shared_file import DamagedFileError, as_declared, read_shared
 from satview.target import shell

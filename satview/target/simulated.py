@@ -19,9 +19,10 @@ from typing import Annotated, Any, BinaryIO, Final, cast
 
 import msgspec
 
+from satview.base.child import child_command
 from satview.base.errors import SatviewError, UsageError, one_line
 from satview.base.new_file import NewFile, write_file
-from satview.base.process import BAD_USE, child_command
+from satview.base.process import BAD_USE
 from satview.base.safe_text import visible_line
 from satview.base.time import NS_PER_S
 from satview.capture.buffers import VERSIONS, KevFile, LoggerOptions, LoggerReport, TraceBuffers

@@ -13,9 +13,9 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.child import screenshot
 from satview.base.errors import UsageError, WriteError
 from satview.base.new_file import NewFile
-from satview.base.process import screenshot
 from satview.base.time import Cycles, format_duration
 from satview.store.time_ranges import Location, location_of
 from satview.store.trace import Trace

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from satview.analysis.activities import ENCLOSED, Activities, Timing, activities, activity_named
 from satview.analysis.blame import writes_trace
 from satview.answers.whatif import Candidate, Compared, Leverage
+from satview.base.child import safe_children
 from satview.base.errors import UsageError
-from satview.base.process import safe_children
 from satview.base.safe_text import counted, visible_line
 from satview.events.spec import Release
 from satview.events.user_events import UserEvent

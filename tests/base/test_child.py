@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
+from satview.base.child import child_command, child_environment, run_satview
 from satview.base.errors import Cancelled, UsageError
-from satview.base.process import child_command, child_environment, run_satview
 from tests.helpers.commands import ROOT
 
 
@@ -25,7 +25,7 @@ def test_a_child_is_the_satview_that_starts_it(tmp_path):
     shutil.copytree(ROOT / "resources", tmp_path / "copy" / "resources")
     program = (
         f"import sys; sys.path.insert(0, {str(tmp_path / 'copy')!r}); sys.modules['numpy'] = None; "
-        "from satview.base.process import child_command; "
+        "from satview.base.child import child_command; "
         "import json; print(json.dumps(child_command('satview.__main__:entry', '--version', '--verbose')))"
     )
     command = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True).stdout

@@ -11,7 +11,8 @@ import pytest
 
 from satview.base.errors import UsageError
 from satview.events import wire
-from satview.formats.symbols import Binary, Place, add_symbols, symbols_of
+from satview.formats.elf import Binary
+from satview.formats.symbols import Place, add_symbols, symbols_of
 from tests.helpers.elf import write_elf
 from tests.helpers.extent import usually
 from tests.helpers.kev import TraceBuilder

@@ -34,9 +34,9 @@ from PySide6.QtWidgets import (
 from satview.analysis.alignment import COUNTER, START, common_events
 from satview.analysis.partitions import first_budgets, partition_names, partition_title
 from satview.answers.whatif import OPEN
+from satview.base.child import run_satview
 from satview.base.errors import SatviewError, UsageError
 from satview.base.new_file import NewFile
-from satview.base.process import run_satview
 from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import Clock, format_duration, format_exactly
 from satview.events.spec import Release
