@@ -215,7 +215,7 @@ def _axis_of(options: argparse.Namespace) -> Path:
     """Write the file that puts the files of the command line on one axis, stored for the user; return its path."""
     if options.follow:
         raise UsageError("--together reads whole files; leave out --follow")
-    from satview.session.axis_files import plan, write_users_axis  # brings numpy
+    from satview.analysis.alignment import plan, write_users_axis  # brings numpy
 
     return write_users_axis(plan(axis_request(options, options.files)))
 

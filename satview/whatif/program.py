@@ -31,36 +31,8 @@ from satview.linkage.waits import Waits, entries_of, state_positions, state_valu
 from satview.store.arguments import argument, argument_under, arguments
 from satview.store.time_ranges import idle_threads, losses
 from satview.store.trace import Trace
+from satview.whatif import steps as parts
 from satview.whatif.locks import SPORADIC, priorities_of, roundest, sporadic_of, with_unseen_locks
-from satview.whatif.steps import (
-    Await,
-    AwaitInterrupt,
-    AwaitStart,
-    Begin,
-    InterruptLine,
-    Lock,
-    LogEvent,
-    Meet,
-    PartitionShare,
-    Programs,
-    Receive,
-    RecordedMessage,
-    Reply,
-    Send,
-    SendPulse,
-    Signal,
-    SleepStep,
-    StartThread,
-    Step,
-    Stream,
-    Thing,
-    ThreadProgram,
-    TimedWait,
-    TimerSource,
-    Unlock,
-    Unmask,
-    Work,
-)
 
 MOST_NS: Final = 1_000_000_000_000
 """Longest simulated time of a replay."""
@@ -121,11 +93,11 @@ class Receipt:
     pulse: tuple[int, int] | None = None
 
 
-Item = tuple[str, Step | Receipt | None]  # kind, of which `wait` and `receive` end the work before; and step
-TimedItem = tuple[int, str, Step | Receipt | None]  # after so many cycles of user code
+Item = tuple[str, parts.Step | Receipt | None]  # kind, of which `wait` and `receive` end the work before; and step
+TimedItem = tuple[int, str, parts.Step | Receipt | None]  # after so many cycles of user code
 
 
-def programs_of(trace: Trace) -> Programs:
+def programs_of(trace: Trace) -> parts.Programs:
     """Return a trace converted to programs, which can be replayed.
 
     Raises:
@@ -156,9 +128,9 @@ class _Builder:
         self.numbers = call_numbers(trace.release)
         self.waits = waits(trace)
         self.notes: Counter[str] = Counter()
-        self.messages: list[RecordedMessage] = []
-        self.streams: list[Stream] = []
-        self.things: list[Thing] = []
+        self.messages: list[parts.RecordedMessage] = []
+        self.streams: list[parts.Stream] = []
+        self.things: list[parts.Thing] = []
         self.thing_of: dict[tuple[str, int], int] = {}
         self.unfinished: set[int] = set()  # identities of lists of steps
         self.givers, self.ended = self._waking_calls()
@@ -281,7 +253,7 @@ class _Builder:
         key = (_KINDS[kind], address)
         if key not in self.thing_of:
             self.thing_of[key] = len(self.things)
-            self.things.append(Thing(*key))
+            self.things.append(parts.Thing(*key))
         return self.thing_of[key]
 
     def barrier(self, thread: int) -> int:
@@ -296,7 +268,7 @@ class _Builder:
         key = ("BARRIER", min(members))
         if key not in self.thing_of:
             self.thing_of[key] = len(self.things)
-            self.things.append(Thing("BARRIER", 0, count=len(members)))
+            self.things.append(parts.Thing("BARRIER", 0, count=len(members)))
         return self.thing_of[key]
 
     def _barrier_groups(self) -> dict[int, set[frozenset[int]]]:
@@ -382,7 +354,7 @@ class _Builder:
 
     # The programs.
 
-    def build(self) -> Programs:
+    def build(self) -> parts.Programs:
         """Build and return the programs of the trace."""
         trace, events = self.trace, self.events
         clock, tick_ns, tick_offset_ns = self._clock()
@@ -402,7 +374,7 @@ class _Builder:
         if len(losses(trace)):
             self.notes["Events are missing: what happened then is not replayed."] = 1
         length = self.ns(int(events.time_cycles[-1]) - self.begin)
-        programs = Programs(
+        programs = parts.Programs(
             trace, self.begin, length, trace.cpu_count, tick_ns, tick_offset_ns, list(threads.values()),
             self.messages, self.streams, timers, interrupts, self.things, self._partitions(threads), [],
         )  # fmt: skip
@@ -416,17 +388,17 @@ class _Builder:
             program.repeats = _repeated_steps(program, last_state in (RUNNING, READY))
         return programs
 
-    def _partitions(self, threads: Mapping[int, ThreadProgram]) -> list[PartitionShare]:
+    def _partitions(self, threads: Mapping[int, parts.ThreadProgram]) -> list[parts.PartitionShare]:
         names, budgets = partition_names(self.trace), first_budgets(self.trace)
         if not budgets:
             return []
         if not any(thread.partition >= 0 for thread in threads.values()):
             self.notes["Fast events do not show who is in which partition: there are none in the replay."] = 1
             return []
-        return [PartitionShare(number, partition_title(names, number), round(100 * share), critical_ms)
+        return [parts.PartitionShare(number, partition_title(names, number), round(100 * share), critical_ms)
                 for number, (share, critical_ms) in sorted(budgets.items())]  # fmt: skip
 
-    def _set_inheritance(self, threads: Mapping[int, ThreadProgram]) -> None:
+    def _set_inheritance(self, threads: Mapping[int, parts.ThreadProgram]) -> None:
         """Set `inherits` of mutexes whose unlocking threads run at the priority of the waiting thread."""
         every_wait, trace = self.waits, self.trace
         votes: dict[int, int] = {}
@@ -452,7 +424,7 @@ class _Builder:
         notes["Work that depends on data or time, and code that polls, is repeated as it was."] = 1
         return [text if count == 1 else f"{text} ({count:,} times)" for text, count in notes.items()]
 
-    def _threads(self, tick_ns: int) -> dict[int, ThreadProgram]:
+    def _threads(self, tick_ns: int) -> dict[int, parts.ThreadProgram]:
         trace, states = self.trace, self.trace.states
         count = len(trace.threads)
         priorities = priorities_of(trace)
@@ -462,7 +434,7 @@ class _Builder:
             ] = 1
         idle = set(np.flatnonzero(idle_threads(trace)).tolist())
         events_time = self.events.time_cycles
-        out: dict[int, ThreadProgram] = {}
+        out: dict[int, parts.ThreadProgram] = {}
         partition = argument_under(trace, states.event, "partition", "partition_id")  # 6.x, later
         is_critical = np.maximum(argument_under(trace, states.event, "sched_flags"), 0) & 1
         for row in range(1, count):
@@ -473,7 +445,7 @@ class _Builder:
             if events_time[states.event[begin]] > self.begin:
                 self.notes["Threads that are created within the trace are there from the begin, and wait for it."] += 1
             process = int(trace.threads.process[row])
-            program = ThreadProgram(row, pid, tid, trace.processes.names[process] or f"process-{pid}",
+            program = parts.ThreadProgram(row, pid, tid, trace.processes.names[process] or f"process-{pid}",
                                     trace.threads.names[row], trace.thread_name(row), priorities.own[row],
                                     priorities.policies[row], other_priorities=priorities.others[row])  # fmt: skip
             known = np.flatnonzero(partition[begin:stop] >= 0) + begin
@@ -495,23 +467,23 @@ class _Builder:
         runs = rows[now:] if is_running else rows[now:][value[now:] == RUNNING]  # it stops where it ran
         return int(self.events.cpu[runs[0]]) if len(runs) else -1
 
-    def _steps_of(self, program: ThreadProgram, items: _Items) -> None:
+    def _steps_of(self, program: parts.ThreadProgram, items: _Items) -> None:
         """Fill in the steps of one thread, and its work for each message and pulse that it receives."""
-        current: list[Step] = program.steps
+        current: list[parts.Step] = program.steps
         done_cycles, is_behind_call = 0, False
         for user_cycles, kind, step in items.of(program):
             work_ns = self.ns(max(0, user_cycles - done_cycles)) - (USER_NS if is_behind_call else 0)
             if work_ns > 0:
-                current.append(Work(work_ns))
+                current.append(parts.Work(work_ns))
             done_cycles, is_behind_call = max(done_cycles, user_cycles), kind in ("receive", "wait", "step")
             if isinstance(step, Receipt):
-                program.steps.append(Receive(step.chid))
+                program.steps.append(parts.Receive(step.chid))
                 current = self._work_for(step)
                 if step.message in items.before:
-                    current.append(Begin())
+                    current.append(parts.Begin())
             elif step is not None:
                 current.append(step)
-                if isinstance(step, Reply):
+                if isinstance(step, parts.Reply):
                     self.messages[step.message].is_answered = True
         self.unfinished.add(id(current))
 
@@ -522,7 +494,7 @@ class _Builder:
                 if id(stream.works[number]) in self.unfinished:
                     stream.works[number] = list(stream.works[number - 1])
 
-    def _work_for(self, receipt: Receipt) -> list[Step]:
+    def _work_for(self, receipt: Receipt) -> list[parts.Step]:
         """Return the list to fill with the work for a message or pulse; an unused list if the receipt is unknown."""
         if receipt.message >= 0:
             message = self.messages[receipt.message]
@@ -534,9 +506,9 @@ class _Builder:
         stream.chid = receipt.chid
         return stream.works[receipt.pulse[1]]
 
-    def _stimuli(self, clock: int, items: _Items) -> tuple[list[TimerSource], list[InterruptLine]]:
+    def _stimuli(self, clock: int, items: _Items) -> tuple[list[parts.TimerSource], list[parts.InterruptLine]]:
         """Return the timers that send pulses, and the interrupt vectors, each with its times."""
-        timers: dict[tuple[int, int], TimerSource] = {}
+        timers: dict[tuple[int, int], parts.TimerSource] = {}
         lines = self._lines(clock)
         latency = latencies(self.trace)
         by_pulse = dict(zip(latency.pulse_row.tolist(), range(len(latency)), strict=True))
@@ -551,25 +523,25 @@ class _Builder:
             is_timer = code == calls.TIMER_EVENT
             ident = int(payload.column(np.array([cause]), 2)[0]) if is_timer else 0
             thread = int(self.events.thread[cause]) if is_timer else 0
-            source = timers.setdefault((stream, ident), TimerSource(stream, thread, ident, []))
+            source = timers.setdefault((stream, ident), parts.TimerSource(stream, thread, ident, []))
             source.moments_ns.append(self.after_begin_ns(row))
         for number in np.flatnonzero((latency.pulse_row < 0) & (latency.number >= 0)).tolist():
             if int(latency.number[number]) in lines and latency.thread[number] > 0:
                 self._deliver(lines[int(latency.number[number])], latency, number, -1 - int(latency.thread[number]))
         return list(timers.values()), list(lines.values())
 
-    def _lines(self, clock: int) -> dict[int, InterruptLine]:
+    def _lines(self, clock: int) -> dict[int, parts.InterruptLine]:
         codes = (_DELIVERY,) if self.trace.release is Release.QNX_8 else _INTERRUPT_ENTRIES
         rows = rows_of_codes(self.trace, *codes)
         vectors = self.trace.payloads.column(rows, 0).astype(np.int64)
-        out: dict[int, InterruptLine] = {}
+        out: dict[int, parts.InterruptLine] = {}
         self.line_rows: dict[int, _Ints] = {}
         for vector in np.unique(vectors).tolist():
             if vector == clock:
                 continue
             own_rows = rows[vectors == vector].astype(np.int64)
             cpu = int(np.bincount(self.events.cpu[own_rows]).argmax())
-            out[vector] = InterruptLine(vector, cpu, [self.after_begin_ns(row) for row in own_rows.tolist()])
+            out[vector] = parts.InterruptLine(vector, cpu, [self.after_begin_ns(row) for row in own_rows.tolist()])
             self.line_rows[vector] = own_rows
         enters, exits = handlers(self.trace)
         if len(enters):
@@ -586,7 +558,7 @@ class _Builder:
                     calls[moment] = (self.ns(length), None)
         return out
 
-    def _deliver(self, line: InterruptLine, latency: Latencies, number: int, target: int) -> None:
+    def _deliver(self, line: parts.InterruptLine, latency: Latencies, number: int, target: int) -> None:
         """Store what an interrupt delivered to: `target` is the number of a stream, or -1 minus the row of a thread."""
         handler_row = int(latency.handler_row[number])
         if handler_row >= 0 and line.handlers:
@@ -670,7 +642,7 @@ class _Items:
         builder, events = self.builder, self.builder.events
         exchanges = transactions(builder.trace)
         builder.messages = [
-            RecordedMessage(pid, first_word=max(0, word) & 0xFFFFFFFF)
+            parts.RecordedMessage(pid, first_word=max(0, word) & 0xFFFFFFFF)
             for pid, word in zip(exchanges.server_pid.tolist(), exchanges.message_type.tolist(), strict=True)
         ]
         self.sent = self._numbered(
@@ -696,7 +668,7 @@ class _Items:
         link = table.begun_by(sends)
         receipt = np.where(link >= 0, table.to_row[np.maximum(link, 0)].astype(np.int64) if len(table) else -1, -1)
         receipt[receipt >= OPEN] = -1
-        builder.streams = [Stream(0) for _ in range(int(stream.max(initial=-1)) + 1)]
+        builder.streams = [parts.Stream(0) for _ in range(int(stream.max(initial=-1)) + 1)]
         number = np.zeros(len(sends), np.int64)
         for number_of_pulse, (which, to, way) in enumerate(
             zip(stream.tolist(), pid.tolist(), scoid.tolist(), strict=True)
@@ -763,7 +735,7 @@ class _Items:
         out[position >= 0] = numbers[chosen][order[position[position >= 0]]]
         return out
 
-    def of(self, program: ThreadProgram) -> list[TimedItem]:
+    def of(self, program: parts.ThreadProgram) -> list[TimedItem]:
         """Return the actions of a thread, each with the user time before it in cycles, its kind, and its step."""
         begin, stop = int(self.start[program.row]), int(self.start[program.row + 1])
         # Received before the trace begins: what the thread does up to its next receipt is for the last one of them.
@@ -773,16 +745,18 @@ class _Items:
         ]
         if program.row not in self.first_wait:
             born_ns = self.builder.after_begin_ns(int(self.builder.trace.states.of(program.row)[0]))
-            out.append((0, "begin", AwaitStart() if program.row in self.created else Begin(born_ns)))
+            out.append((0, "begin", parts.AwaitStart() if program.row in self.created else parts.Begin(born_ns)))
         for call in range(begin, stop):
-            out += [(cycles, "step", StartThread(row)) for row, cycles in self.creates.get(int(self.row[call]), ())]
+            out += [
+                (cycles, "step", parts.StartThread(row)) for row, cycles in self.creates.get(int(self.row[call]), ())
+            ]
             items = self._begun_item(call, program) if self.call[call] == _BEGUN else self._item(call)
             out += [(int(self.user_cycles[call]), kind, step) for kind, step in items]
         end = int(self.user(np.array([program.row]), np.array([len(self.builder.events)]))[0])
-        out += [(end, "step", SendPulse(stream)) for _, stream in self.last_pulses.get(program.row, ())]
+        out += [(end, "step", parts.SendPulse(stream)) for _, stream in self.last_pulses.get(program.row, ())]
         return [*out, (end, "end", None)]
 
-    def _begun_item(self, call: int, program: ThreadProgram) -> Iterator[Item]:
+    def _begun_item(self, call: int, program: parts.ThreadProgram) -> Iterator[Item]:
         """Yield the steps after which a thread is in the same wait as at the begin of the trace."""
         builder, every_wait, wait = self.builder, self.builder.waits, int(self.wait[call])
         value, row = int(every_wait.value[wait]), int(every_wait.row[wait])
@@ -790,21 +764,21 @@ class _Items:
         after_ns = builder.after_begin_ns(end) if end < OPEN else _FOR_EVER_NS
         if program.row in self.asks_before:
             if value != _REPLY:  # a thread that waits for a reply has sent long before
-                yield "begin", Begin()
-            yield "wait", Send(self.asks_before[program.row])
+                yield "begin", parts.Begin()
+            yield "wait", parts.Send(self.asks_before[program.row])
         elif value == _RECEIVE:
             if program.row in self.receives_ns:
-                yield "begin", Begin(self.receives_ns[program.row])
+                yield "begin", parts.Begin(self.receives_ns[program.row])
             chids = self.chid[int(self.start[program.row]) : int(self.start[program.row + 1])]
             yield from self._receipt(call, int(chids[chids > 0][0]) if (chids > 0).any() else self._chid_of(program))
         elif value == _BARRIER and (barrier := builder.barrier(program.row)) >= 0:
-            yield "wait", Meet(barrier)
+            yield "wait", parts.Meet(barrier)
         elif row in self.ended and value in (_SEM, _CONDVAR):
-            yield "wait", Await(builder.thing(value, self.ended[row][1]), after_ns)
+            yield "wait", parts.Await(builder.thing(value, self.ended[row][1]), after_ns)
         elif value == _INTR:
-            yield "wait", AwaitInterrupt()
+            yield "wait", parts.AwaitInterrupt()
         else:
-            yield "wait", Begin(after_ns, STATE_BY_VALUE[value].name, value == _SLEEP)
+            yield "wait", parts.Begin(after_ns, STATE_BY_VALUE[value].name, value == _SLEEP)
 
     def _wait_at_begin(self) -> dict[int, int]:
         """Return the position in the table of waits of each wait that has begun before the trace, by thread."""
@@ -877,7 +851,7 @@ class _Items:
                 continue
             reply = int(replies[sent_rows[0]])
             server, number = int(events.thread[reply]), len(builder.messages)
-            builder.messages.append(RecordedMessage(int(trace.threads.pid[server]), is_answered=True))
+            builder.messages.append(parts.RecordedMessage(int(trace.threads.pid[server]), is_answered=True))
             self.asks_before[thread] = number
             late.append((reply, server, number))
             own = [int(row) for row in receipts[receiver == server] if row < reply and int(row) not in taken]
@@ -896,7 +870,7 @@ class _Items:
         if position >= 0 and self.thread[position] == thread:
             column[position] = number
 
-    def _chid_of(self, program: ThreadProgram) -> int:
+    def _chid_of(self, program: parts.ThreadProgram) -> int:
         """Return the channel at which most threads of a process receive."""
         pids = self.builder.trace.threads.pid[self.thread]
         chids = self.chid[(pids == program.pid) & (self.chid > 0)]
@@ -909,20 +883,20 @@ class _Items:
         state = int(every_wait.value[wait]) if wait >= 0 else NOT_A_STATE
         if self.is_mark[call]:
             words = [*builder.trace.payloads.words(row)[:2].tolist(), 0, 0]
-            yield "step", LogEvent(wire.event_of(int(builder.events.code[row])), (int(words[0]), int(words[1])))
+            yield "step", parts.LogEvent(wire.event_of(int(builder.events.code[row])), (int(words[0]), int(words[1])))
         elif name in _MESSAGE_CALLS:
             yield from self._message_item(call, name)
         elif state == _SLEEP:
-            yield "wait", SleepStep(int(self.sleep[call]))
+            yield "wait", parts.SleepStep(int(self.sleep[call]))
         elif name in _SYNC_CALLS:
             yield from self._sync_item(call, name, state)
         elif name == "INTERRUPT_WAIT":
-            yield "wait", AwaitInterrupt()
+            yield "wait", parts.AwaitInterrupt()
         elif name == "INTERRUPT_UNMASK":
-            yield "step", Unmask(int(self.vector[call]))
+            yield "step", parts.Unmask(int(self.vector[call]))
         elif row in self.pulse_sent:
             for stream in self.pulse_sent[row]:
-                yield "step", SendPulse(stream)
+                yield "step", parts.SendPulse(stream)
         elif wait >= 0 and int(every_wait.end_row[wait]) < OPEN:
             yield "wait", self._as_recorded_and_noted(wait)
 
@@ -930,9 +904,9 @@ class _Items:
         if name in _RECEIVES:
             yield from self._receipt(call, int(self.chid[call]))
         elif name in _SENDS and self.sent[call] >= 0:
-            yield "wait", Send(int(self.sent[call]))
+            yield "wait", parts.Send(int(self.sent[call]))
         elif name in _REPLIES and self.replied[call] >= 0:
-            yield "step", Reply(int(self.replied[call]))
+            yield "step", parts.Reply(int(self.replied[call]))
 
     def _receipt(self, call: int, chid: int) -> Iterator[Item]:
         message, pulse = int(self.received[call]), int(self.pulse_received[call])
@@ -942,47 +916,47 @@ class _Items:
         builder, row, wait, address = self.builder, int(self.row[call]), int(self.wait[call]), int(self.address[call])
         if name == "SYNC_MUTEX_LOCK":
             if state == _MUTEX:
-                yield "step", Lock(builder.thing(_MUTEX, address))
+                yield "step", parts.Lock(builder.thing(_MUTEX, address))
         elif name == "SYNC_MUTEX_UNLOCK":
             if row in self.givers:
-                yield "step", Unlock(builder.thing(_MUTEX, address))
+                yield "step", parts.Unlock(builder.thing(_MUTEX, address))
         elif name == "SYNC_BARRIER_WAIT":
             yield from self._barrier_item(call)
         elif name == "SYNC_RWLOCK":
             if state in (_READ, _WRITE):
-                yield "step", Lock(builder.thing(state, address), state == _WRITE)
+                yield "step", parts.Lock(builder.thing(state, address), state == _WRITE)
             elif row in self.givers:
                 yield "step", _given_up(builder.thing(_WRITE, address), self.givers[row][0])
         elif name in _GIVES:
-            yield "step", Signal(builder.thing(_GIVES[name][0], address), self.givers.get(row, (0, 0, 0))[2])
+            yield "step", parts.Signal(builder.thing(_GIVES[name][0], address), self.givers.get(row, (0, 0, 0))[2])
         elif state in (_SEM, _CONDVAR):
             is_over = int(builder.waits.end_row[wait]) < OPEN
             if int(builder.waits.row[wait]) in self.ended or not is_over:
                 length_ns = self._as_recorded(wait).ns if is_over else _FOR_EVER_NS
-                yield "wait", Await(builder.thing(state, address), length_ns)
+                yield "wait", parts.Await(builder.thing(state, address), length_ns)
             else:  # a timeout or signal ends it
                 yield "wait", self._as_recorded(wait)
 
     def _barrier_item(self, call: int) -> Iterator[Item]:
         barrier, wait = self.builder.barrier(int(self.thread[call])), int(self.wait[call])
         if barrier >= 0:
-            yield "wait", Meet(barrier)
+            yield "wait", parts.Meet(barrier)
         elif wait >= 0 and int(self.builder.waits.end_row[wait]) < OPEN:
             yield "wait", self._as_recorded_and_noted(wait)
 
-    def _as_recorded_and_noted(self, wait: int) -> TimedWait:
+    def _as_recorded_and_noted(self, wait: int) -> parts.TimedWait:
         """Return a step that waits as long as recorded, since nothing replayed ends the wait; count it in the notes."""
         step = self._as_recorded(wait)
         self.builder.notes[f"Waits in state {step.state} last as long as they did."] += 1
         return step
 
-    def _as_recorded(self, wait: int) -> TimedWait:
+    def _as_recorded(self, wait: int) -> parts.TimedWait:
         every_wait, time = self.builder.waits, self.builder.events.time_cycles
         length = int(time[every_wait.end_row[wait]] - time[every_wait.row[wait]])
-        return TimedWait(STATE_BY_VALUE[int(every_wait.value[wait])].name, self.builder.ns(length))
+        return parts.TimedWait(STATE_BY_VALUE[int(every_wait.value[wait])].name, self.builder.ns(length))
 
 
-def _repeated_steps(program: ThreadProgram, is_busy: bool) -> tuple[int, int]:
+def _repeated_steps(program: parts.ThreadProgram, is_busy: bool) -> tuple[int, int]:
     """Return the range of steps that a thread repeats after its last one: from its first to its last wait of one kind.
 
     A busy thread without such waits repeats its last work: the trace shows no end of that work, and more CPU time would
@@ -990,24 +964,32 @@ def _repeated_steps(program: ThreadProgram, is_busy: bool) -> tuple[int, int]:
     """
     if program.ends:
         return 0, 0
-    for kind in (Receive, SleepStep, AwaitInterrupt, Await, Meet, TimedWait, Send):
+    for kind in (
+        parts.Receive,
+        parts.SleepStep,
+        parts.AwaitInterrupt,
+        parts.Await,
+        parts.Meet,
+        parts.TimedWait,
+        parts.Send,
+    ):
         positions = [position for position, step in enumerate(program.steps) if isinstance(step, kind)]
-        if kind is TimedWait:
+        if kind is parts.TimedWait:
             positions = [position for position in positions if position]  # not the wait at the begin
-        if kind is Receive and positions:
+        if kind is parts.Receive and positions:
             return positions[-1], positions[-1] + 1
-        if len(positions) > (3 if kind is Send else 1):
+        if len(positions) > (3 if kind is parts.Send else 1):
             return positions[0], positions[-1]
-    if not is_busy or not program.steps or not isinstance(program.steps[-1], (Work, LogEvent)):
+    if not is_busy or not program.steps or not isinstance(program.steps[-1], (parts.Work, parts.LogEvent)):
         return 0, 0
-    is_work = [isinstance(step, (Work, LogEvent)) for step in program.steps]
+    is_work = [isinstance(step, (parts.Work, parts.LogEvent)) for step in program.steps]
     last_other = max((position for position, works in enumerate(is_work) if not works), default=-1)
     return last_other + 1, len(is_work)
 
 
-def _given_up(lock: int, woken_state: int) -> Unlock:
+def _given_up(lock: int, woken_state: int) -> parts.Unlock:
     """Return an unlock step of a reader/writer lock: by a writer if it woke a reader, else unknown by whom."""
-    return Unlock(lock, True if woken_state == _READ else None)
+    return parts.Unlock(lock, True if woken_state == _READ else None)
 
 
 def _under_way(cpus: _Ints, rows: _Ints, exits: _Ints, at_cpu: _Ints, at_row: _Ints) -> _Ints:

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any, Final
 
+from satview.analysis.alignment import plan
 from satview.base.errors import UsageError
 from satview.base.named_files import outside_of
 from satview.base.process import COST_DATA, FINE
@@ -14,7 +15,6 @@ from satview.base.time import format_duration, format_moment
 from satview.cli.shared.files import InputFile, OutputFile, add_axis_options, add_command, add_user_events, axis_request
 from satview.cli.shared.terminal import cell, make_console
 from satview.cli.shared.traces import open_trace
-from satview.session.axis_files import plan
 from satview.store.axis import SUFFIX, allow_axis, files_of, write_axis
 
 _EPILOG: Final = """\

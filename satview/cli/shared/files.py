@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from satview.base.errors import UsageError
 
 if TYPE_CHECKING:
-    from satview.session.axis_files import AxisRequest
+    from satview.analysis.alignment import AxisRequest
 
 
 RANGES: Final = "1.2s..1.5s, -5s.. (the end), 25%%..50%%, #1200..#1300 (events), 06:19:01..06:19:02, 0x1f00c.. (cycles)"
@@ -216,8 +216,8 @@ def axis_request(args: argparse.Namespace, files: list[Path]) -> AxisRequest:
     Raises:
         UsageError: An offset is not valid, or the event descriptions have an error.
     """
+    from satview.analysis.alignment import AxisRequest
     from satview.formats.user_event_file import read_user_events  # these import numpy; --help does not need it
-    from satview.session.axis_files import AxisRequest
 
     offsets = {}
     for text in args.offset:

@@ -31,7 +31,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.analysis.alignment import COUNTER, START, common_events
+from satview.analysis.alignment import COUNTER, START, AxisRequest, common_events, plan, write_users_axis
 from satview.analysis.partitions import first_budgets, partition_names, partition_title
 from satview.answers.whatif import OPEN
 from satview.base.child import run_satview
@@ -48,7 +48,6 @@ from satview.gui.filters.editing import ProposingEditor
 from satview.gui.widgets import Dialog, MessageLine, PlainLabel, flat_button, line_up
 from satview.linkage.latencies import latencies
 from satview.linkage.waits import MUTEX, waits
-from satview.session.axis_files import AxisRequest, plan, write_users_axis
 from satview.session.comparison import Comparison
 from satview.session.lanes.class_loader import timing_of, timing_path
 from satview.session.open_trace import OpenTrace
