@@ -56,9 +56,6 @@ from satview.tables.schema import SCHEMAS, views
 from satview.tables.sql import Limits, start_query
 from satview.tables.table import table
 
-# Describes a trace or an object in it as sections of text lines.
-
-
 # Handles are short names of the objects in a trace: thread `t-7`, event `e-28700`. They are the same in every run.
 
 

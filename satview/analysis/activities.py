@@ -115,9 +115,6 @@ def bound_cycles(trace: Trace, text: str) -> int:
     return max(1, min(trace.clock.cycles_of(int(parse_length(text))), _MOST_CYCLES))
 
 
-# Finds activities: work that is triggered repeatedly, and work delimited by two events of its thread.
-
-
 # Finds work delimited by two events of its thread: pairs of user events, instrumented functions, kernel calls.
 #
 # User events form a pair if the names of their descriptions match (`request begin`, `request end`). For threads whose

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from satview.analysis.needs import CaptureLine
 
 
-# Rates how well a trace supports each analysis: a mark, the reason, and the capture for a better answer.
-
-
 # All analyses: what each answers, what it needs for an answer, and what it needs for more than a bound.
 
 

@@ -28,12 +28,6 @@ from satview.base.shared_file import DamagedFileError
 from satview.core import loading
 from satview.core.library import call
 
-# Columns of traces in memory or in mapped files, and files of arrays whose checksums are verified.
-
-
-# Allocates columns of traces in memory or in mapped files; tables of columns, and ranges of rows.
-
-
 # Allocation of columns: in memory up to a bound, beyond it in mapped files without a name.
 
 

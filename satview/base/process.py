@@ -21,9 +21,6 @@ from typing import Any, BinaryIO, Final, NoReturn
 
 from satview.base.safe_text import visible
 
-# Exit codes, signals, and standard input and output of a command.
-
-
 # The end of a command: exit codes, signals, failing standard output, and internal errors.
 
 

@@ -306,9 +306,6 @@ class TraceBuffers:
                     ring.close(stamp, hand_over=not ring.is_ring)
 
 
-# Options and results of a logger, and the .kev file that it writes.
-
-
 # Writes the .kev file of a capture: header and system page of the simulated target, then slots as they arrive.
 #
 # Dates are computed from the target's boot time, which is fixed for most targets, so that two captures with the same

@@ -32,9 +32,6 @@ from satview.formats import qst as reader
 from satview.formats.kev.header import SlotWriter, write_kev
 from satview.store.mark_file import MARK_EVENT, is_mark, mark_number, mark_text
 
-# A flight recorder, which keeps the newest buffers and writes them to a file when a trigger fires.
-
-
 # A flight recorder: keeps the newest buffers in memory, and writes them to a file when a trigger hits.
 #
 # The buffers come from a simulated kernel or over a connection; tracing never stops for the recorder. A trigger with

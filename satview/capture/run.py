@@ -58,9 +58,6 @@ from satview.filters.rules.text import Rule, parse_rules
 from satview.filters.rules.triggers import Trigger
 from satview.formats.kev.header import slot_array
 
-# Captures a workload on a simulated target with tracelogger; commands and the GUI call `run`.
-
-
 # Rule files for captures: converts view rules to TraceEvent() calls.
 
 

@@ -20,9 +20,6 @@ from satview.events.spec import ClassSpec, EventSpec, Release
 from satview.events.user_events import ValueText
 from satview.events.wire import WireClass
 
-# Catalogues of events, states and errors, by number and by name, and the kernel calls of each release.
-
-
 # Catalogues of events, states and errors, by number and by name: one per release, and combined ones.
 #
 # The data is under `resources/events`; this module only reads and indexes it.
@@ -444,9 +441,6 @@ class CombinedCatalogue(Catalogue):
         self.class_index_of_code[code] = names.index(spec.name)
         self.state_value_of_code[code] = other.state_value_of_code[own]
         return code
-
-
-# Kernel calls by release: numbers and whether they block; and the sizes of the kernel's trace buffers.
 
 
 # Sizes of the kernel's trace buffers by release. Source: trace format, sections 3.2 and 6; capture side, section 4.

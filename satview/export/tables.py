@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-# Writes tables of a trace: one table as a file; several tables, or events by class, as a folder of files.
-
-
 # Tables of Arrow as files: Parquet, Arrow, CSV, JSON lines.
 
 

@@ -238,9 +238,6 @@ def event_contexts(trace: Trace, rows: _Rows, derived: DerivedColumns | None = N
             )
 
 
-# Masks over the rows of the event table, computed in chunks, and tests by code and by thread.
-
-
 # Names of processes in rules and conditions.
 
 

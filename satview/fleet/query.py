@@ -215,12 +215,6 @@ def find_sources(
     return list(sources.values())
 
 
-# Queries over all traces of a data set: SQL, the instances of an activity, and the trend of a metric.
-
-
-# Runs a DuckDB query over all traces of a data set: read-only, without access to other files or the network.
-
-
 # The documented views and macros over a data set: each is evaluated per trace, and the name of the trace is added.
 
 
@@ -472,9 +466,6 @@ def recorded_instances(
         raise UsageError(f"{len(missing)} of {len(recorded)} traces of the data set {folder.name} are gone, such as "
                          f"{missing[0]}")  # fmt: skip
     return [instances for instances in recorded if without is None or instances.path.resolve() != without.resolve()]
-
-
-# Computes a metric for each trace of a data set, in the order of their start, and marks outliers.
 
 
 # B. Iglewicz, D. Hoaglin: How to Detect and Handle Outliers (1993): the modified z-score and its usual limit.

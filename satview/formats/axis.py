@@ -174,9 +174,6 @@ LINK_JOINERS: Final[dict[str, Joiner]] = {
 """By name in the cache of a trace (`Trace.cached`), the function that combines the values of its files."""
 
 
-# Opens a file that lists several traces on one time axis, and combines their events into one trace.
-
-
 # Combines the traces of several files into one trace on one time axis.
 #
 # The axis counts at the rate of the file with the finest clock; if that is the first file, its stamps stay as they are.

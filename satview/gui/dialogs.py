@@ -271,9 +271,6 @@ def about(parent: QWidget) -> None:
     )
 
 
-# Dialogs about the open trace, the keys and the plug-ins.
-
-
 # Information about the open trace.
 
 

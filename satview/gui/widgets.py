@@ -40,9 +40,6 @@ if TYPE_CHECKING:
     from PySide6.QtGui import QPaintEvent
 
 
-# Small widgets, layouts and helpers used throughout the window.
-
-
 # The label used in all windows. It shows plain text, never markup.
 
 

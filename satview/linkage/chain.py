@@ -37,9 +37,6 @@ from satview.linkage.waits import state_ends
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
 
-# The link tables of a trace by kind of link, and the causes and effects of an event along them.
-
-
 # The link tables of a trace by kind of link, and the link that one event begins or ends.
 
 

@@ -211,9 +211,6 @@ def no_pairs() -> Pairs:
     return none, none, np.empty(0, np.uint8)
 
 
-# Finds rows of events by code, CPU and thread, and whether all events between two rows were recorded.
-
-
 # Finds rows of events by code, CPU and thread, as the modules that make links need them.
 
 

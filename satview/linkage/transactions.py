@@ -268,9 +268,6 @@ def _parents(trace: Trace, sent: _Ints, client: _Ints, server: _Ints, received: 
     return parent
 
 
-# Finds the server process and channel of each connection, and when each server thread serves which client.
-
-
 # A service lasts from the receipt of a message until it is answered or its client stops waiting.
 
 

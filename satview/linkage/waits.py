@@ -34,9 +34,6 @@ from satview.store.tables import UNKNOWN_THREAD
 from satview.store.time_ranges import EVERY_CPU, losses
 from satview.store.trace import Trace
 
-# States of threads and the events that end them; waits with their kernel calls and the objects waited for.
-
-
 # States of threads and the events that end them.
 
 

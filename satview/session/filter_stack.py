@@ -34,9 +34,6 @@ from satview.store.arguments import taught
 from satview.store.tables import EventTable
 from satview.store.trace import Trace
 
-# The filter of a window's lanes and event list: check boxes for event codes and threads, conditions and rules.
-
-
 # The filter of a window as an immutable value, so that undo only has to keep the old one.
 
 

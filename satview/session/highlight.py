@@ -29,9 +29,6 @@ from satview.store.mark_file import FILE_BYTES_MAX, Mark, MarkFiles, by_time, ch
 from satview.store.trace import Trace
 from satview.timeline.spans import Span
 
-# The selection, and highlights over the lanes: a transaction, latency or verdict with its arrows, parts and waits.
-
-
 # The entry of the legend that is highlighted in the lanes.
 
 

@@ -25,9 +25,6 @@ from satview.session.viewport import Viewport
 from satview.store.mark_file import Mark
 from satview.store.trace import Trace
 
-# Navigation: to the next event, state change, lane or mark, and to the selection.
-
-
 # A second view of an open trace, with its own time window and lane arrangement.
 
 

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from satview.answers.path import PathAnswer
 
 
-# Background tasks: the newest request wins, and results arrive on the GUI thread.
-
-
 # Frees the memory of a closed trace at once, even if deleted Qt objects are still referenced.
 
 
@@ -214,9 +211,6 @@ class Task(QObject):
     def _on_reported(self, number: int, share: float) -> None:
         if number == self._number and self._is_busy:  # `start` may have waited until the end
             self.progress.emit(share)
-
-
-# Questions about a trace, answered in the background; an answer is kept until its trace or question changes.
 
 
 # A question that is answered in the background.

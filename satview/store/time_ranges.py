@@ -23,12 +23,6 @@ from satview.store.problems import Problem, ProblemKind
 from satview.store.tables import BufferTable, EventTable, StateIndex
 from satview.store.trace import Trace
 
-# Sets of time ranges with their overlaps, locations in a trace, and the ranges in which events are missing.
-
-
-# Sets of time ranges with their overlaps, in whole cycles, and locations in a trace.
-
-
 # Locations in a trace, such as that of a failed test, as text and as a command that shows the location.
 
 
@@ -192,9 +186,6 @@ def overlaps(
     sizes = np.maximum(stop - start, 0)
     position = np.repeat(np.arange(len(thread)), sizes)
     return position, numbers_of(start, sizes)
-
-
-# Time ranges in which events are missing: lost buffers, dropped events, CPUs that start late or end early.
 
 
 # Idle threads, which run on a CPU if no other thread does.

@@ -46,9 +46,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-# Sends queries to a pool of query processes, so that no query can crash or block this process.
-
-
 # The pool of processes that run queries: started early, kept for the next query, ended when this process ends.
 #
 # The processes run `satview.tables.query_child`; `satview.tables.sql` sends the requests. This module imports no

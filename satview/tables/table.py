@@ -332,9 +332,6 @@ def _joined(parts: Sequence[Values]) -> Values:
     return Texts(np.concatenate(numbers), tuple(number_of))
 
 
-# The tables of a trace by name, as `Table`s (numpy, Arrow, pandas, Polars), and the functions that build them.
-
-
 # Shared by the functions that build tables: names of events, times of event rows.
 
 

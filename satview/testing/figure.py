@@ -20,9 +20,6 @@ from satview.base.time import Cycles, format_duration
 from satview.store.time_ranges import Location, location_of
 from satview.store.trace import Trace
 
-# Values that tests compare, and the baseline file of values measured by an earlier run.
-
-
 # The baseline file: values measured by an earlier run, as sorted JSON with one value per line for version control.
 
 

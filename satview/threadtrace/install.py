@@ -24,9 +24,6 @@ from satview.threadtrace.locks import Patch, TracedLock, TracedRLock, quietly
 from satview.threadtrace.log import Log, now
 from satview.threadtrace.state import RecordOptions, ThreadRecorder
 
-# Records creation, start and end of threads, their sleep, and their input and output.
-
-
 # Records sleep, input and output: waits of threads for which thread_trace(4) has no records.
 #
 # Their records go into the `.time` file of the LWP (`Log.note_time`), so that the thread_trace(4) files contain only

@@ -62,9 +62,6 @@ from satview.timeline.state_lanes import (
 )
 from satview.timeline.track import Track, tracks_of
 
-# All lanes of a trace as a tree: CPUs with their interrupts, then processes with their threads.
-
-
 # Lanes that plug-ins add below those of the trace.
 
 

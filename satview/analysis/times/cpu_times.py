@@ -22,9 +22,6 @@ from satview.store.time_ranges import Cycles, TimeRanges, cut_at, losses, losses
 from satview.store.trace import Trace
 from satview.timeline.state_lanes import thread_spans, value_of_code
 
-# Use of the CPUs by threads, idle threads and interrupts: sums of the intervals of the CPU lanes.
-
-
 # Processor time that threads measured themselves: traces of Python programs by `satview.threadtrace`.
 
 

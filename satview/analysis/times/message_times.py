@@ -33,9 +33,6 @@ from satview.store.arguments import logged_codes_with
 from satview.store.time_ranges import Cycles
 from satview.store.trace import Trace
 
-# Counts and times of events, kernel calls, interrupts and messages.
-
-
 # Counts of events by kind, with the first and last of each, and by thread.
 
 

@@ -522,9 +522,6 @@ def groups(*columns: NDArray[np.integer]) -> list[tuple[tuple[int, ...], NDArray
     return [(tuple(int(column[own[0]]) for column in columns), own) for own in positions]
 
 
-# Texts for the objects of waits: the same in verdicts and in answers to "why?".
-
-
 # Names of synchronisation objects, by the state in which threads wait for them.
 _OBJECTS: Final = {
     "CONDVAR": "condition variable", "SEM": "semaphore", "RWLOCK_READ": "read/write lock",

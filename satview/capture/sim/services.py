@@ -118,9 +118,6 @@ def location_of(fault: BaseException) -> str:
     return program_location or simulation_location
 
 
-# The event loop of a simulated machine, and the interface of the recorder to which it reports events.
-
-
 # Simulated time: a clock that only moves forward, a heap of future actions, and random durations.
 
 

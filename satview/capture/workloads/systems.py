@@ -10,9 +10,6 @@ from satview.capture.sim.calls.messages import Received
 from satview.capture.sim.threads import Condvar, Mutex, Policy, Process, Program, Semaphore
 from satview.capture.workloads.parts import MS, US, Address, periodic, replying, server
 
-# A driver assistance system on several CPUs: device drivers, servers, periodic control, display and logging.
-
-
 # State shared by the programs of the simulated car.
 
 

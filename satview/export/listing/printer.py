@@ -35,9 +35,6 @@ from satview.formats.registry import source_files
 from satview.formats.source import TraceSource, opened
 from satview.store.trace import Trace
 
-# Prints the events of a trace chunk by chunk, in one pass; the compiled core makes the lines.
-
-
 # Selection of the listed events by class, event, thread, CPU and time.
 
 

@@ -175,9 +175,6 @@ def _refusal(rule: Rule, error: int) -> str:
     return f"{rule.mode.name} would fail with {_ERRORS.get(error, str(error))}"
 
 
-# Converts a rule set back to a short list of rules that set exactly the same state.
-
-
 # Rule sets as tracelogger command lines, and back. Options: description of the capture side, section 7.1.
 
 

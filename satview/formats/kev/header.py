@@ -24,9 +24,6 @@ from satview.events.variants import text_words
 from satview.events.wire import CPU_MASK, CPU_SHIFT, STRUCT_SHIFT
 from satview.store.trace import CpuInfo, Header, SystemInfo
 
-# The text header of a .kev file and the system page behind it, read and built.
-
-
 # The text header of a .kev file, `TRACE_<KEY>::<value>` pairs without separators, and constructs for the system page.
 #
 # The same constructs are used for reading, for writing and for docs/kev-structs.md. Keys are found by their pattern,

@@ -31,9 +31,6 @@ from satview.events.wire import FAST_WORDS
 from satview.formats.kev.slot_source import SlotSource
 from satview.store.tables import EventTable, Fragments
 
-# Decodes the payload of one event into named arguments, and writes their values in the notation of listings.
-
-
 # Notation of payload values, and the meaning of their numbers.
 #
 # Source: kernel event trace format, sections 8.3 to 8.11; listing format, section 3.3.

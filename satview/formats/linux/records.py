@@ -153,9 +153,6 @@ class Schedule:
     says: str = "names, states and events are those of Linux"
 
 
-# Converts records of tracepoints to a schedule: fields of many records at once, by the formats in the file.
-
-
 # The `format` files of tracepoints, which give the offsets of the fields of a record.
 
 

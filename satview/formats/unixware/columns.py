@@ -16,9 +16,6 @@ from satview.base.time import NS_PER_S
 from satview.events.unixware import ARGUMENTS
 from satview.store.problems import Problems
 
-# Reads the files of a set block by block into columns; invalid lines become problems with file and line.
-
-
 # Converts the lines of a block to an array of 13 columns.
 
 

@@ -51,9 +51,6 @@ from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, ProcessTable, StateIndex, ThreadTable
 from satview.store.trace import Header, Trace
 
-# Builds a `Trace` from columns: pairs records of calls, merges the files by time, and numbers threads.
-
-
 # Pairs the records of calls; finds calls in which a thread had to wait, and records that change states.
 
 

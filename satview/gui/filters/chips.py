@@ -176,12 +176,6 @@ def _in_brackets(sign: re.Match[str]) -> str:
     return f"[{sign.group()}]"
 
 
-# The active filters as chips above the lanes, and the filter entries of context menus.
-
-
-# The active filters as chips above the lanes: a click switches a filter on or off, the cross removes it.
-
-
 # A chip.
 
 

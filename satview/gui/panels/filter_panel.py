@@ -345,9 +345,6 @@ def _set_text(item: QTreeWidgetItem, column: int, text: str) -> None:
         item.setText(column, visible_line(text))
 
 
-# The panel Filter: a condition, check boxes for classes, events, processes and threads, and rules.
-
-
 # Contents of the trees: classes with their events, processes with their threads.
 
 

@@ -51,9 +51,6 @@ if TYPE_CHECKING:
     from satview.analysis.needs import CaptureLine
 
 
-# The swimlane area: overview, ruler, labels, lanes, scroll bar and legend.
-
-
 # The page shown instead of lanes if a trace has no thread states: why, and what to capture.
 
 

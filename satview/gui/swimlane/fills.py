@@ -26,9 +26,6 @@ from satview.timeline.lane_tree import Timeline
 from satview.timeline.spans import pixel_edges
 from satview.timeline.state_lanes import Preview
 
-# Fills of lanes other than plain colours: hatching, stacks of shares, lost spans; and pictures as rectangles.
-
-
 # Hatching distinguishes states for users who cannot tell their colours apart.
 
 

@@ -42,9 +42,6 @@ from satview.session.range_view import length_texts
 from satview.store.mark_file import Mark
 from satview.timeline.lane_tree import LaneInfo, LaneKind
 
-# The column of lane labels: a tree with fold triangles, names and figures.
-
-
 # Dragging a lane by its label to another position among its siblings.
 
 

@@ -165,9 +165,6 @@ def _sequences(key: str) -> list[QKeySequence]:
     return [QKeySequence(key), QKeySequence(f"Shift+{key}")] if key in ("?", "+") else [QKeySequence(key)]
 
 
-# The interface between a window and its commands, and the objects that all windows share.
-
-
 # Garbage collection in the GUI thread only.
 
 

@@ -27,9 +27,6 @@ from satview.timeline.finders import UserLanes
 from satview.timeline.lane_info import LaneInfo, LaneKind
 from satview.timeline.lane_tree import Timeline
 
-# Finds event lanes in the background when a view first shows them.
-
-
 # Settings for user events; a user can set others for one trace.
 
 
