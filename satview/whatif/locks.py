@@ -18,21 +18,7 @@ from satview.linkage.waits import following, state_values
 from satview.store.arguments import argument, arguments
 from satview.store.time_ranges import idle_threads
 from satview.store.trace import Trace
-from satview.whatif.steps import (
-    Await,
-    AwaitInterrupt,
-    Every,
-    Lock,
-    Meet,
-    Programs,
-    Receive,
-    Send,
-    SleepStep,
-    Step,
-    TimedWait,
-    Unlock,
-    Work,
-)
+from satview.whatif import steps as parts
 
 # Adds mutex locks that a trace does not show because no thread waited and the library needed no kernel call.
 #
@@ -42,8 +28,25 @@ from satview.whatif.steps import (
 
 LEAST_SEEN: Final = 2
 """Fewest rounds that show a mutex before all rounds are assumed to use it."""
-_WAITS: Final = (Await, AwaitInterrupt, Every, Meet, Receive, Send, SleepStep, TimedWait)
-_BEGIN_ROUNDS: Final = (Await, AwaitInterrupt, Every, Meet, Receive, SleepStep, TimedWait)
+_WAITS: Final = (
+    parts.Await,
+    parts.AwaitInterrupt,
+    parts.Every,
+    parts.Meet,
+    parts.Receive,
+    parts.Send,
+    parts.SleepStep,
+    parts.TimedWait,
+)
+_BEGIN_ROUNDS: Final = (
+    parts.Await,
+    parts.AwaitInterrupt,
+    parts.Every,
+    parts.Meet,
+    parts.Receive,
+    parts.SleepStep,
+    parts.TimedWait,
+)
 _Key = tuple[object, ...]
 
 
@@ -58,7 +61,7 @@ class _Piece:
     """
 
     key: _Key
-    steps: list[Step]
+    steps: list[parts.Step]
     begin: int
     end: int
     kept: set[int] = field(default_factory=set)
@@ -106,7 +109,7 @@ class _Seen:
         return int(np.median(self.unlocks))
 
 
-def with_unseen_locks(programs: Programs) -> int:
+def with_unseen_locks(programs: parts.Programs) -> int:
     """Add locks and unlocks that the trace does not show to the steps; return in how many rounds a lock was added."""
     pieces = [piece for steps, owner in _step_lists(programs) for piece in _pieces(programs, steps, owner)]
     _keep_held_over_waits(pieces)
@@ -134,7 +137,7 @@ def with_unseen_locks(programs: Programs) -> int:
             added += thing not in locks_of
             lock = lock if lock >= 0 else min(what.lock_at(), length if unlock < 0 else unlock)
             unlock = unlock if unlock >= 0 else what.unlock_at(lock, length, usual.get(thing, -1))
-            places.append((Lock(thing, bool(what.is_write)), lock, min(max(lock, unlock), length)))
+            places.append((parts.Lock(thing, bool(what.is_write)), lock, min(max(lock, unlock), length)))
         if places:
             piece.steps[piece.begin : piece.end] = _rebuilt(piece.steps[piece.begin : piece.end], places)
     return added
@@ -172,7 +175,7 @@ def _keep_held_over_waits(pieces: Sequence[_Piece]) -> None:
                 pieces[number + 1].kept.add(thing)
 
 
-def _step_lists(programs: Programs) -> Iterator[tuple[list[Step], _Key]]:
+def _step_lists(programs: parts.Programs) -> Iterator[tuple[list[parts.Step], _Key]]:
     """Yield all lists of steps, each with the key of its thread, message kind or stream."""
     for thread in programs.threads:
         yield thread.steps, ("thread", thread.row)
@@ -184,7 +187,7 @@ def _step_lists(programs: Programs) -> Iterator[tuple[list[Step], _Key]]:
             yield work, ("stream", number)
 
 
-def _pieces(programs: Programs, steps: list[Step], owner: _Key) -> Iterator[_Piece]:
+def _pieces(programs: parts.Programs, steps: list[parts.Step], owner: _Key) -> Iterator[_Piece]:
     """Yield the non-empty pieces of work between the waits of a list."""
     begin, waits, key = 0, 0, (*owner, 0, "")
     for number, step in enumerate([*steps, None]):
@@ -199,11 +202,11 @@ def _pieces(programs: Programs, steps: list[Step], owner: _Key) -> Iterator[_Pie
         begin = number + 1
 
 
-def _target(programs: Programs, step: Step) -> tuple[object, ...]:
-    if isinstance(step, Send):
+def _target(programs: parts.Programs, step: parts.Step) -> tuple[object, ...]:
+    if isinstance(step, parts.Send):
         message = programs.messages[step.message]
         return message.pid, message.first_word
-    return (step.thing,) if isinstance(step, Await) else ()
+    return (step.thing,) if isinstance(step, parts.Await) else ()
 
 
 def _lock_times(piece: _Piece) -> tuple[int, dict[int, tuple[int, int]]]:
@@ -211,13 +214,13 @@ def _lock_times(piece: _Piece) -> tuple[int, dict[int, tuple[int, int]]]:
     now = 0
     out: dict[int, tuple[int, int]] = {}
     for step in piece.steps[piece.begin : piece.end]:
-        if isinstance(step, Work):
+        if isinstance(step, parts.Work):
             now += step.ns
-        elif isinstance(step, (Lock, Unlock)) and step.thing in piece.kept:
+        elif isinstance(step, (parts.Lock, parts.Unlock)) and step.thing in piece.kept:
             continue
-        elif isinstance(step, Lock):
+        elif isinstance(step, parts.Lock):
             out[step.thing] = (now, out.get(step.thing, (-1, -1))[1])
-        elif isinstance(step, Unlock):
+        elif isinstance(step, parts.Unlock):
             out[step.thing] = (out.get(step.thing, (-1, -1))[0], now)
     return now, out
 
@@ -226,33 +229,33 @@ def _modes(piece: _Piece) -> dict[int, bool | None]:
     """Return for each lock in a piece whether it is taken for writing; None if the trace does not show that."""
     out: dict[int, bool | None] = {}
     for step in piece.steps[piece.begin : piece.end]:
-        if isinstance(step, (Lock, Unlock)) and out.get(step.thing) is None:
+        if isinstance(step, (parts.Lock, parts.Unlock)) and out.get(step.thing) is None:
             out[step.thing] = step.is_write
     return out
 
 
-def _rebuilt(steps: Sequence[Step], places: Sequence[tuple[Lock, int, int]]) -> list[Step]:
+def _rebuilt(steps: Sequence[parts.Step], places: Sequence[tuple[parts.Lock, int, int]]) -> list[parts.Step]:
     """Return the steps of a piece, with each lock and its unlock inserted after two given amounts of work, ns."""
-    changes: list[tuple[int, int, Step]] = []
+    changes: list[tuple[int, int, parts.Step]] = []
     for order, (lock, begin, end) in enumerate(places):
-        changes += [(begin, order, lock), (end, len(places) + order, Unlock(lock.thing))]
+        changes += [(begin, order, lock), (end, len(places) + order, parts.Unlock(lock.thing))]
     changes.sort(key=lambda change: change[:2])
     moved = {lock.thing for lock, _, _ in places}
-    out: list[Step] = []
+    out: list[parts.Step] = []
     now = 0
     for step in steps:
-        if isinstance(step, (Lock, Unlock)) and step.thing in moved:
+        if isinstance(step, (parts.Lock, parts.Unlock)) and step.thing in moved:
             continue
-        if isinstance(step, Work):
+        if isinstance(step, parts.Work):
             end = now + step.ns
             while changes and changes[0][0] < end:
                 moment, _, change = changes.pop(0)
                 if moment > now:
-                    out.append(Work(moment - now))
+                    out.append(parts.Work(moment - now))
                     now = moment
                 out.append(change)
             if end > now:
-                out.append(Work(end - now))
+                out.append(parts.Work(end - now))
             now = end
         else:
             out.append(step)

@@ -119,8 +119,8 @@ def decoded(times: list[int], **known: object) -> SimpleNamespace:
 @pytest.mark.parametrize(("most", "said", "rest"), [(2, 2, 1), (3, 3, 0), (4, 3, 0)])
 def test_events_with_damaged_stamps_move_between_their_neighbours(monkeypatch, most, said, rest):
     """Three of them; more than `most` are one problem."""
-    assert assemble.MANY == 200, "fewer are enough here"
-    monkeypatch.setattr(assemble, "MANY", most)
+    assert repair.MANY == 200, "fewer are enough here"
+    monkeypatch.setattr(repair, "MANY", most)
     far = 9 << 24
     events, problems = decoded([n + far * (n in (4, 8, 12)) for n in range(16)]), Problems()
     assert assemble._move_between_neighbours(events, np.arange(1, 15), REGION, problems)
@@ -146,7 +146,7 @@ def test_events_with_damaged_stamps_move_between_their_neighbours(monkeypatch, m
 )
 def test_what_is_said_of_a_clock(monkeypatch, name, slug, text, most, rest):
     """Three times each, in the order of the file, for the first few events."""
-    monkeypatch.setattr(assemble, "MANY", most)
+    monkeypatch.setattr(repair, "MANY", most)
     rows, problems = [5, 1, 3], Problems()
     verdicts = ClockVerdicts(**{name: [(row, 1, 7) for row in rows]} if name else {})
     clock = SimpleNamespace(has_time=True, ignored=[] if name else rows)

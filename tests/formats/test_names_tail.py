@@ -11,7 +11,7 @@ from satview.capture.run import Capture, run
 from satview.events import wire
 from satview.events.spec import Release
 from satview.export.kev import write_subset
-from satview.formats.kev import assemble
+from satview.formats.kev import repair
 from satview.formats.kev.consensus import Surroundings
 from satview.formats.kev.reader import open_kev
 from satview.formats.kev.repair import LastEvents, first_of_tail, is_ring
@@ -172,7 +172,7 @@ def test_a_ring_by_its_header_or_a_buffer_without_a_length(says_ring, rows, expe
 def test_what_is_no_pause_in_the_end_is_part_of_the_capture(tmp_path, monkeypatch, first):
     """Of more events than are looked at those before may be later; the last name is behind another one."""
     path = ring(pause_s=2.5).write(tmp_path / "a.kev")
-    monkeypatch.setattr(assemble, "first_of_tail", lambda last, *_: range(len(last.time))[first])
+    monkeypatch.setattr(repair, "first_of_tail", lambda last, *_: range(len(last.time))[first])
     trace = open_kev(path)
     assert "ring-names" not in trace.problems.counts()
     assert len(trace.events) == len(trace.last_slots())

@@ -20,7 +20,7 @@ from satview.events import wire
 from satview.events.catalogue import Catalogue, catalogue, listed_catalogue, release_of
 from satview.events.spec import Release
 from satview.events.states import STEP_OF_CODE
-from satview.formats.kev import combine
+from satview.formats.kev import combine, repair
 from satview.formats.kev.clock import correct, misplaced
 from satview.formats.kev.combine import (
     EventRegion,
@@ -33,22 +33,6 @@ from satview.formats.kev.consensus import ClockVerdicts, Surroundings
 from satview.formats.kev.decode import Decoded, Decoder
 from satview.formats.kev.header import FROM_LISTING, GLOBAL_CLOCK, VERSIONED, parse_syspage
 from satview.formats.kev.payloads import SlotPayloads
-from satview.formats.kev.repair import (
-    MANY,
-    MOST_EVENTS,
-    LastEvents,
-    disordered_rows,
-    first_of_tail,
-    group_rows,
-    is_ring,
-    renumber,
-    repair,
-    report_names,
-    sort,
-    split_contested,
-    time_order,
-    verdicts_without_tail,
-)
 from satview.formats.kev.slot_source import SlotSource, source_of
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, ProcessTable, StateIndex, ThreadTable
@@ -376,16 +360,16 @@ def trace_from_slots(
         _report_pass(decoded, verdicts, region, names, problems)
         # The order matters: corrected times decide which rows move, moves decide which events have equal times and may
         # be contested (section 3.3), and only the events that are complete then can be sorted once and for all.
-        positions = disordered_rows(decoded.time)
-        moves = time_order(decoded.time, decoded.cpu, positions)
-        split_contested(decoded, slots, moves)
-        fragments, unfinished = repair(decoded, region, problems, ascends=not len(positions))
+        positions = repair.disordered_rows(decoded.time)
+        moves = repair.time_order(decoded.time, decoded.cpu, positions)
+        repair.split_contested(decoded, slots, moves)
+        fragments, unfinished = repair.repair(decoded, region, problems, ascends=not len(positions))
         # After `repair`, because tails are matched by the original stamps.
         if times is None and _move_between_neighbours(decoded, positions, region, problems):
-            moves = time_order(decoded.time, decoded.cpu, disordered_rows(decoded.time))
+            moves = repair.time_order(decoded.time, decoded.cpu, repair.disordered_rows(decoded.time))
         if moves is not None:
-            went = sort(decoded, moves)
-            fragments, unfinished = renumber(fragments, went), np.sort(went[unfinished]).astype(np.int64)
+            went = repair.sort(decoded, moves)
+            fragments, unfinished = repair.renumber(fragments, went), np.sort(went[unfinished]).astype(np.int64)
     named_by = EventTable(decoded.time, decoded.code, decoded.cpu, decoded.thread, decoded.slot, decoded.slots)
     events = named_by.before(count)
     payloads_of_names = SlotPayloads(slots, named_by, fragments, byte_order, names)
@@ -399,7 +383,7 @@ def trace_from_slots(
     fragments, unfinished = fragments.before(count), unfinished[unfinished < count]
     payloads = SlotPayloads(slots, events, fragments, byte_order, names)
     # Only a ring has slots from after the capture; all its buffers except the last have a count of 0 (5.5, 6.1).
-    if is_ring(surroundings, decoded.code[decoded.rare_rows], decoded.rare_words):
+    if repair.is_ring(surroundings, decoded.code[decoded.rare_rows], decoded.rare_words):
         report_ring_tail(events, rate, region, problems)
     start = int(events.time_cycles[0]) if len(events) else 0
     # The header word has six bits for the CPU (section 3), so no file can name more than 64.
@@ -450,7 +434,7 @@ def _tables(
         named_by, payloads, rare[is_process], words[is_process], decoded.keys, dumped, count
     )
     rows = decoded.state_rows if count == len(named_by) else decoded.state_rows[decoded.state_rows < count]
-    return dumped, threads, processes, StateIndex(*group_rows(rows, events.thread, len(threads)))
+    return dumped, threads, processes, StateIndex(*repair.group_rows(rows, events.thread, len(threads)))
 
 
 def _settle_times(
@@ -469,19 +453,19 @@ def _settle_times(
     """
     time, count = decoded.time, len(decoded.time)
     tail_row, clock = None, decoded.clock if is_rebuilt else None
-    if is_ring(surroundings, decoded.code[decoded.rare_rows], decoded.rare_words):
-        begin = max(0, count - MOST_EVENTS)
-        last = LastEvents(begin, time[begin:], decoded.cpu[begin:], decoded.code[begin:], decoded.thread[begin:])
-        tail_row = first_of_tail(last, surroundings.cycles_per_s, clock)
+    if repair.is_ring(surroundings, decoded.code[decoded.rare_rows], decoded.rare_words):
+        begin = max(0, count - repair.MOST_EVENTS)
+        last = repair.LastEvents(begin, time[begin:], decoded.cpu[begin:], decoded.code[begin:], decoded.thread[begin:])
+        tail_row = repair.first_of_tail(last, surroundings.cycles_per_s, clock)
     if tail_row is not None:
         verdicts = ClockVerdicts()
         if clock is not None:
-            verdicts = verdicts_without_tail(clock, time[:tail_row], decoded.cpu[:tail_row], tail_row)
+            verdicts = repair.verdicts_without_tail(clock, time[:tail_row], decoded.cpu[:tail_row], tail_row)
         corrected = time[:tail_row].copy()
         correct(verdicts.corrections, corrected, decoded.cpu[:tail_row], decoded.code[:tail_row])
         if int(time[tail_row:].min()) - int(corrected.max()) > surroundings.cycles_per_s:
             time[:tail_row] = corrected
-            report_names(decoded, tail_row, surroundings.cycles_per_s, region, problems)
+            repair.report_names(decoded, tail_row, surroundings.cycles_per_s, region, problems)
             return verdicts, tail_row
     verdicts = clock.verdicts() if clock is not None else ClockVerdicts()
     correct(verdicts.corrections, time, decoded.cpu, decoded.code)
@@ -536,10 +520,10 @@ def _report_pass(
         ("clock-doubt", verdicts.doubtful, "events of CPU {} from here on may be off by up to {} rollovers"),
         ("clock-damaged", impossible, "a TIME event of CPU {} holds an impossible value and was ignored"),
     ):
-        for row, cpu, amount in sorted(entries)[:MANY]:
+        for row, cpu, amount in sorted(entries)[: repair.MANY]:
             problems.add(slug, text.format(cpu, amount), region.byte(int(decoded.slot[row])), 1, int(decoded.time[row]))
-        if len(entries) > MANY:
-            problems.add(slug, "and more of the same", None, len(entries) - MANY)
+        if len(entries) > repair.MANY:
+            problems.add(slug, "and more of the same", None, len(entries) - repair.MANY)
 
 
 def _move_between_neighbours(
@@ -550,7 +534,7 @@ def _move_between_neighbours(
     if not len(rows):
         return False
     decoded.time[rows] -= cycles
-    for row, off in zip(rows[:MANY].tolist(), cycles[:MANY].tolist(), strict=True):
+    for row, off in zip(rows[: repair.MANY].tolist(), cycles[: repair.MANY].tolist(), strict=True):
         problems.add(
             "clock-damaged",
             f"the stamp of an event is {off} cycles off those around it; it shows between them",
@@ -558,8 +542,8 @@ def _move_between_neighbours(
             1,
             int(decoded.time[row]),
         )
-    if len(rows) > MANY:
-        problems.add("clock-damaged", "and more of the same", None, len(rows) - MANY)
+    if len(rows) > repair.MANY:
+        problems.add("clock-damaged", "and more of the same", None, len(rows) - repair.MANY)
     return True
 
 

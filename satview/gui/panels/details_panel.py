@@ -14,20 +14,7 @@ from satview.gui.panel import Panel, PanelContext, follow, linked
 from satview.gui.theme import Theme, css
 from satview.gui.widgets import line_up
 from satview.linkage.links import LinkKind
-from satview.session.event_text import (
-    FIRST_WORDS,
-    MOST_WORDS,
-    Cell,
-    DetailLine,
-    Details,
-    DetailTable,
-    Section,
-    event_details,
-    highlight_details,
-    link_details,
-    span_details,
-    trace_details,
-)
+from satview.session import event_text
 from satview.session.range_view import RangeView
 
 _NO_WRAP = "style='white-space:nowrap'"
@@ -48,7 +35,7 @@ class DetailsPanel(Panel):
         self.browser.anchorClicked.connect(self._on_link)
         self._fixed_family = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()
         line_up(QVBoxLayout(self), self.browser, margins=(0, 0, 0, 0))
-        self._words_limit = FIRST_WORDS
+        self._words_limit = event_text.FIRST_WORDS
         self.range = RangeView(opened, self)
         self._range_is_first = True  # the range was selected last
         self.range.changed.connect(self.refresh)
@@ -69,7 +56,7 @@ class DetailsPanel(Panel):
         self._theme = theme
         self.refresh()
 
-    def details(self) -> tuple[Details, ...]:
+    def details(self) -> tuple[event_text.Details, ...]:
         """Return the details to show."""
         opened, selection = self._opened, self._opened.selection
         sections, links = [], opened.event_links.links
@@ -77,21 +64,21 @@ class DetailsPanel(Panel):
         link, connected = links.link, links.connected
         if span is not None and selection.lane is not None:
             waits = connected.waits_for if connected is not None and selection.event == span.event else None
-            sections.append(span_details(opened.timeline, selection.lane, span, waits))
+            sections.append(event_text.span_details(opened.timeline, selection.lane, span, waits))
             if selection.event == span.event:  # the section of the interval has it
                 link = None if link is not None and link.kind is LinkKind.STATE else link
                 connected = replace(connected, waits_for=None) if connected is not None else None
         if selection.event is not None:
             is_wide = opened.filters.is_wide.get(int(opened.trace.events.code[selection.event]))
-            details = event_details(
+            details = event_text.event_details(
                 opened.trace, selection.event, link, is_wide, self._words_limit, connected, links.names
             )
             sections.insert(len(sections) if selection.is_interval else 0, details)
         highlighted = opened.highlight.shown
         if highlighted is not None and highlighted.link is not None:
-            sections.insert(0, link_details(opened.trace, highlighted.link))
+            sections.insert(0, event_text.link_details(opened.trace, highlighted.link))
         elif highlighted is not None and highlighted.title:
-            sections.insert(0, highlight_details(highlighted.title, highlighted.says))
+            sections.insert(0, event_text.highlight_details(highlighted.title, highlighted.says))
         of_range = self.range.details()
         if of_range is not None:
             sections.insert(0 if self._range_is_first else len(sections), of_range)
@@ -108,7 +95,7 @@ class DetailsPanel(Panel):
 
     @Slot()
     def _on_selection(self) -> None:
-        self._words_limit = FIRST_WORDS
+        self._words_limit = event_text.FIRST_WORDS
         self._range_is_first = False
         self.refresh()
 
@@ -142,11 +129,11 @@ class DetailsPanel(Panel):
         if not details:
             style = f"color:{css(self._theme.dim)}; margin:8px 10px"
             hint = f"<p style='{style}'>Click an interval or an event to see its details.</p>"
-            self.browser.setHtml(hint + self._html(trace_details(self._opened.trace)))
+            self.browser.setHtml(hint + self._html(event_text.trace_details(self._opened.trace)))
             return
         self.browser.setHtml("".join(map(self._html, details)))
 
-    def _html(self, details: Details) -> str:
+    def _html(self, details: event_text.Details) -> str:
         theme = self._theme
         chip = css(class_colour(details.kind, theme.is_dark))
         head = (
@@ -164,7 +151,7 @@ class DetailsPanel(Panel):
             f"{html_text(title.upper())}</p>"
         )
 
-    def _table_html(self, table: DetailTable) -> str:
+    def _table_html(self, table: event_text.DetailTable) -> str:
         """Return a table as HTML, with names on the left and right-aligned numbers."""
         dim = css(self._theme.dim)
         small = f"<span style='color:{dim}; font-size:{self._theme.px(11)}px'>"
@@ -182,7 +169,7 @@ class DetailsPanel(Panel):
             f"{rows if table.rows else ''}{more if table.more else ''}</table>"
         )
 
-    def _cell_html(self, cell: Cell) -> str:
+    def _cell_html(self, cell: event_text.Cell) -> str:
         text = html_text(cell.text)
         if cell.event is not None:
             return self._link(f"event:{cell.event}", text)
@@ -191,18 +178,18 @@ class DetailsPanel(Panel):
             return self._link(where, text)
         return text
 
-    def _section_html(self, section: Section) -> str:
+    def _section_html(self, section: event_text.Section) -> str:
         rows = "".join(map(self._sentence_html if section.is_prose else self._line_html, section.lines))
         return (
             f"{self._title_html(section.title)}"
             f"<table cellpadding='2' cellspacing='0' style='margin:0 8px 4px 8px'>{rows}</table>"
         )
 
-    def _sentence_html(self, line: DetailLine) -> str:
+    def _sentence_html(self, line: event_text.DetailLine) -> str:
         number = f"<b>{html_text(line.name)}</b> " if line.name else ""
         return f"<tr><td>{number}{self._linked(line, html_text(line.text))}</td></tr>"
 
-    def _linked(self, line: DetailLine, value: str) -> str:
+    def _linked(self, line: event_text.DetailLine, value: str) -> str:
         """Return `value` as a link to the event or lane that a line leads to; unchanged if it leads nowhere."""
         target = f"event:{line.event}" if line.event is not None else ""
         target = target or (f"thread:{line.thread}" if line.thread else "")
@@ -212,7 +199,7 @@ class DetailsPanel(Panel):
     def _link(self, target: str, value: str) -> str:
         return linked(target, value, self._theme)
 
-    def _line_html(self, line: DetailLine) -> str:
+    def _line_html(self, line: event_text.DetailLine) -> str:
         theme = self._theme
         value = html_text(line.text)
         if line.is_code:
@@ -252,5 +239,5 @@ class DetailsPanel(Panel):
         if url.scheme() != "more":
             follow(self._navigation, url)
         else:
-            self._words_limit = min(MOST_WORDS, self._words_limit * 8)
+            self._words_limit = min(event_text.MOST_WORDS, self._words_limit * 8)
             self.refresh()

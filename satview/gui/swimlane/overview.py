@@ -26,18 +26,7 @@ from PySide6.QtWidgets import QToolTip, QWidget
 from satview.base.safe_text import counted, tool_tip
 from satview.base.time import TimeWindow, format_duration, format_time
 from satview.gui.colours import OTHER_NAMES, mixed
-from satview.gui.swimlane.fills import (
-    OPAQUE,
-    CpuUse,
-    cpu_use,
-    draw_lost,
-    draw_tops,
-    draw_use,
-    hatch,
-    knows_use,
-    lost_spans,
-    names_of_values,
-)
+from satview.gui.swimlane import fills
 from satview.gui.swimlane.lane_image import image_of
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme, colour
@@ -85,7 +74,7 @@ class OverviewStrip(QWidget):
         self._opened = opened
         self._theme = theme
         self._picture: QPixmap | None = None
-        self.shown_use: CpuUse | None = None
+        self.shown_use: fills.CpuUse | None = None
         self._dragged = _HandlePart.NONE
         self._offset_cycles = 0
         for signal in (
@@ -268,9 +257,9 @@ class OverviewStrip(QWidget):
             lines += self._use_lines(self.shown_use, x)
         return "\n".join([*lines, *self._verdict_lines(x), *self._lost_lines(x), *self._damage_lines(x)])
 
-    def _use_lines(self, use: CpuUse, x: float) -> list[str]:
+    def _use_lines(self, use: fills.CpuUse, x: float) -> list[str]:
         """Return the CPU use around a pixel, and the processes that use most."""
-        pixel, names = int(x * self.devicePixelRatioF()), names_of_values(self._opened.timeline)
+        pixel, names = int(x * self.devicePixelRatioF()), fills.names_of_values(self._opened.timeline)
         if not 0 <= pixel < len(use.most):
             return []
         total, least, most = float(use.used[:, pixel].sum()), float(use.least[pixel]), float(use.most[pixel])
@@ -313,7 +302,7 @@ class OverviewStrip(QWidget):
     @Slot()
     def follow_lanes(self) -> None:
         """Show the CPU use as soon as the CPU lanes are built."""
-        if self.shown_use is None and knows_use(self._opened.timeline):
+        if self.shown_use is None and fills.knows_use(self._opened.timeline):
             self._forget()
 
     def _draw_picture(self) -> QPixmap:
@@ -326,16 +315,16 @@ class OverviewStrip(QWidget):
         times, limits = self._opened.trace.events.time_cycles, self._opened.viewport.limits
         hits = density(times, self._opened.search.hits, limits, width)
         rows = (np.arange(picture.height())[:, None] + 0.5) / ratio
-        pixels = np.full((picture.height(), width), theme.base | OPAQUE, np.uint32)
+        pixels = np.full((picture.height(), width), theme.base | fills.OPAQUE, np.uint32)
         self._draw_stack(pixels, ratio)
-        pixels[(rows >= 1) & (rows < _TOP_PX - 1) & (hits > 0)] = theme.hit | OPAQUE
+        pixels[(rows >= 1) & (rows < _TOP_PX - 1) & (hits > 0)] = theme.hit | fills.OPAQUE
         for rgb, is_marked in self._verdict_columns(width):
-            pixels[(rows >= self.height() - _FOOT_PX) & (rows < self.height() - 1) & is_marked] = rgb | OPAQUE
+            pixels[(rows >= self.height() - _FOOT_PX) & (rows < self.height() - 1) & is_marked] = rgb | fills.OPAQUE
         painter.drawImage(0, 0, image_of(pixels, ratio))
         if self.shown_use is not None:
             self._draw_scale(painter, self.shown_use.high_cpus)
         self._draw_damage(painter)
-        draw_lost(painter, lost_spans(self._opened.timeline.lost_marks, self._scale), self.height(), theme)
+        fills.draw_lost(painter, fills.lost_spans(self._opened.timeline.lost_marks, self._scale), self.height(), theme)
         painter.setPen(colour(theme.line))
         painter.drawLine(QLineF(0, self.height() - 0.5, self.width(), self.height() - 0.5))
         painter.end()
@@ -346,18 +335,18 @@ class OverviewStrip(QWidget):
         opened, limits, width = self._opened, self._opened.viewport.limits, pixels.shape[1]
         rows = round(_TOP_PX * ratio), round((self.height() - _FOOT_PX) * ratio)
         self.shown_use = None
-        if opened.filters.rows is None and knows_use(opened.timeline):
-            self.shown_use = cpu_use(opened.timeline, limits, width, round(_REACH_PX * ratio))
-            draw_use(pixels, self.shown_use, rows, self._theme)
+        if opened.filters.rows is None and fills.knows_use(opened.timeline):
+            self.shown_use = fills.cpu_use(opened.timeline, limits, width, round(_REACH_PX * ratio))
+            fills.draw_use(pixels, self.shown_use, rows, self._theme)
             if self._theme.is_hatched:
-                hatch(pixels, 0, ratio)
+                fills.hatch(pixels, 0, ratio)
             return
         counts = density(opened.trace.events.time_cycles, opened.filters.rows, limits, width)
         # The square root keeps sparse spans visible beside bursts.
         heights = np.sqrt(counts / max(1, counts.max(initial=1)))
-        tone = np.array([mixed(self._theme.accent, self._theme.base, _EVENTS_TONE) | OPAQUE], np.uint32)
-        ground = self._theme.base | OPAQUE
-        draw_tops(pixels, heights[None], np.ones(1, np.bool_), np.arange(width + 1), tone, ground, rows)
+        tone = np.array([mixed(self._theme.accent, self._theme.base, _EVENTS_TONE) | fills.OPAQUE], np.uint32)
+        ground = self._theme.base | fills.OPAQUE
+        fills.draw_tops(pixels, heights[None], np.ones(1, np.bool_), np.arange(width + 1), tone, ground, rows)
 
     def _draw_scale(self, painter: QPainter, cpus: int) -> None:
         """Draw horizontal lines at whole numbers of CPUs."""
@@ -368,7 +357,7 @@ class OverviewStrip(QWidget):
             y = round(self.height() - _FOOT_PX - height * number / cpus) + 0.5
             painter.drawLine(QLineF(0, y, self.width(), y))
 
-    def _name_height(self, painter: QPainter, use: CpuUse) -> None:
+    def _name_height(self, painter: QPainter, use: fills.CpuUse) -> None:
         """Write the number of CPUs (LWPs in traces of a threads library) that the height of the strip stands for."""
         theme, font = self._theme, QFont(self.font())
         font.setPixelSize(theme.px(9))
