@@ -106,7 +106,10 @@ def find_target(path: Path | str, reading: Sources = (), *, streams: bool = Fals
     if stat.S_ISREG(status.st_mode):
         if not os.access(path, os.W_OK):
             raise WriteError(path, "the file is write-protected")
-        return OutputTarget(TargetKind.FILE, Path(os.path.realpath(path)), mode=stat.S_IMODE(status.st_mode))
+        real = Path(os.path.realpath(path))
+        if not (real.exists() and os.path.samestat(status, real.stat())):  # below /proc: removed, or of another root
+            raise WriteError(path, "this file has no name in a folder")
+        return OutputTarget(TargetKind.FILE, real, mode=stat.S_IMODE(status.st_mode))
     if stat.S_ISDIR(status.st_mode):
         raise WriteError(path, "this is a folder; name a file in it")
     if streams and (stat.S_ISFIFO(status.st_mode) or stat.S_ISCHR(status.st_mode)):
@@ -117,13 +120,17 @@ def find_target(path: Path | str, reading: Sources = (), *, streams: bool = Fals
 def refuse_missing_folder(path: Path) -> None:
     """Check that the parent folder of a file or folder to be created exists.
 
+    The folder is looked up as the system does: nothing is in `gone/..` if there is no folder `gone`. `os.path.realpath`
+    cuts both off, and so would return a file that the system does not find under this name.
+
     Raises:
         WriteError: The folder does not exist; the text names it.
     """
-    home = Path(os.path.realpath(path)).parent
-    if not home.exists():
-        shown = home if path.is_symlink() else path.parent
-        raise WriteError(path, f"there is no folder {str(shown)!r}; make it first, or give another name")
+    new = path
+    while new.is_symlink():  # to nothing yet, so this ends
+        new = new.parent / new.readlink()
+    if not new.parent.exists():
+        raise WriteError(path, f"there is no folder {str(new.parent)!r}; make it first, or give another name")
 
 
 def descriptor_of(path: Path | str) -> int:
@@ -153,20 +160,24 @@ def is_standard_output(path: Path | str | None) -> bool:
 def _refuse_same(path: Path, status: os.stat_result, reading: Sources) -> None:
     if not stat.S_ISREG(status.st_mode):
         return
-    for source in (*reading, *_kept.sources()):
-        if (status.st_dev, status.st_ino) in _identities(source):
-            raise WriteError(path, "this is the file that is being read; give another name")
+    if _is_read(status, reading):
+        raise WriteError(path, "this is the file that is being read; give another name")
+
+
+def _is_read(status: os.stat_result, reading: Sources) -> bool:
+    """Return whether a file is an input, of the given ones or of the running command."""
+    sources = (*reading, *_kept.sources())
+    return any((status.st_dev, status.st_ino) in _identities(source) for source in sources)
 
 
 def _identities(source: Path | str | int) -> set[tuple[int, int]]:
-    """Return (device, inode) of a file, or of all files in a folder; empty if it cannot be read."""
+    """Return (device, inode) of a file, or of all files below a folder; empty if it cannot be read."""
     try:
         source = 0 if str(source) == "-" else source
         status = os.fstat(source) if isinstance(source, int) else Path(source).stat()
         if stat.S_ISDIR(status.st_mode) and not isinstance(source, int):
-            with os.scandir(source) as entries:
-                inside = [entry.stat() for entry in entries if entry.is_file()]
-            return {(inner.st_dev, inner.st_ino) for inner in inside}
+            found = [Path(parent, name) for parent, _, names in os.walk(source) for name in names]
+            return set().union(*(_identities(file) for file in found if file.is_file()))
     except (OSError, ValueError):  # ValueError: a NUL in the name, or half a surrogate
         return set()
     return {(status.st_dev, status.st_ino)}
@@ -232,7 +243,8 @@ class NewFile:
             WriteError: The target is refused, or cannot be created.
         """
         self.path = Path(path)
-        self._target = find_target(path, reading, streams=streams)
+        self._reading = tuple(reading)
+        self._target = find_target(path, self._reading, streams=streams)
         self.is_stream = self._target.kind is not TargetKind.FILE
         self._keeps_part = keeps_part
         self._is_durable = is_durable
@@ -250,7 +262,7 @@ class NewFile:
             return os.fdopen(os.dup(target.descriptor), "wb", buffering)
         if target.kind is TargetKind.STREAM:
             return target.path.open("wb", buffering)
-        remove_leftovers(target.path)
+        remove_leftovers(target.path, self._reading)
         self._part, descriptor = create_beside(target.path, target.mode)
         return os.fdopen(descriptor, "wb", buffering)
 
@@ -407,13 +419,18 @@ def create_beside(target: Path, mode: int | None, flags: int = 0) -> tuple[Path,
     return part, descriptor
 
 
-def remove_leftovers(target: Path) -> None:
-    """Remove temporary files of a target that killed processes have left."""
+def remove_leftovers(target: Path, reading: Sources = ()) -> None:
+    """Remove temporary files of a target that killed processes have left, except inputs: what was saved of a capture.
+
+    Args:
+        target: The file that they should have become.
+        reading: As for `find_target`.
+    """
     pattern = re.compile(re.escape(f".{_stem(target.name)}.") + "[0-9a-f]{8}" + re.escape(SUFFIX))
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
         for entry in entries:
             if pattern.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
-                _remove_if_dead(Path(entry.path))
+                _remove_if_dead(Path(entry.path), reading)
 
 
 def sync_folder(folder: Path) -> None:
@@ -457,8 +474,10 @@ def _lock(descriptor: int) -> _Lock:
     return _Lock.OURS
 
 
-def _remove_if_dead(part: Path) -> None:
+def _remove_if_dead(part: Path, reading: Sources) -> None:
     with contextlib.suppress(OSError):
+        if _is_read(part.stat(), reading):
+            return
         if _IS_WINDOWS:
             part.unlink()
             return

@@ -120,6 +120,51 @@ def test_what_is_read_is_refused_under_every_name(tmp_path):
 
 
 @POSIX
+def test_folder_that_is_missing_is_not_cut_off_with_the_dots_behind_it(tmp_path):
+    """The system finds nothing in gone/.., while realpath() takes it for the folder that both are in."""
+    trace = tmp_path / "t.kev"
+    trace.write_bytes(b"trace")
+    (tmp_path / "link").symlink_to("gone/../t.kev")
+    (tmp_path / "dead").symlink_to("gone")
+    for name in ("gone/../t.kev", "gone/../new", "gone/..", "link", "dead/../t.kev", "gone/a/../../t.kev"):
+        with pytest.raises(WriteError, match=r"there is no folder '.*gone|there is no folder '.*dead"):
+            write_file(tmp_path / name, b"new")
+    with pytest.raises(WriteError, match="Not a directory"):
+        write_file(tmp_path / "t.kev" / ".." / "t.kev", b"new")
+    assert trace.read_bytes() == b"trace"
+    assert {path.name for path in tmp_path.iterdir()} == {"t.kev", "link", "dead"}
+    (tmp_path / "gone").mkdir()
+    write_file(tmp_path / "link", b"new")
+    assert trace.read_bytes() == b"new"
+
+
+@POSIX
+def test_file_below_a_folder_that_is_read_is_refused(tmp_path):
+    """Programs with symbols are looked for in all folders below the one that is named."""
+    (tmp_path / "symbols" / "usr" / "bin").mkdir(parents=True)
+    program = tmp_path / "symbols" / "usr" / "bin" / "program"
+    program.write_bytes(b"program")
+    (tmp_path / "symbols" / "broken").symlink_to("nowhere")
+    with pytest.raises(WriteError, match="is being read"):
+        find_target(program, [tmp_path / "symbols"])
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs names of open files")
+def test_name_of_an_open_file_below_proc(tmp_path):
+    trace = tmp_path / "t.kev"
+    trace.write_bytes(b"trace")
+    with trace.open("rb") as file:
+        for name in (f"/proc/self/fd/{file.fileno()}", f"/proc/thread-self/fd/{file.fileno()}"):
+            for streams in (False, True):
+                with pytest.raises(WriteError, match="is being read"):
+                    find_target(name, [trace], streams=streams)
+        trace.unlink()
+        with pytest.raises(WriteError, match="no name in a folder"):
+            find_target(f"/proc/self/fd/{file.fileno()}")
+    assert list(tmp_path.iterdir()) == []
+
+
+@POSIX
 def test_devices_folders_and_pipes_are_refused_unless_named_for_a_stream(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in ("/dev/null", "/dev/full", tmp_path / "pipe"):
@@ -348,6 +393,17 @@ def test_leftovers_of_this_file_alone_go(tmp_path):
     assert left == {"a", *names[1:], ".a.89abcdef.satview-tmp", ".a.99abcdef.satview-tmp"}
     write_file(tmp_path / "a.b", b"x")  # a dot of a name is a dot
     assert ".axb.0123abcd.satview-tmp" in {path.name for path in tmp_path.iterdir()}
+
+
+@POSIX
+def test_leftover_that_is_read_stays(tmp_path):
+    """Somebody saves what a killed capture has left, under the name that it should have had."""
+    left = tmp_path / ".a.0123abcd.satview-tmp"
+    left.write_bytes(b"part")
+    write_file(tmp_path / "a", b"saved", reading=iter([left]))
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {left.name: b"part", "a": b"saved"}
+    write_file(tmp_path / "a", b"saved")
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
 def test_publishing_twice_and_discarding_later_leave_the_file(tmp_path):
