@@ -344,6 +344,8 @@ def why_nothing(
 def _needed(trace: Trace, codes: Bools) -> str:
     """Return the names of events, or of their classes if there are many events."""
     known = [code for code in trace.catalogue.codes() if codes[code]]
+    if not known:
+        return "codes of no known event"
     names = sorted({trace.catalogue.name(code) for code in known})
     return f"events of {_listed(_classes(trace, np.array(known)))}" if len(names) > _NAMES_MOST else _listed(names)
 

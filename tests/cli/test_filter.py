@@ -8,8 +8,10 @@ from satview.export.kev import write_subset
 from satview.formats.kev.header import write_kev
 from satview.formats.kev.reader import open_kev
 from tests.filters.made import Maker, random_trace
+from tests.helpers.commands import SAMPLE
 from tests.helpers.extent import points
 from tests.helpers.kev import TraceBuilder
+from tests.helpers.linux_scene import TEXT
 
 
 @pytest.fixture
@@ -79,6 +81,43 @@ def test_nothing_is_kept_for_a_reason(case, command, tmp_path, monkeypatch, caps
     printed = capsys.readouterr()
     assert says in printed.err
     assert (tmp_path / "a.kev").exists() == (code != 2 and "a.kev" in rest)
+
+
+@pytest.mark.parametrize("kind", ["thread trace", "Linux"])
+def test_events_of_other_systems_pass_unless_rules_switch_everything_off(kind, tmp_path, capsys):
+    """`satview info` counts 397 and 17 events: 6 switches of two threads each, 2 wakings of two events, an interrupt.
+
+    None of their classes is one of TraceEvent().
+    """
+    path, count, class_name, of_class = SAMPLE.parent / "threads", 397, "mutex", 122
+    if kind == "Linux":
+        path, count, class_name, of_class = tmp_path / "perf.txt", 17, "tracepoint", 3
+        path.write_text(TEXT)
+    expected = {
+        "": (count, 0),
+        "ADDALLCLASSES": (count, 0),
+        "DELALLCLASSES": (0, 1),
+        "DELALLCLASSES\nADDALLCLASSES": (count, 0),
+        f"WHERE class == {class_name}": (of_class, 0),
+    }
+    for text, (passing, code) in expected.items():
+        rules = tmp_path / "r.satrules"
+        rules.write_text(f"{text}\n")
+        assert main(["filter", str(path), "-r", str(rules)]) == code, text
+        assert capsys.readouterr().out == f"{passing} of {count} events match\n", text
+    assert main(["filter", str(path), "-e", f"class == {class_name}"]) == 0
+    assert capsys.readouterr().out == f"{of_class} of {count} events match\n"
+    assert main(["stats", str(path), "-e", f"class == {class_name}", "--by", "event"]) == 0
+    assert f"counting {of_class} of {count} events" in capsys.readouterr().out
+    listing = tmp_path / "part.txt"
+    assert main(["export", str(path), str(listing), "--format", "list", "-e", f"class == {class_name}"]) == 0
+    assert len(listing.read_text().splitlines()) == of_class + 1  # a line in front tells the form
+    capsys.readouterr()
+    for name in ("COMM", "KERCALL", "EMPTY"):
+        assert main(["filter", str(path), "-e", f"class == {name}"]) == 2
+        assert f"there is no class '{name}'" in capsys.readouterr().err
+    assert main(["filter", str(path), "-e", "code == 30000"]) == 1
+    assert "`code == 30000` needs codes of no known event, of which there are none" in capsys.readouterr().err
 
 
 def test_faults_are_shown_with_their_position(tmp_path, trace_file, capsys):

@@ -118,6 +118,8 @@ def class_codes(name: str, release: Release) -> NDArray[np.bool_] | None:
 @cache
 def _external_codes(release: Release) -> dict[str, NDArray[np.bool_]]:
     """Return the codes of every class of TraceEvent() by name, bool (32768,) each, including unions such as KERCALL."""
+    if not release.is_qnx:
+        return {}
     owner = np.full(CODE_COUNT, -1, np.int16)
     for code in range(CODE_COUNT):
         external = external_of(code, release).external

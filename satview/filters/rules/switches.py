@@ -250,6 +250,7 @@ class Switches:
         """Switch all events of all classes on; wide and fast stay as they are."""
         for external in self.known - {SECURITY, C.THREAD}:
             self._switch_class(external, True)
+        self.user[:] = True  # governs what no class does, so all events of other systems, which have no class USER
         self.thread |= self.all_states
         return self._changed()
 
@@ -257,6 +258,7 @@ class Switches:
         """Switch everything off; wide and fast stay as they are."""
         for external in self.known - {C.THREAD}:
             self._switch_class(external, False)
+        self.user[:] = False
         self.thread &= self._wide_thread_bit
         return self._changed()
 
