@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.errors import UsageError
 from satview.base.threads import Once
 from satview.base.time import NS_PER_S, TimeWindow
 from satview.events.catalogue import BUFFER_SIZES, BufferSizes
@@ -429,7 +430,10 @@ def would_capture(
 
     Raises:
         RuleError: A rule that no kernel can carry out, with the message of `tracelogger --rules`.
+        UsageError: The trace is not of QNX.
     """
+    if not trace.release.is_qnx:
+        raise UsageError(f"{trace.path.name}: this is no trace of QNX, so no capture of tracelogger would have it")
     built = rules if isinstance(rules, BuiltRules) else BuiltRules((), rules, ())
     captured = for_capture(built)
     if captured.faults:

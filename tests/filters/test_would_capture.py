@@ -14,6 +14,7 @@ from satview.filters.rules.text import parse_rules
 from satview.filters.would_capture import would_capture
 from tests.filters.random_rules import RandomRules
 from tests.filters.test_rules_everywhere import captured
+from tests.helpers.commands import SAMPLE
 from tests.helpers.extent import fewer, points, usually
 
 RULES = {
@@ -204,6 +205,11 @@ def test_a_view_follows_user_for_functions_and_says_what_it_cannot_tell(tmp_path
     rules.write_text("ADDCLASS SYSTEM\nADDCLASS USER\n")
     assert main(["filter", str(everything.path), "-r", str(rules), "-e", "class == SYSTEM"]) == 0
     assert capsys.readouterr().out.splitlines() == [f"{system} of {len(everything.events)} events match"]
+
+
+def test_traces_of_other_systems_are_refused(capsys):
+    assert main(["filter", str(SAMPLE.parent / "threads"), "--would-capture"]) == 2
+    assert "threads: this is no trace of QNX, so no capture of tracelogger would have it" in capsys.readouterr().err
 
 
 @pytest.mark.thorough
