@@ -205,6 +205,33 @@ def test_what_c_cannot_do_is_reported_with_its_position(tmp_path, trace_file, ca
     assert "#error" not in program.read_text()
 
 
+def test_conditions_of_e_are_where_lines_of_a_capture(tmp_path, trace_file, capsys):
+    rules, program = tmp_path / "r.satrules", tmp_path / "out.c"
+
+    def printed(*words: str) -> list[str]:
+        main(["filter", str(trace_file), *words])
+        return capsys.readouterr().out.splitlines()
+
+    for condition in ("class == COMM", "pid == 7", "class == KERCALL and failed"):
+        rules.write_text(f"WHERE {condition}\n")
+        of_rule = printed("-r", str(rules), "--would-capture")
+        assert printed("-e", condition, "--would-capture") == of_rule
+        assert of_rule != printed("--would-capture")
+        printed("-r", str(rules), "--c-program", str(program))
+        source = program.read_text().replace("/* r.satrules */\n", "")
+        printed("-e", condition, "--c-program", str(program))
+        assert program.read_text() == source
+    said = printed("-e", "pid == 7", "--tracelogger")
+    assert (
+        "  not exact: WHERE lines and other conditions are for views; the capture keeps the events they would"
+        in said[1]
+    )
+    assert main(["filter", str(trace_file), "-e", "duration > 0ns", "--would-capture"]) == 2
+    assert "column 1: a capture cannot test this: duration is known only later" in capsys.readouterr().err
+    said = printed("-e", "duration > 0ns", "--explain")
+    assert said[0].startswith("-e: a capture cannot test this: duration is known only later")
+
+
 def test_rules_behind_a_capture(tmp_path, capsys):
     maker = Maker()
     maker.start()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from contextlib import redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -72,7 +73,8 @@ def add_parser(subparsers: Any) -> None:
     add("file", metavar="IN", type=InputFile, help="trace: a .kev file, a traceprinter listing or a thread trace")
     add("-r", "--rules", metavar="RULES", type=RuleFile, action="append", default=[],
         help="rule file; repeatable, applied in order")  # fmt: skip
-    add("-e", "--expression", metavar="EXPR", action="append", default=[], help="condition; repeatable, all must hold")
+    add("-e", "--expression", metavar="EXPR", action="append", default=[],
+        help="condition; repeatable, all must hold; the same as a WHERE line of rules")  # fmt: skip
     add_output(add, "trace to write; - is standard output; not for thread traces", "OUT.kev")
     add("--from", dest="begin", metavar="TIME", help="drop events before TIME: 1.2s, 300ms, -5s from the end, ...")
     add("--to", dest="end", metavar="TIME", help="drop events at or after TIME")
@@ -101,11 +103,12 @@ def _run(args: argparse.Namespace) -> int:
     trace = open_named(args)
     if args.from_args:
         _print_arguments(trace)
-    rules, built = built_rules(args.rules, args.allow_code, trace)
+    _, built = built_rules(args.rules, args.allow_code, trace)
+    of_capture = _with_conditions(built, args.expression, trace)
     if args.explain:
-        for note in explain(rules, trace.release):
-            print(f"line {note.line}: {visible_line(note.message)}")
-    is_whole = _capture(args, built, trace)
+        for note in explain(of_capture.rules, trace.release):
+            print(f"{f'line {note.line}' if note.line else '-e'}: {visible_line(note.message)}")
+    is_whole = _capture(args, of_capture, trace)
     if not (args.from_args and not (args.rules or args.expression or args.output)) and (
         reason := _filter(args, built, trace)
     ):
@@ -122,6 +125,17 @@ def built_rules(files: list[str], allow_code: bool, trace: Trace) -> tuple[tuple
     rules = _rules(files, trace)
     handlers = Handlers(lambda _: allow_code, trace.release, _folder(files), say)
     return rules, build(rules, trace.release, handlers, taught=taught(trace))
+
+
+def _with_conditions(built: BuiltRules, expressions: list[str], trace: Trace) -> BuiltRules:
+    """Return rules with the conditions of -e as their last WHERE lines, which captures can do something with.
+
+    Raises:
+        UsageError: A condition has an error, or no event can ever meet it.
+    """
+    conditions = tuple(_expression(text, trace) for text in expressions)
+    lines = tuple(Rule(None, condition=text) for text in expressions)
+    return replace(built, rules=built.rules + lines, conditions=built.conditions + conditions)
 
 
 def selected_events(

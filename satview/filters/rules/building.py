@@ -235,7 +235,9 @@ def tracelogger_command(rules: RuleSet | BuiltRules, file_name: str = DEFAULT_OU
             rebuilt.apply(rule.mode, *rule.arguments())
     reasons += _differences(state, rebuilt)
     if isinstance(rules, BuiltRules) and rules.conditions:
-        reasons.append("WHERE lines are for views; the capture keeps the events they would leave out")
+        reasons.append(
+            "WHERE lines and other conditions are for views; the capture keeps the events they would leave out"
+        )
     if isinstance(rules, BuiltRules) and rules.triggers:
         reasons.append("WHEN lines: tracelogger has no triggers; a recorder of satview has")
     words += ["-f", file_name]
