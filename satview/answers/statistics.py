@@ -194,6 +194,11 @@ def threads_shown(statistics: Statistics, shown: Shown) -> NDArray[np.intp]:
     return np.flatnonzero(is_shown)
 
 
+def _passing(shown: Shown) -> str:
+    """Return words behind "no thread": which threads the table is about, if a filter leaves out others."""
+    return "" if shown is None else " with an event that passes the filter"
+
+
 def thread_columns(columns: Columns, threads: NDArray[np.int64]) -> None:
     """Add three columns that identify a thread: name, process number and thread number.
 
@@ -231,7 +236,7 @@ def migration_table(statistics: Statistics, shown: Shown = None) -> Table:
     columns.share("share", "Of its runs", count, runs, "such migrations as a share of its runs that begin in the range")
     start = moves.time_cycles[chosen[example]]
     columns.add("first", "First", Kind.TIME, start, "when the first one happened", moments=start)
-    none = ("No thread runs on one CPU and then on another in this range." if trace.cpu_count > 1 else
+    none = (f"No thread{_passing(shown)} runs on one CPU and then on another in this range." if trace.cpu_count > 1 else
             "The trace has one CPU, so that no thread migrates.")  # fmt: skip
     return table_of("migration", Kind.THREAD, columns, "count", none,
                     "Where a run begins on another CPU than the thread's run before; idle threads never migrate.",
@@ -371,7 +376,14 @@ def client_server_table(statistics: Statistics, shown: Shown = None, per_server:
         _servers(columns, statistics)
     is_logged = all(trace.code_counts[code(WireClass.COMM, event)] for event in (0, 2))
     note = (_NOTE if is_logged else _NO_MESSAGES) + (_LOST if statistics.lost_cycles else "")
-    return table_of("client-server", Kind.THREAD, columns, "total", "No thread is known to run in this range.", note)
+    return table_of(
+        "client-server",
+        Kind.THREAD,
+        columns,
+        "total",
+        f"No thread{_passing(shown)} is known to run in this range.",
+        note,
+    )
 
 
 def _most(columns: Columns, statistics: Statistics) -> None:
@@ -420,13 +432,18 @@ def state_table(statistics: Statistics, shown: Shown = None) -> Table:
     columns.share("share", "Of the range", states.total_cycles, whole, "share of the range")
     _length_columns(columns, states.count, states.total_cycles, statistics.state_lengths.percentiles_of(states),
                     states.longest_cycles, states.longest_start_cycles)  # fmt: skip
-    return table_of("state", Kind.THREAD, columns, "total", "No state is known in this range.", subjects=states.thread)
+    of = "" if shown is None else f" of a thread{_passing(shown)}"
+    none = f"No state{of} is known in this range."
+    return table_of("state", Kind.THREAD, columns, "total", none, subjects=states.thread)
 
 
-def state_total_table(statistics: Statistics, shown: Shown = None) -> Table:
-    """Return a table with a row per state, in which all threads except idle ones are added up."""
+def state_total_table(statistics: Statistics, _shown: Shown = None) -> Table:
+    """Return a table with a row per state, in which all threads except idle ones are added up.
+
+    Threads that a filter leaves out are added, too, since times of threads do not follow it.
+    """
     trace, lengths = statistics.trace, statistics.state_lengths
-    keep = np.isin(lengths.thread, threads_shown(statistics, shown)) & ~np.isin(lengths.value, _LEFT_OUT)
+    keep = np.isin(lengths.thread, threads_shown(statistics, None)) & ~np.isin(lengths.value, _LEFT_OUT)
     value, cycles = lengths.value[keep].astype(np.int64), lengths.cycles[keep]
     thread, start = lengths.thread[keep], lengths.start[keep]
     total = sum_by(value, cycles, VALUE_COUNT)
@@ -489,7 +506,7 @@ def thread_table(statistics: Statistics, shown: Shown = None) -> Table:
                      "the trace does not show the state: before its first event, or events were lost")  # fmt: skip
     _switch_columns(columns, threads.switches, threads.preemptions, threads.migrations)
     _logged_columns(columns, threads.sent, threads.received, threads.calls, threads.events)
-    return table_of("thread", Kind.THREAD, columns, "cpu", "No thread is known in this range.",
+    return table_of("thread", Kind.THREAD, columns, "cpu", f"No thread{_passing(shown)} is known in this range.",
                     "Idle threads are under CPUs.")  # fmt: skip
 
 
@@ -509,7 +526,7 @@ def process_table(statistics: Statistics, shown: Shown = None) -> Table:
     columns.count("runs", "Runs", processes.runs, "intervals of its threads on a CPU")
     _switch_columns(columns, processes.switches, processes.preemptions, processes.migrations)
     _logged_columns(columns, processes.sent, processes.received, processes.calls, processes.events)
-    return table_of("process", Kind.PROCESS, columns, "cpu", "No process is known in this range.",
+    return table_of("process", Kind.PROCESS, columns, "cpu", f"No process{_passing(shown)} is known in this range.",
                     "Idle threads count as no process's.")  # fmt: skip
 
 

@@ -103,6 +103,26 @@ def test_a_filter_is_named_and_touches_no_time(stats, tmp_path):
     assert [(row["thread"], row["cpu_ns"], row["events"]) for row in reported["thread"]] == [("client 1", 6999, 2)]
 
 
+def test_no_table_says_of_all_threads_what_is_true_of_those_that_pass(stats):
+    """Times of threads do not follow a filter, and that no thread is left does not mean that none is known."""
+    total = stats("--by", "state-total", "--format", "csv")[1]
+    ran = {row["state"]: (row["total_ns"], row["threads"]) for row in rows_of(total)}["RUNNING"]
+    assert ran == (str(6_999 + 3_999), "2")  # those of client and server above
+    for condition in ("class == USREVENT", "class == SEC"):
+        assert stats("--by", "state-total", "--format", "csv", "-e", condition)[1] == total
+    out = stats("--by", "all", "-e", "class == SEC")[1]
+    for sentence in (
+        "No thread with an event that passes the filter is known in this range.",
+        "No state of a thread with an event that passes the filter is known in this range.",
+        "No process with an event that passes the filter is known in this range.",
+        "No thread with an event that passes the filter is known to run in this range.",
+    ):
+        assert sentence in out
+    assert "No thread is" not in out
+    assert "No state is" not in out
+    assert "No process is" not in out
+
+
 @pytest.mark.thorough
 def test_all_tables_of_all_samples(stats, capsys):
     for sample in ("dense-4cpu.kev", "vendor-all_classes.kev", "threads"):
