@@ -255,7 +255,7 @@ def _looks(options: argparse.Namespace) -> dict[str, str | int]:
     """Return the settings that the command line gives, by name; they are valid for this run only.
 
     Raises:
-        UsageError: A name is unknown, or the file with descriptions of user events is faulty.
+        UsageError: A name is unknown, or a file or folder with names of events, threads or functions is faulty.
     """
     _check_names(options.lanes, [lane_class.name for lane_class in LANE_CLASSES], "event lanes")
     _check_names(options.labels, list(Label), "labels")
@@ -263,6 +263,14 @@ def _looks(options: argparse.Namespace) -> dict[str, str | int]:
         from satview.formats.user_event_file import read_user_events  # brings a parser of XML
 
         read_user_events(Path(options.user_events))
+    if options.pidin:
+        from satview.formats.pidin import read_pidin  # brings numpy
+
+        read_pidin(Path(options.pidin))
+    if options.symbols:
+        from satview.formats.symbols import check_folder  # brings a parser of ELF files
+
+        check_folder(Path(options.symbols))
     looks: dict[str, str | int] = {
         "files/memory_mb": options.memory_limit,
         "window/theme": options.theme or "",

@@ -87,6 +87,10 @@ def test_sample_needs_no_file(tmp_path, monkeypatch):
         (("--lanes", "log,nonsense"), "'nonsense' is not one of the event lanes: log, user, "),
         (("--labels", "state,"), "'' is not one of the labels: state, priority, "),
         (("--user-events", "none.xml"), "none.xml: No such file or directory"),
+        (("--pidin", "none.txt"), "none.txt: there is no such file; --pidin names a file with what `pidin` printed"),
+        (("--pidin", "README.md"), "README.md: line 1 is no line of titles, which has the columns pid and name"),
+        (("--symbols", "none"), "none: there is no such folder; --symbols names the folder with the programs"),
+        (("--symbols", "README.md"), "README.md: there is no such folder; --symbols names the folder with the"),
     ],
 )
 def test_what_the_viewer_is_to_show_is_checked_first(capsys, tmp_path, more, message):

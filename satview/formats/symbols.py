@@ -125,11 +125,20 @@ def _added(trace: Trace) -> list[Symbols]:
     return trace.cached("symbols.added", nothing_yet)
 
 
-def _symbols(trace: Trace, folder: Path) -> Symbols:
+def check_folder(folder: Path) -> None:
+    """Check that a folder of programs exists.
+
+    Raises:
+        UsageError: It does not.
+    """
     if not folder.is_dir():
         raise UsageError(
             f"{folder}: there is no such folder; --symbols names the folder with the programs of the target"
         )
+
+
+def _symbols(trace: Trace, folder: Path) -> Symbols:
+    check_folder(folder)
     files, notes = _files(folder), list[str]()
     if sum(map(len, files.values())) >= _MOST_FILES:
         notes.append(f"{folder} has more than {_MOST_FILES:,} programs; the others are not looked at")

@@ -67,6 +67,19 @@ def test_bad_use_is_one_sentence(tmp_path, more, message):
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+def test_names_that_do_not_fit_the_trace_are_said_as_by_commands(tmp_path):
+    """A folder without a program of the trace is refused; a text with two names of a pid is used, with a note."""
+    trace, out = scene(tmp_path), tmp_path / "a.png"
+    (tmp_path / "programs").mkdir()
+    done = satview(trace, "--screenshot", out, "--symbols", tmp_path / "programs")
+    assert (done.returncode, out.exists()) == (2, False)
+    assert "programs: no program of this trace is in it: none has the name of a process" in done.stderr
+    (tmp_path / "board.txt").write_text("pid name\n9 bin/a\n9 bin/b\n")
+    done = satview(trace, "--screenshot", out, "--pidin", tmp_path / "board.txt")
+    assert (done.returncode, out.exists()) == (1, True)  # buffers were lost
+    assert done.stderr == "satview: board.txt: pid 9 is bin/a and bin/b there; the first name counts\n"
+
+
 @pytest.mark.thorough
 def test_file_that_is_no_trace(tmp_path):
     (tmp_path / "letter.txt").write_text("Dear all,\n")

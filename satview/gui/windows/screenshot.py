@@ -13,7 +13,10 @@ from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer
 
 from satview.base.errors import SatviewError
 from satview.base.new_file import find_target
+from satview.base.process import say
+from satview.formats.pidin import read_pidin, with_names
 from satview.formats.registry import source_files
+from satview.formats.symbols import add_symbols
 from satview.gui.comparison.panel import ComparisonPanel
 from satview.gui.swimlane.legend import save_png
 from satview.gui.windows.application import Application, make_qt_application, silence_offscreen
@@ -21,10 +24,12 @@ from satview.gui.windows.command_window import Shared
 from satview.gui.windows.looks import show_link
 from satview.gui.windows.main_window import MainWindow
 from satview.session.loading.files import RecentFiles
+from satview.session.open_trace import PIDIN, SYMBOLS
 from satview.session.session import Stage
 from satview.session.settings import Settings
 from satview.session.state_files import users_sessions
 from satview.session.trace_link import TraceLink
+from satview.store.trace import Trace
 
 if TYPE_CHECKING:
     from satview.gui.windows.workspace import Workspace
@@ -105,6 +110,7 @@ def take(request: ScreenshotRequest) -> int:
                 raise window.session.error
             raise RuntimeError("the trace could not be read") from window.session.error
         assert window.workspace is not None
+        _check_names(window.workspace.opened.trace, request.looks)
         link = TraceLink(request.trace, request.range_text, request.event, request.selected, request.session,
                          request.beside)  # fmt: skip
         show_link(window, link)
@@ -119,6 +125,22 @@ def take(request: ScreenshotRequest) -> int:
         wakes.stop()
         window.close()
         app.processEvents()
+
+
+def _check_names(trace: Trace, looks: Mapping[str, str | int]) -> None:
+    """Check names of threads and functions from files as commands do: a window reports them in its status bar.
+
+    Raises:
+        UsageError: The names do not fit the trace.
+    """
+    notes: tuple[str, ...] = ()
+    if file := looks.get(PIDIN):
+        with_names(trace, names := read_pidin(Path(str(file))))
+        notes += names.notes
+    if folder := looks.get(SYMBOLS):
+        notes += add_symbols(trace, Path(str(folder))).notes
+    for note in notes:
+        say(note)
 
 
 def _opened(application: Application, request: ScreenshotRequest) -> MainWindow:
@@ -151,7 +173,9 @@ def is_settled(window: object) -> bool:
     views = window.workspace
     if views is None or views.opened.event_links.is_busy:
         return views is None
-    is_busy = views.is_checking or views.opened.labels.is_busy or views.opened.class_loader.is_busy
+    opened = views.opened
+    is_naming = (opened.is_named and not opened.symbols_folder) or (opened.pidin_file and opened.trace.pidin is None)
+    is_busy = is_naming or views.is_checking or views.opened.labels.is_busy or views.opened.class_loader.is_busy
     return views.panes.is_exact and not is_busy and not _is_comparing(views)
 
 
