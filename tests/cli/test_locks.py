@@ -24,14 +24,17 @@ def test_table(tmp_path, capsys):
     words = [" ".join(line.split()) for line in lines]
     assert words[2] == "Kind Address pid Waited Waits Longest Calls Failed Holds Held Longest held Threads"
     assert words[3] == "mutex 0x10 4321 7.000 µs 1 7.000 µs 2 0 2 17.00 µs 9.000 µs 2"
-    assert words[5:7] == ["Waits", "Thread Call Lock From Length Event"]
-    assert words[7] == "pid 4321 2 mutex_lock 0x10 0.000 005 000 s 7.000 µs 3"
-    assert len(lines) == 8
+    assert words[4] == "1 lock that no thread waited for: --all lists them too."
+    assert words[6:8] == ["Waits", "Thread Call Lock From Length Event"]
+    assert words[8] == "pid 4321 2 mutex_lock 0x10 0.000 005 000 s 7.000 µs 3"
+    assert len(lines) == 9
 
 
 def test_all_shows_locks_nobody_waited_for(tmp_path, capsys):
     assert main(["locks", str(write_set(tmp_path, TEXT)), "--all"]) == 0
-    assert "0x30" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "0x30" in printed
+    assert "no thread waited for" not in printed
 
 
 def test_json_and_categories(tmp_path, capsys):

@@ -8,6 +8,7 @@ from satview.answers.locks import lock_tables
 from satview.answers.table import Outcome
 from satview.base.errors import SatviewError
 from satview.base.process import BAD_USE, say
+from satview.base.safe_text import counted
 from satview.cli.measure.records import add_files, open_set, say_problems
 from satview.cli.shared.table_output import print_for_people, print_table
 from satview.cli.shared.traces import open_trace
@@ -19,7 +20,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser("locks", help="lock contention in a trace of a threads library")
     add_files(parser)
     parser.add_argument("--waits", type=int, default=0, metavar="N", help="also list the N longest waits")
-    parser.add_argument("--all", action="store_true", help="also list locks that no thread waited for")
+    parser.add_argument(
+        "--all", action="store_true", help="also list locks that no thread waited for; JSON always has them"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
 
 
@@ -41,6 +44,8 @@ def run(args: argparse.Namespace) -> int:
         print_table(shown, "json", "locks", more=more)
     else:
         print_for_people(shown)
+        if left := len(locks) - len(shown):
+            print(f"{counted(left, 'lock')} that no thread waited for: --all lists them too.")
         if args.waits:
             print_for_people(longest)
     return say_problems(trace)
