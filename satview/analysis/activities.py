@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from satview.base.column_arrays import ColumnTable
 from satview.base.errors import UsageError
 from satview.base.named_files import read_toml
+from satview.base.safe_text import listed
 from satview.base.shared_file import DamagedFileError, as_declared
 from satview.base.time import parse_length
 from satview.core import links
@@ -50,6 +51,7 @@ from satview.timeline.finders import function_calls, interval_rows, pairs_by_nam
 
 _MOST_BYTES: Final = 1 << 16
 _MOST_CYCLES: Final = 1 << 62
+_MOST_NAMES: Final = 8  # in a message
 _EXAMPLE: Final = 'write it as [control] and then deadline = "10 ms"'
 
 
@@ -409,7 +411,7 @@ def activity_named(text: str, activities: Sequence[tuple[str, str]]) -> int:
     fits = [number for number in fits if activities[number][1] not in ENCLOSED] or fits
     if len(fits) == 1:
         return fits[0]
-    meant = ", ".join(names[number] for number in (fits or range(len(names)))[:8])
+    meant = listed([names[number] for number in fits] or names, _MOST_NAMES)
     known = f"{'it may be' if fits else 'there are'} {meant}" if meant else "the trace has none"
     raise UsageError(f"{text[:60]!r} names {'several activities' if fits else 'no activity'}; {known}")
 

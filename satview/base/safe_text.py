@@ -7,10 +7,11 @@ a picture, become a formula, or reach the terminal as a command.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from html import escape
 from typing import Final
 
-# Counts in sentences.
+# Counts and lists in sentences.
 
 
 def counted(count: int, noun: str) -> str:
@@ -21,6 +22,12 @@ def counted(count: int, noun: str) -> str:
         noun: Noun in the singular, adjectives may precede it; an `s` is added for all counts but 1 and -1.
     """
     return f"{count:,} {noun}{'' if abs(count) == 1 else 's'}"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Return the first names of a list, and how many more there are, as display text: `a, b, and 40 more`."""
+    more = f", and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 _BREAKS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")

@@ -21,7 +21,7 @@ from satview.answers.frames import Texts
 from satview.answers.table import Known, Table
 from satview.answers.verdicts import undecided_table
 from satview.base.errors import UsageError
-from satview.base.safe_text import counted, visible_line
+from satview.base.safe_text import counted, listed, visible_line
 from satview.base.time import format_duration
 from satview.events import wire
 from satview.events.catalogue import call_numbers
@@ -399,7 +399,7 @@ class Kev:
         interrupts = self.trace.table("interrupt")
         known = np.unique(interrupts["vector"]).tolist()
         if known and number not in known and not self.is_lenient:
-            present = ", ".join(f"0x{vector:x}" for vector in known[:_MAX_INTERRUPTS])
+            present = listed([f"0x{vector:x}" for vector in known], _MAX_INTERRUPTS)
             raise KevFailure(f"the trace has no interrupt 0x{number:x}; it has {present}")
         missing = "" if self.is_lenient else "" if known else INTERRUPTS.advice(self.trace)
         return self._lengths(interrupts, interrupts["vector"] == number, "start_cycles", "length_cycles",

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from satview.base.errors import UsageError
 from satview.base.named_files import read_toml
+from satview.base.safe_text import listed
 from satview.base.time import parse_length
 from satview.events.wire import MAX_CPUS
 from satview.store.trace import Trace
@@ -477,9 +478,8 @@ def _threads(out: Changed, change: ProgramChange) -> list[ThreadProgram]:
 
 
 def _nothing(change: ProgramChange, what: str, known: Sequence[str]) -> UsageError:
-    more = f", and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
-    listed = f"there are {', '.join(known[:_MOST_NAMES])}{more}" if known else "the trace shows none"
-    return UsageError(f"{change}: the trace has no such {what}; {listed}")
+    there_are = f"there are {listed(known, _MOST_NAMES)}" if known else "the trace shows none"
+    return UsageError(f"{change}: the trace has no such {what}; {there_are}")
 
 
 def _number(change: ProgramChange, least: float, most: float, kind: Callable[[str], float] = float) -> float:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from satview.analysis.activities import Timing, read_timing
+from satview.analysis.activities import Timing, activity_named, read_timing
 from satview.answers.late import blame_table, late
 from satview.base.errors import UsageError
 from satview.events import wire
@@ -121,6 +121,18 @@ def test_a_file_of_timing_that_is_wrong_is_refused(text: str, says: str, tmp_pat
 def test_bounds_beyond_any_trace_are_cut(tmp_path: Path) -> None:
     (row,) = late(looping(tmp_path), {"control": Timing(deadline="9999999999s", period="0.1ns")}).activities().records()
     assert (row["misses"], row["period_ns"]) == (0, 1)
+
+
+def test_a_list_of_names_says_how_many_it_leaves_out() -> None:
+    activities = [(f"worker {number}", "pulse") for number in range(1, 13)]
+    with pytest.raises(UsageError, match=r"no activity; there are worker 1, .*, worker 8, and 4 more$"):
+        activity_named("nobody", activities)
+    with pytest.raises(UsageError, match=r"several activities; it may be worker 10, worker 11, worker 12$"):
+        activity_named("r 1", activities[9:])
+    with pytest.raises(UsageError, match=r"no activity; there are worker 1, .*, worker 7, worker 8$"):
+        activity_named("nobody", activities[:8])
+    with pytest.raises(UsageError, match=r"no activity; the trace has none$"):
+        activity_named("nobody", [])
 
 
 def test_a_name_must_mean_one_activity(tmp_path: Path) -> None:

@@ -121,6 +121,8 @@ def test_names_need_a_trace_and_have_to_be_unique():
         parse_rules("SETCLASSPID COMM client", QNX_6)
     with pytest.raises(RuleError, match=r"2 processes are called 'client'; give one of client\[4\], client\[5\]"):
         parse_rules("SETCLASSPID COMM client", QNX_6, {"client": (4, 5)})
+    with pytest.raises(RuleError, match=r"8 processes .*; give one of client\[1\], .*, client\[6\], and 2 more"):
+        parse_rules("SETCLASSPID COMM client", QNX_6, {"client": tuple(range(1, 9))})
 
 
 def test_8_0_has_numbers_for_thread_events():

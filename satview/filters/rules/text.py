@@ -27,6 +27,7 @@ from typing import Final
 from satview.base.errors import UsageError
 from satview.base.named_files import read_small
 from satview.base.new_file import Sources, write_file
+from satview.base.safe_text import listed
 from satview.events.catalogue import catalogue
 from satview.events.layout import Taught
 from satview.events.modes import PREFIX, RULE_MODES, Mode
@@ -249,6 +250,7 @@ _ACTION: Final = re.compile(
 )
 _ACTION_FORMS: Final = {"MARK": 'MARK "late"', "KEEP": "KEEP 20 buffers", "STOP": "STOP"}
 _INTERRUPT: Final = "interrupt"
+_MOST_PIDS: Final = 6  # in a message
 Processes = Mapping[str, Sequence[int]]
 
 
@@ -425,8 +427,8 @@ class RuleLine:
             known = (*self.processes, *(labels if label is not None else ()))
             raise self._fault(f"there is no process {word.text[:40]!r}", word, nearest(word.text, known))
         if len(pids) > 1:
-            listed = ", ".join(f"{word.text[:40]}[{pid}]" for pid in pids[:6])
-            raise self._fault(f"{len(pids)} processes are called {word.text[:40]!r}; give one of {listed}", word)
+            choice = listed([f"{word.text[:40]}[{pid}]" for pid in pids], _MOST_PIDS)
+            raise self._fault(f"{len(pids)} processes are called {word.text[:40]!r}; give one of {choice}", word)
         values["pid"], values["process"] = pids[0], word.text
 
     def _number_of(self, what: str) -> int:
