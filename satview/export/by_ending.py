@@ -15,7 +15,7 @@ from satview.base.new_file import NewFile
 from satview.base.plugins import Plugin, PluginKind, plugins
 from satview.base.time import TimeWindow
 from satview.export.kev import Bools, SubsetReport, write_subset
-from satview.export.listing.printer import write_event_list, write_listing
+from satview.export.listing.printer import left_out_of_listing, write_event_list, write_listing
 from satview.export.perfetto import write_chrome, write_perfetto
 from satview.export.tables import write_by_class, write_folded, write_folder, write_speedscope, write_table
 from satview.formats.registry import source_files
@@ -162,7 +162,9 @@ def _export(
         report = write_subset(trace, path, every if rows is None else rows, window, progress=progress)
         return Written(report.selected, "events", report)
     if kind in _OF_EVENTS:
-        return Written((write_event_list if kind == "list" else write_listing)(trace, path, rows, progress), "events")
+        count = (write_event_list if kind == "list" else write_listing)(trace, path, rows, progress)
+        left_out = left_out_of_listing(trace, rows, count)
+        return Written(count, "events", left_out=(left_out,) if left_out else ())
     if kind == "perfetto":
         return Written(write_perfetto(trace, path, progress, window=window, events=events), "packets")
     if kind == "chrome":

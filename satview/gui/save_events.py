@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 
 from satview.base.time import TimeWindow
 from satview.export.kev import write_subset
-from satview.export.listing.printer import write_event_list, write_listing
+from satview.export.listing.printer import left_out_of_listing, write_event_list, write_listing
 from satview.gui import dialogs
 from satview.gui.widgets import Dialog, MessageLine, PlainLabel, guard_from_wheel, line_up
 from satview.session.open_trace import OpenTrace
@@ -72,7 +72,8 @@ def write_events(
         with_more = f", and {more:,} more to keep threads, names and states correct" if more else ""
         return "; ".join((f"{path.name}: {written.selected:,} events{with_more}", *written.left_out))
     write = write_listing if kind == "txt" else write_event_list
-    return f"{path.name}: {write(trace, path, mask, report, is_cancelled):,} events"
+    count = write(trace, path, mask, report, is_cancelled)
+    return "; ".join(filter(None, (f"{path.name}: {count:,} events", left_out_of_listing(trace, mask, count))))
 
 
 def write_list(trace: Trace, path: Path, rows: NDArray[np.uint32], is_cancelled: IsCancelled, report: Report) -> int:

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from satview.__main__ import main
 from satview.base.errors import Cancelled, UsageError
 from satview.base.time import TimeWindow
 from satview.events.spec import Release
@@ -232,6 +233,24 @@ def test_an_event_cut_short_stays_cut_short(tmp_path):
     write_subset(trace, tmp_path / "cut.kev", np.ones(len(trace.events), np.bool_))
     again = open_kev(tmp_path / "cut.kev")
     assert again.problems.counts() == trace.problems.counts() == {"unfinished-events": 1}
+
+
+@pytest.mark.parametrize("options", [["-o", "out", "--format", "list"], ["-o", "out.txt"]])
+def test_a_listing_says_that_it_lacks_events_without_end(options, tmp_path, monkeypatch, capsys):
+    maker = Maker()
+    begin = maker.start()
+    for number in range(2):
+        for slot in maker.slots_of(MSG_SENDV, 0, START_CYCLES + begin + 10 + number, range(6))[:2]:
+            maker.append(slot)
+    maker.at(begin + 20, 0, MSG_SENDV_EXIT, 0, 0)
+    trace = make_trace(maker)
+    monkeypatch.chdir(tmp_path)
+    write_subset(trace, "cut.kev", np.ones(len(trace.events), np.bool_))
+    says = "  left out, as by the vendor's printer: 2 events without end"
+    assert main(["export", "cut.kev", *options]) == 1
+    assert capsys.readouterr().out.splitlines()[1:] == [says]
+    assert main(["export", "cut.kev", *options, "-e", "event != MSG_SENDV"]) == 1
+    assert "without end" not in capsys.readouterr().out
 
 
 def rings(lost):

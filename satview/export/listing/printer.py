@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from satview.base.errors import Cancelled, UsageError
 from satview.base.new_file import NewFile
-from satview.base.safe_text import csv_text
+from satview.base.safe_text import counted, csv_text
 from satview.base.time import NS_PER_S, TimeWindow
 from satview.core import printing
 from satview.core.printing import LineField
@@ -585,6 +585,18 @@ def write_event_list(
             file.write(text)
             count += more
         return count
+
+
+def left_out_of_listing(trace: Trace, mask: Bools | None, printed: int) -> str:
+    """Return a sentence on events that a listing lacks because their last slots never came; empty if it has all.
+
+    Args:
+        trace: The trace.
+        mask: bool (events,), which events were to be written; None = all.
+        printed: Number of events written.
+    """
+    left = (len(trace.events) if mask is None else int(np.count_nonzero(mask))) - printed
+    return f"left out, as by the vendor's printer: {counted(left, 'event')} without end" if left else ""
 
 
 def _printed_lines(
