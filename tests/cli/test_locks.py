@@ -56,6 +56,8 @@ def test_several_files_and_damage(tmp_path, capsys):
 def test_refusals(tmp_path, capsys):
     assert main(["locks", str(tmp_path / "none")]) == 2
     assert main(["locks", str(write_set(tmp_path, TEXT)), "--categories", "mutx"]) == 2
+    assert main(["locks", str(write_set(tmp_path, TEXT)), "--waits", "-1"]) == 2
     errors = capsys.readouterr().err.splitlines()
-    assert len(errors) == 2
+    assert len(errors) == 3
     assert "did you mean mutex" in errors[1]
+    assert errors[2] == "satview: --waits -1 is no number of waits"

@@ -40,6 +40,20 @@ def test_jsonl_of_one_thread(tmp_path, capsys):
     ]
 
 
+def test_a_selection_without_records_is_said(tmp_path, capsys):
+    path = str(write_set(tmp_path, TEXT))
+    for options, code, printed, says in (
+        (["--tid", "999"], 1, 0, "no record is of thread 999; there are records of 1, 2"),
+        (["--tid", "2", "--tid", "999"], 0, 1, "no record is of thread 999; there are records of 1, 2"),
+        (["--tid", "1", "--tid", "2"], 0, 3, ""),
+        (["--categories", "cond"], 1, 0, "no record is of cond"),
+        (["--categories", "cond", "--tid", "1"], 1, 0, "no record is of thread 1; there is no record"),
+    ):
+        assert main(["records", path, *options]) == code, options
+        found = capsys.readouterr()
+        assert (len(found.out.splitlines()), found.err) == (printed, f"satview: {says}\n" if says else ""), options
+
+
 def test_refusals_and_damage(tmp_path, capsys):
     assert main(["records", str(tmp_path / "none")]) == 2
     write_set(tmp_path, TEXT)

@@ -6,7 +6,7 @@ import argparse
 
 from satview.answers.locks import lock_tables
 from satview.answers.table import Outcome
-from satview.base.errors import SatviewError
+from satview.base.errors import SatviewError, UsageError
 from satview.base.process import BAD_USE, say
 from satview.base.safe_text import counted
 from satview.cli.measure.records import add_files, open_set, say_problems
@@ -27,7 +27,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the table; return 0, 1 if data was lost to problems in the trace, 2 if the files are no thread trace."""
+    """Print the table; return 0, 1 if data was lost to problems in the trace, 2 if the files are no thread trace.
+
+    Raises:
+        UsageError: `--waits` is no number of waits.
+    """
+    if args.waits < 0:
+        raise UsageError(f"--waits {args.waits} is no number of waits")
     try:
         trace = _open(args.files, args.categories)
     except (SatviewError, OSError) as error:
@@ -38,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
         say(f"{trace.path.name}: {locks.cannot_tell}")
         return BAD_USE
     shown = locks if args.all or args.json else locks.rows(locks["waits"] > 0)
-    longest = waits.sorted_by("length").head(max(0, args.waits))
+    longest = waits.sorted_by("length").head(args.waits)
     if args.json:
         more = {"file": str(trace.path), "waits": longest.records()}
         print_table(shown, "json", "locks", more=more)

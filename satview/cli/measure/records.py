@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from satview.base.errors import SatviewError
 from satview.base.process import BAD_USE, COST_DATA, FINE, say
-from satview.base.safe_text import csv_text, visible_line
+from satview.base.safe_text import csv_text, listed, visible_line
 from satview.base.time import format_time
 from satview.cli.shared.files import InputFile
 from satview.formats.registry import opened_plain
@@ -62,22 +64,41 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add the command to the command line."""
     parser = subparsers.add_parser("records", help="print the records of a thread trace")
     add_files(parser)
-    parser.add_argument("--tid", type=int, action="append", metavar="N", help="only this thread; repeatable")
+    parser.add_argument(
+        "--tid", type=int, action="append", default=[], metavar="N", help="only this thread; repeatable"
+    )
     parser.add_argument("--format", choices=("text", "csv", "jsonl"), default="text", help="default: %(default)s")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the records; return 0, 1 if data was lost to problems in the trace, 2 if the files are no thread trace."""
+    """Print the records; return the exit code.
+
+    Returns:
+        0; 1 if data was lost to problems in the trace, or no record was selected; 2 if the files are no thread trace.
+    """
     try:
         trace = open_set(args.files, args.categories)
     except (SatviewError, OSError) as error:
         say(str(error))
         return BAD_USE
     {"text": _print_text, "csv": _print_csv, "jsonl": _print_jsonl}[args.format](_info(trace, args.tid))
-    return say_problems(trace)
+    return max(say_problems(trace), _say_missing(trace, args.tid, args.categories))
 
 
-def _info(trace: Trace, tids: list[int] | None) -> Iterator[dict[str, Any]]:
+def _say_missing(trace: Trace, tids: list[int], categories: str | None) -> int:
+    """Say on standard error what was selected and has no record; return the exit code: 1 if nothing was printed."""
+    there = np.unique(trace.threads.tid[trace.events.thread]).tolist()
+    missing = [tid for tid in tids if tid not in there]
+    if missing:
+        known = f"there are records of {listed([str(tid) for tid in there], _MANY)}" if there else "there is no record"
+        say(f"no record is of thread {' or '.join(map(str, missing))}; {known}")
+    elif categories and not there:
+        say(f"no record is of {visible_line(categories)}")
+    is_nothing = len(missing) == len(tids) if tids else bool(categories) and not there
+    return COST_DATA if is_nothing else FINE
+
+
+def _info(trace: Trace, tids: list[int]) -> Iterator[dict[str, Any]]:
     events, threads = trace.events, trace.threads
     for event in range(len(events)):
         thread = int(events.thread[event])
