@@ -31,7 +31,7 @@ from satview.store.arguments import is_partition, is_pid
 from satview.store.axis import PARTITIONS, AxisPart, FileAxis, Joiner, concatenated, looks_like_axis, read_axis, scaled
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, Fragments, ProcessTable, StateIndex, ThreadTable
-from satview.store.time_ranges import EVERY_CPU, Doubts
+from satview.store.time_ranges import CPU_NUMBERS, EVERY_CPU, Doubts
 from satview.store.trace import Header, Trace
 
 # Combines links and waits of several files that share one time axis.
@@ -207,7 +207,7 @@ def _on_axis(part: AxisPart, lost: _Ints) -> _Ints:
 
 
 def _doubts(axis: FileAxis, doubts: list[Doubts]) -> Doubts:
-    cpus = np.zeros(_MOST_CPUS + 1, np.bool_)
+    cpus = np.zeros(CPU_NUMBERS, np.bool_)
     threads, processes = (np.zeros(int(max(getattr(part, name)[-1] for part in axis.parts)) + 1, np.bool_)
                           for name in ("threads", "processes"))  # fmt: skip
     beyond = sum(part.trace.cpu_count for part in axis.parts)

@@ -337,7 +337,7 @@ def lost_marks(trace: Trace) -> NDArray[np.int64]:
 # to these, so the window shows them in a separate lane and not among the real ones.
 
 
-_CPUS: Final = 64
+CPU_NUMBERS: Final = 256  # the event table has eight bits for a CPU
 _RARE: Final = 100  # a CPU that the header does not declare is doubtful if it logged less than one in 100 events
 _LEAST: Final = 3  # minimum number of events of a CPU after a gap in the numbers, if no CPUs are declared
 _FEW_STATES: Final = 2  # a real thread has more state events, or its creation or end is in the trace
@@ -350,7 +350,7 @@ class Doubts:
     """CPUs, processes and threads that occur only in damaged slots.
 
     Attributes:
-        cpus: bool (64,).
+        cpus: bool (256,), by CPU number.
         threads: bool, by row of the thread table.
         processes: bool, by row of the process table.
     """
@@ -499,12 +499,12 @@ def count_cpus(events: EventTable, declared: int) -> int:
     logged_cpus = int(events.cpu.max(initial=0)) + 1
     if 0 < logged_cpus <= declared:
         return declared
-    counts = np.bincount(events.cpu, minlength=_CPUS)
+    counts = np.bincount(events.cpu, minlength=CPU_NUMBERS)
     trusted_cpus = declared or int(np.argmin(np.append(counts, 0) > 0))
     if not trusted_cpus < logged_cpus:
         return max(1, logged_cpus)
     is_real = counts >= max(1 if declared else _LEAST, len(events) // _RARE)
-    has_time = np.bincount(events.cpu[events.code == wire.CONTROL_TIME], minlength=_CPUS)
+    has_time = np.bincount(events.cpu[events.code == wire.CONTROL_TIME], minlength=CPU_NUMBERS)
     is_real |= (has_time > 0) & (counts > has_time)
     is_real[:trusted_cpus] = False
     return max(1, trusted_cpus, int(np.flatnonzero(is_real)[-1]) + 1 if is_real.any() else 0)
@@ -539,10 +539,10 @@ def _doubts(trace: Trace) -> Doubts:
     processes = (
         ~known & ~np.array(named, np.bool_) & np.isin(np.arange(len(trace.processes)), trace.threads.process[threads])
     )
-    cpus = np.zeros(_CPUS, np.bool_)
+    cpus = np.zeros(CPU_NUMBERS, np.bool_)
     if int(trace.events.cpu.max(initial=0)) >= trace.cpu_count:  # else counting them would take 6 ns an event
         cpus[trace.cpu_count :] = True
-        cpus &= np.bincount(trace.events.cpu, minlength=_CPUS)[:_CPUS] > 0
+        cpus &= np.bincount(trace.events.cpu, minlength=CPU_NUMBERS) > 0
     return Doubts(cpus, threads, processes)
 
 

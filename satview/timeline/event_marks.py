@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from satview.core import pictures
 from satview.events import wire
-from satview.store.time_ranges import doubts
+from satview.store.time_ranges import CPU_NUMBERS, doubts
 from satview.store.trace import Trace
 from satview.timeline.lane_info import LaneInfo, LaneKind
 from satview.timeline.spans import LaneSpans
@@ -178,7 +178,6 @@ def with_views(spans: LaneSpans, clock: EventClock, states: _Rows) -> LaneSpans:
 
 Rows = NDArray[np.unsignedinteger]
 _CHUNK: Final = 1 << 17
-_CPUS: Final = 256
 _NO_INTERRUPTS: Final = (LaneKind.CPU, LaneKind.PROCESS, LaneKind.THREAD)  # lanes without marks for interrupts
 _APART: Final = (LaneKind.PLUGGED, LaneKind.TRACK)  # lanes that are not in the tables by thread and CPU
 
@@ -403,9 +402,8 @@ def _cell_tables(trace: Trace, infos: Sequence[LaneInfo]) -> pictures.CellTables
     damaged: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None
     if number >= 0:
         doubtful = doubts(trace)
-        cpus = np.full(_CPUS, -1, np.int32)
-        cpus[: len(doubtful.cpus)][doubtful.cpus] = number
-        damaged = np.where(doubtful.threads, number, -1).astype(np.int32), cpus
+        damaged = (np.where(doubtful.threads, number, -1).astype(np.int32),
+                   np.where(doubtful.cpus, number, -1).astype(np.int32))  # fmt: skip
     return pictures.CellTables(
         (tables.get(LaneKind.THREAD), tables.get(LaneKind.PROCESS), damaged[0] if damaged else None),
         (tables.get(LaneKind.CPU), damaged[1] if damaged else None),
@@ -428,7 +426,7 @@ def _lane_tables(trace: Trace, infos: Sequence[LaneInfo], nowhere: int) -> tuple
             damaged = position
         elif info.kind not in _APART:
             by_thread = info.kind in (LaneKind.THREAD, LaneKind.PROCESS)
-            blank = np.full(len(trace.threads) if by_thread else _CPUS, nowhere, np.intp)
+            blank = np.full(len(trace.threads) if by_thread else CPU_NUMBERS, nowhere, np.intp)
             table = tables.setdefault(info.kind, blank)
             if info.kind is LaneKind.PROCESS:
                 table[trace.threads.process == info.process] = position

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from satview.base.time import TimeWindow
 from satview.events import wire
-from satview.session.lanes.class_loader import busy_lanes, event_near
+from satview.formats.axis import Member, trace_on_axis
+from satview.session.lanes.class_loader import busy_lanes, event_near, silent_cpus
 from satview.timeline.event_marks import belongs, marks
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.spans import pixel_edges
@@ -84,3 +85,17 @@ def test_interrupts_are_marked_on_their_own_lane_only(qapp, tmp_path):
     assert event_near(timeline, 0, start + 2_010, 50, ALL) is None
     assert lane in busy_lanes(timeline, TimeWindow(start + 1_900, start + 2_100))
     assert lane not in busy_lanes(timeline, TimeWindow(start + 2_900, start + 3_100))
+
+
+def test_cpus_of_an_axis_are_told_apart_and_counted(tmp_path):
+    """Two files of 60 CPUs each, of which the first and the last one log: CPUs 0 and 59, 60 and 119 of the axis."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    builder = TraceBuilder(cpus=60).time_event(0).time_event(0, cpu=59)
+    builder.state("RUNNING", 1_000, 2, 1).state("RUNNING", 2_000, 3, 1, cpu=59)
+    both = [Member(name, builder.open(tmp_path / name)) for name in "ab"]
+    timeline = Timeline(trace_on_axis(tmp_path / "x.sataxis", both))
+    cpus = {info.index: info.cpu for info in timeline.infos if info.kind is LaneKind.CPU}
+    assert sorted(cpus.values()) == list(range(120))
+    silent = silent_cpus(timeline)
+    assert [cpu for lane, cpu in cpus.items() if lane not in silent] == [0, 59, 60, 119]

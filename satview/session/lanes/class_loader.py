@@ -20,7 +20,7 @@ from satview.events.user_events import Descriptions, UserEvent, parse_rules
 from satview.formats.user_event_file import read_user_events
 from satview.session.settings import Settings
 from satview.session.tasks import IsCancelled, Task
-from satview.store.time_ranges import doubts
+from satview.store.time_ranges import CPU_NUMBERS, doubts
 from satview.store.trace import Trace
 from satview.timeline.event_marks import is_marked
 from satview.timeline.finders import UserLanes
@@ -233,13 +233,13 @@ def busy_lanes(timeline: Timeline, window: TimeWindow) -> frozenset[int]:
     trace = timeline.trace
     part = trace.rows_between(window)
     threads = np.zeros(len(trace.threads), np.bool_)
-    cpus, interrupts = np.zeros(64, np.bool_), np.zeros(64, np.bool_)
+    cpus, interrupts = np.zeros(CPU_NUMBERS, np.bool_), np.zeros(CPU_NUMBERS, np.bool_)
     for start in range(part.start, part.stop, _CHUNK):
         rows = slice(start, min(part.stop, start + _CHUNK))
         cpu = trace.events.cpu[rows]
         threads[trace.events.thread[rows]] = True
-        cpus[cpu & 63] = True
-        interrupts[cpu[trace.events.code[rows] >> wire.CLASS_SHIFT == wire.WireClass.INT] & 63] = True
+        cpus[cpu] = True
+        interrupts[cpu[trace.events.code[rows] >> wire.CLASS_SHIFT == wire.WireClass.INT]] = True
     processes = np.zeros(len(trace.processes), np.bool_)
     processes[trace.threads.process[threads]] = True
     tables = {
