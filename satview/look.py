@@ -49,6 +49,7 @@ from satview.session.event_text import (
     why_details,
 )
 from satview.store.arguments import describe_events
+from satview.store.axis import trace_of_process
 from satview.store.time_ranges import idle_threads, lost_marks, outside_words, trusted_duration_ns
 from satview.store.trace import Trace
 from satview.tables.result import value_text
@@ -307,9 +308,9 @@ def _process_lines(statistics: Statistics) -> tuple[DetailLine, ...]:
     trace, cycles = statistics.trace, statistics.processes.cpu_cycles
     order = [row for row in np.argsort(-cycles, kind="stable").tolist() if row]
     lengths = np.maximum(statistics.covered.processes, 1).tolist()
-    is_unknown = bool(STATES.reason(trace))
-    lines = [DetailLine(process_handle(row), trace.process_name(row),
-                        "CPU time unknown" if is_unknown else f"{int(cycles[row]) / lengths[row]:.1%} of a CPU")
+    lines = [DetailLine(process_handle(row), trace.process_name(row), "CPU time unknown"
+                        if STATES.reason(trace_of_process(trace, row))
+                        else f"{int(cycles[row]) / lengths[row]:.1%} of a CPU")
              for row in order[:_MAX_LINES]]  # fmt: skip
     return _with_rest(lines, len(order))
 
@@ -387,8 +388,9 @@ def _process(trace: Trace, handle: Handle) -> Details:
     own_threads = np.flatnonzero(trace.threads.process == row).tolist()
     share = int(statistics.processes.cpu_cycles[row]) / max(1, int(statistics.covered.processes[row]))
     name = DetailLine("Name", trace.processes.names[row], trace.process_name_source(row))
+    is_unknown = bool(STATES.reason(trace_of_process(trace, row)))
     lines = (DetailLine("pid", str(int(trace.processes.pid[row]))), name,
-             DetailLine("CPU", "unknown" if STATES.reason(trace) else f"{share:.1%} of a CPU"))  # fmt: skip
+             DetailLine("CPU", "unknown" if is_unknown else f"{share:.1%} of a CPU"))  # fmt: skip
     sections = (Section("Process", lines), Section("Threads", _thread_lines(statistics, own_threads)))
     return Details(f"{handle} {trace.process_name(row)}", "", "process", sections)
 

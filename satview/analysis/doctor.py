@@ -20,6 +20,7 @@ from satview.base.safe_text import counted
 from satview.events.spec import Release
 from satview.events.states import UNKNOWN
 from satview.events.wire import WireClass
+from satview.store.axis import AxisPart, files_of
 from satview.store.time_ranges import KERNEL_PID, TimeRanges, losses, losses_of
 from satview.store.trace import Trace
 
@@ -205,7 +206,7 @@ def _applies(trace: Trace, analysis: Analysis) -> bool:
     """
     if trace.release is Release.LINUX:
         return analysis.key != "locks" and not any(
-            need.lack in _NOT_THERE and need.reason(trace) for need in analysis.needs
+            need.lack in _NOT_THERE and need.unmet(trace) for need in analysis.needs
         )
     return analysis.key != "locks" or trace.release is Release.UNIXWARE
 
@@ -352,9 +353,18 @@ class Judge:
         if rests is Rests.EVENTS:
             # Damage hides events but adds none, so the count is a lower bound.
             return self._lack(NO_LOSS, self._loses(window.start, window.end)).at_worst(_as_bound(damage)), None
-        worst = self._worst(analysis).at_worst(damage)
-        if worst.mark is not Mark.EXACT:
-            return worst, None
+        needs = ANALYSES[analysis].needs + ((INTERRUPTED,) if analysis == "cpu" else ())
+        worst, lacking = self._lacking(needs)
+        if damage.mark is not Mark.EXACT or lacking is None:
+            return worst.at_worst(damage), None
+        trust, rows = self._trust_in_rest(rests)
+        if trust.mark is Mark.EXACT:
+            return worst, lacking
+        return worst.at_worst(trust), None if rows is None else rows | lacking
+
+    def _trust_in_rest(self, rests: Rests) -> tuple[Trust, _Bools | None]:
+        """Return the trust, and the affected rows, as `of` does, if all needs are met and nothing is damaged."""
+        window = self._statistics.window
         if rests is Rests.PAIRS:
             return self._lack(NO_LOSS, self._loses(window.start, self._trace.window.end)).at_worst(
                 self._trust_in_callers()
@@ -368,12 +378,39 @@ class Judge:
             return self._trust_in_states(idle)
         return (self._trust_in_cpus().at_worst(idle), None) if rests is Rests.CPU else (self._trust_in_callers(), None)
 
-    def _worst(self, analysis: str) -> Trust:
-        """Return the trust in an analysis regardless of losses: from its needs, and from interrupts."""
-        unmet = [need for need in ANALYSES[analysis].needs if need.reason(self._trace)]
-        if unmet:
-            return Trust(unmet[0].lack, unmet[0].reason(self._trace))
-        return self._lack(INTERRUPTED) if analysis == "cpu" else EXACT
+    def _lacking(self, needs: tuple[Need, ...]) -> tuple[Trust, _Bools | None]:
+        """Return the trust that unmet needs leave, and the affected rows, bool (n,); None = all.
+
+        On an axis these are the rows of the files that do not meet the needs. If rows sum over all files, the other
+        files make the sums a bound. Events that systems other than QNX never log are not missing there.
+        """
+        files, trust, rows = files_of(self._trace), EXACT, np.zeros(len(self._subjects), np.bool_)
+        for unmet in needs:
+            if not (reason := unmet.reason(self._trace)):
+                continue
+            if files is None:
+                return Trust(unmet.lack, reason), None
+            parts = [part for part in files.parts if unmet.reason(part.trace)
+                     and (part.trace.release.is_qnx or unmet.lack not in _NOT_THERE)]  # fmt: skip
+            of_parts = self._rows_of(parts)
+            if of_parts is None and parts:
+                is_bound = unmet.lack in _NOT_THERE and len(parts) < len(files.parts)
+                return Trust(Mark.LOWER_BOUND if is_bound else unmet.lack, reason), None
+            if of_parts is not None and of_parts.any():
+                trust, rows = trust if trust.reason else Trust(unmet.lack, reason), rows | of_parts
+        return trust, rows
+
+    def _rows_of(self, parts: list[AxisPart]) -> _Bools | None:
+        """Return which rows are about threads, processes or CPUs of some files, bool (n,); None = rows about all."""
+        numbers = {
+            "thread": [part.threads[1:] for part in parts],
+            "state": [part.threads[1:] for part in parts],
+            "process": [part.processes[1:] for part in parts],
+            "cpu": [np.arange(part.first_cpu, part.first_cpu + part.trace.cpu_count) for part in parts],
+        }
+        if self._key not in numbers or not len(self._subjects):
+            return None
+        return np.isin(self._subjects, np.concatenate([np.empty(0, np.int64), *numbers[self._key]]))
 
     def _lack(self, need: Need, is_here: bool = True) -> Trust:
         reason = need.reason(self._trace) if is_here else ""

@@ -27,6 +27,7 @@ from satview.linkage.calls import interrupt_rows
 from satview.linkage.links import OPEN
 from satview.linkage.messages import PULSE_RECEIPT
 from satview.linkage.waits import MUTEX, entries_of
+from satview.store.axis import files_of
 from satview.store.problems import KINDS
 from satview.store.time_ranges import TimeRanges, idle_threads, losses
 from satview.store.trace import Trace
@@ -50,7 +51,8 @@ class Need:
     Attributes:
         key: Name under which the result of `reason` is cached with a trace.
         lack: Mark of a figure if the need is not met.
-        unmet: Function that returns why the need is not met, without a full stop; empty if it is.
+        unmet: Function that returns why the need is not met, without a full stop; empty if it is. For several files
+            on one axis, one that meets the need is enough.
         remedy: What to do to meet the need, in the imperative; may be empty.
         classes: Classes to capture to meet the need.
         is_wide: True if events of these classes must be wide.
@@ -66,8 +68,22 @@ class Need:
     is_slow: bool = False
 
     def reason(self, trace: Trace) -> str:
-        """Return why a trace does not meet the need; empty if it does. Computed once and cached with the trace."""
-        return trace.cached(f"doctor.{self.key}", self.unmet)
+        """Return why a trace does not meet the need; empty if it does. Computed once and cached with the trace.
+
+        Several files on one axis meet it if each of them does; otherwise the files that do not are named.
+        """
+        return trace.cached(f"doctor.{self.key}", self._reason)
+
+    def _reason(self, trace: Trace) -> str:
+        files = files_of(trace)
+        if files is None:
+            return self.unmet(trace)
+        names: dict[str, list[str]] = {}
+        for part in files.parts:
+            names.setdefault(self.reason(part.trace), []).append(part.name)
+        if len(names) == 1:
+            return next(iter(names))
+        return "; ".join(f"{', '.join(of_them)}: {reason}" for reason, of_them in names.items() if reason)
 
     def advice(self, trace: Trace) -> str:
         """Return why a trace does not meet the need, and the remedy; empty if it does."""
@@ -275,7 +291,7 @@ OPENING: Final = Need("opening", Mark.LOWER_BOUND, _opening, "begin the trace wi
 
 def has_no_states(trace: Trace) -> bool:
     """Return whether a kernel trace has kernel calls and no states of threads: lanes of threads would be empty."""
-    if trace.pairs is not None or CALLS.reason(trace):
+    if trace.pairs is not None or _calls(trace):
         return False
     is_state = trace.catalogue.state_value_of_code != NOT_A_STATE
     return not trace.code_counts[is_state].any()

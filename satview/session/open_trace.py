@@ -446,4 +446,4 @@ def _verdicts_of(trace: Trace, is_cancelled: IsCancelled, timing_file: str = "")
 
 def _has_priorities(trace: Trace, _is_cancelled: IsCancelled) -> bool:
     """Return whether any event logs a priority; scans all events."""
-    return not PRIORITIES.reason(trace)
+    return not PRIORITIES.unmet(trace)

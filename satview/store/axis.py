@@ -208,6 +208,13 @@ def file_window(trace: Trace, cpu: int, process: int) -> TimeWindow:
     return trace.window if part is None else part.window
 
 
+def trace_of_process(trace: Trace, process: int) -> Trace:
+    """Return the trace of the file of a process; the trace itself for a single file, and for row 0."""
+    files = files_of(trace)
+    part = None if files is None else files.part_of_process(process)
+    return trace if part is None else part.trace
+
+
 def files_of(trace: Trace) -> FileAxis | None:
     """Return the files of a trace of several files; None for a single file."""
     return trace.axis if isinstance(trace.axis, FileAxis) else None

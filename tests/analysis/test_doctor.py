@@ -9,19 +9,24 @@ import pytest
 
 import satview
 from satview.analysis.doctor import ANALYSES, diagnosis, notes, summary
-from satview.analysis.needs import CALLS, INTERRUPTS, MESSAGES, PULSES, STATES
+from satview.analysis.needs import CALLS, INTERRUPTS, MESSAGES, PRIORITIES, PULSES, STATES
+from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Mark, Trust
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.rule import rules
 from satview.answers.doctor import capture_for, doctor
+from satview.answers.statistics import statistics_table
+from satview.answers.table import Known
 from satview.answers.verdicts import undecided_table
 from satview.capture.kernel import Kernel
 from satview.capture.run import calls_of_text
 from satview.capture.sim.target import target
 from satview.capture.workloads import registry
+from satview.events import wire
 from satview.events.spec import Release
 from satview.filters.rules.building import build, from_tracelogger_args, tracelogger_command
 from satview.filters.rules.text import parse_rules
+from satview.formats.axis import Member, trace_on_axis
 from satview.formats.registry import open_trace
 from satview.store.trace import Trace
 from tests.analysis.test_why import made_of
@@ -30,6 +35,7 @@ from tests.helpers.extent import points, usually
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.shared import shared_path
 
+MARK = wire.code(wire.WireClass.USER, 1)
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 CLASSES = {"KERCALL": 2, "INT": 6, "THREAD": 10, "SYSTEM": 13, "COMM": 14}
 NEVER = {"periods", "missed-period", "pulses", "partitions", "names", "interrupts"}  # by what runs, or by the release
@@ -187,3 +193,37 @@ def test_exact_is_what_the_rule_could_decide(workload, mark, tmp_path):
         assert row["reason"] == "1 verdict of this kind rests on links that no event shows"
         assert row["remedy"].startswith("wide events of the class")
     assert marks(trace, is_quick=True)[kind] is Mark.EXACT
+
+
+def one_thread(folder: Path, first: str, extra: tuple[int, ...] = ()) -> Trace:
+    """Return a trace of a thread in a state and then in RECEIVE; `extra` is its priority and policy in wide events."""
+    folder.mkdir()
+    builder = TraceBuilder().state(first, 0, 2, 1, extra=extra)
+    return builder.state("RECEIVE", 500, 2, 1, extra=extra).time_event(1_000).open(folder)
+
+
+def on_axis(folder: Path, host: Trace, guest: Trace) -> Trace:
+    return trace_on_axis(folder / "x.sataxis", [Member("host", host), Member("guest", guest)])
+
+
+def test_each_file_of_an_axis_has_to_show_something(tmp_path):
+    """Only events of the host are wide: inversions in the guest are not decided, as in the guest alone."""
+    host, guest = one_thread(tmp_path / "a", "RUNNING", (10, 1)), one_thread(tmp_path / "b", "RUNNING")
+    both = on_axis(tmp_path, host, guest)
+    alone, found = ({row["kind"]: row["reason"] for row in undecided_table(trace)} for trace in (guest, both))
+    assert found.keys() == alone.keys()
+    assert not PRIORITIES.reason(host)
+    assert alone["priority-inversion"] == "no priorities are there; capture wide events of the class THREAD"
+    assert found["priority-inversion"] == f"guest: {alone['priority-inversion']}"
+    assert found["server-saturation"] == alone["server-saturation"], "neither has messages"
+    assert marks(both)["priorities"] is Mark.NEEDS_WIDE
+
+
+def test_figures_of_a_file_do_not_rest_on_what_another_file_of_the_axis_lacks(tmp_path):
+    """No event shows that a thread of the guest runs, so its figures are doubtful, and those of the host are not."""
+    both = on_axis(tmp_path, one_thread(tmp_path / "a", "RUNNING"), one_thread(tmp_path / "b", "READY"))
+    table = statistics_table("thread", Statistics(both))
+    rows = [
+        (row["thread"][:4], table.known(number, "ready")) for number, row in enumerate(table) if ":" in row["thread"]
+    ]
+    assert sorted(rows) == [("gues", Known.ESTIMATE), ("host", Known.EXACT)]
