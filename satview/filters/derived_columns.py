@@ -19,7 +19,7 @@ from satview.filters.external import EventContext
 from satview.linkage.calls import partners
 from satview.linkage.links import NO_EVENT, OPEN
 from satview.linkage.waits import state_ends
-from satview.store.axis import files_of
+from satview.store.axis import last_rows
 from satview.store.tables import EventTable
 from satview.store.trace import Trace
 
@@ -93,7 +93,7 @@ class TraceDerivedColumns:
             int64 (len(rows),), nanoseconds.
         """
         ends = state_ends(self._trace)[rows]
-        return self._lengths_ns(rows, np.where(ends == OPEN, self._last_rows(rows), ends))
+        return self._lengths_ns(rows, np.where(ends == OPEN, last_rows(self._trace, rows), ends))
 
     def priority(self, rows: _Rows) -> NDArray[np.int64]:
         """See `DerivedColumns.priority`.
@@ -142,15 +142,6 @@ class TraceDerivedColumns:
     def make_ready(self) -> None:
         """Build the links now, so that the first call for a duration or length is fast."""
         _ = partners(self._trace), state_ends(self._trace)
-
-    def _last_rows(self, rows: _Rows) -> NDArray[np.uint32]:
-        """Return for each event the row of the last event in the same trace file, uint32 (len(rows),)."""
-        files = files_of(self._trace)
-        if files is None:
-            return np.full(len(rows), max(len(self._trace.events) - 1, 0), np.uint32)
-        return np.array([part.rows[-1] if len(part.rows) else 0 for part in files.parts], np.uint32)[
-            files.part_of[rows]
-        ]
 
     def _lengths_ns(self, rows: _Rows, others: NDArray[np.uint32]) -> NDArray[np.int64]:
         """Return the time between each row and its counterpart in `others`, ns; -1 where that is `NO_EVENT`."""

@@ -208,6 +208,25 @@ def file_window(trace: Trace, cpu: int, process: int) -> TimeWindow:
     return trace.window if part is None else part.window
 
 
+def last_rows(trace: Trace, rows: NDArray[np.integer]) -> NDArray[np.uint32]:
+    """Return for each event the row of the last event of its file, uint32 (n,); for a single file that of the trace.
+
+    Args:
+        trace: The trace.
+        rows: (n,), rows of events.
+    """
+    files = files_of(trace)
+    if files is None:
+        return np.full(len(rows), max(len(trace.events) - 1, 0), np.uint32)
+    last = [part.rows[-1] if len(part.rows) else 0 for part in files.parts]
+    return np.asarray(np.array(last, np.uint32)[files.part_of[rows]])
+
+
+def ends_of_files(trace: Trace, rows: NDArray[np.integer]) -> _Ints:
+    """Return for each event when its file ends, as in `Trace.window`, cycles, int64 (n,); arguments as `last_rows`."""
+    return trace.events.time_cycles[last_rows(trace, rows)] + 1
+
+
 def trace_of_process(trace: Trace, process: int) -> Trace:
     """Return the trace of the file of a process; the trace itself for a single file, and for row 0."""
     files = files_of(trace)

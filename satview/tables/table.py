@@ -34,7 +34,7 @@ from satview.linkage.links import OPEN, comm_words, rows_of_codes
 from satview.linkage.messages import SENDS, pulses
 from satview.linkage.wake_ups import wake_ups
 from satview.store.arguments import EVENTS_AT_ONCE, Arguments, Piece, Rows, all_arguments, argument_pieces, taught
-from satview.store.axis import files_of
+from satview.store.axis import ends_of_files, files_of
 from satview.store.mark_file import stored_marks
 from satview.store.time_ranges import EVERY_CPU, TimeRanges, idle_threads, losses
 from satview.store.trace import Trace
@@ -466,7 +466,7 @@ def wait(trace: Trace) -> ColumnsByName:
         "state": Texts(waits.value, NAMES_BY_VALUE),
         "start_cycles": start,
         "end_cycles": end,
-        "length_cycles": np.where(end_row >= 0, end, trace.window.end) - start,
+        "length_cycles": np.where(end_row >= 0, end, ends_of_files(trace, waits.row)) - start,
         "event": waits.row.astype(np.int64),
         "end_event": end_row,
         "call_event": event_rows(waits.call_row),

@@ -22,6 +22,7 @@ from satview.events.user_events import UserEvent, UserField
 from satview.events.variants import sigevent_words, text_words
 from satview.filters.derived_columns import event_contexts
 from satview.filters.expressions.expression import Expression
+from satview.formats.axis import Member, trace_on_axis
 from satview.formats.user_event_file import read_user_events
 from satview.linkage.chain import LinkKind, link_table
 from satview.linkage.links import OPEN
@@ -491,3 +492,15 @@ def test_an_empty_trace_has_empty_tables(tmp_path):
         assert trace.table(name).arrow().num_rows == len(trace.table(name))
     assert len(trace.table("event")) == 0
     assert satview.__version__
+
+
+def test_a_wait_that_does_not_end_lasts_until_its_file_does(tmp_path):
+    """The thread of the host sleeps from 500 to the end of its file at 1,000; the file of the guest ends much later."""
+    members = []
+    for name, end in (("host", 1_000), ("guest", 90_000)):
+        (tmp_path / name).mkdir()
+        builder = TraceBuilder().state("RUNNING", 0, 2, 1).state("NANOSLEEP", 500, 2, 1).time_event(end)
+        members.append(Member(name, builder.open(tmp_path / name)))
+    waits = with_answers(trace_on_axis(tmp_path / "x.sataxis", members)).table("wait")
+    assert waits["length_ns"].tolist() == [501, 89_501], "just after the last event, as in the file alone"
+    assert waits["end_event"].tolist() == [-1, -1]
