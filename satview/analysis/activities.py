@@ -42,6 +42,7 @@ from satview.linkage.transactions import FREE, client_states, served_messages
 from satview.linkage.waits import LANE_VALUES, first_that_fits, state_positions, waits
 from satview.linkage.wake_ups import wake_ups
 from satview.store.arguments import argument, distinct
+from satview.store.axis import ends_of_files, last_rows
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
 from satview.timeline.finders import function_calls, interval_rows, pairs_by_name
@@ -262,7 +263,7 @@ def _longest(
     """Return the spans of those (thread, called function) pairs that have the longest total times."""
     time = trace.events.time_cycles
     end_cycles = time.take(end_row, mode="clip")
-    end_cycles[end_row == OPEN] = trace.window.end
+    end_cycles[end_row == OPEN] = ends_of_files(trace, begin_row[end_row == OPEN])
     key = trace.events.thread[begin_row].astype(np.int64) << _BITS | what
     groups, which = distinct(key)
     total = np.bincount(which, end_cycles - time[begin_row], len(groups))
@@ -542,12 +543,11 @@ def _part(
     is_exact: NDArray[np.bool_],
 ) -> _TriggeredWork:  # fmt: skip
     """Return instances from the rows of their start and end events; an end of -1 is not in the trace."""
-    time, last = trace.events.time_cycles, len(trace.events) - 1
-    is_open = end < 0
-    is_known = is_whole(trace, start, np.where(is_open, last, end))
+    time, is_open = trace.events.time_cycles, end < 0
+    is_known = is_whole(trace, start, np.where(is_open, last_rows(trace, start), end))
     if trigger != "said":  # two events define such an instance, whether its thread is known or not
         is_known &= thread > 0
-    end_cycles = np.where(is_open, trace.window.end, time[end])
+    end_cycles = np.where(is_open, ends_of_files(trace, start), time[end])
     begin_cycles = np.clip(begin_cycles, time[start], end_cycles)
     instances = Instances(np.zeros(len(start), np.int64), thread, time[start], begin_cycles, end_cycles, start, end,
                           is_open, is_known, is_exact)  # fmt: skip
@@ -602,10 +602,10 @@ def _served(trace: Trace, thread: _Ints, sent: _Ints, received: _Ints) -> tuple[
     """Return the time in cycles at which the work on each receipt begins, and the event that ends the work; -1 = none.
 
     A thread that waited for the message or pulse begins when it is woken. Any other thread begins at the receipt, as it
-    works on something else until then. Without a receipt the begin is the end of the trace.
+    works on something else until then. Without a receipt the begin is the end of the file.
     """
     time = trace.events.time_cycles
-    begin, end = np.full(len(sent), trace.window.end, np.int64), np.full(len(sent), -1, np.int64)
+    begin, end = ends_of_files(trace, sent), np.full(len(sent), -1, np.int64)
     arrived = np.flatnonzero(received >= 0)
     arrived = arrived[stable_order(received[arrived])]  # ascending, as searches below need it
     thread, row = thread[arrived], received[arrived].astype(np.uint32)
@@ -795,8 +795,8 @@ def _chain_times(
     steps: tuple[list[NDArray[np.intp]], list[_Ints]],
 ) -> ChainTimes:  # fmt: skip
     is_open = is_missing | last.is_open
-    end_row = np.where(is_open, len(trace.events) - 1, last.end_row)
-    end_cycles = np.where(is_open, trace.window.end, last.end_cycles)
+    end_row = np.where(is_open, last_rows(trace, begun.start_row), last.end_row)
+    end_cycles = np.where(is_open, ends_of_files(trace, begun.start_row), last.end_cycles)
     is_known = is_whole(trace, begun.start_row, end_row) & begun.is_known
     gone_through = np.stack([_followed(step, own) for own, step in zip(*steps, strict=True)], axis=1)
     return ChainTimes(begun.start_cycles, end_cycles, begun.start_row, is_open, is_known, gone_through)

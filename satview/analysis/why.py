@@ -30,7 +30,7 @@ from satview.linkage.messages import messages
 from satview.linkage.transactions import transactions
 from satview.linkage.wake_ups import last_sends, wake_ups
 from satview.store.arguments import argument, argument_under
-from satview.store.axis import are_beside
+from satview.store.axis import are_beside, file_window
 from satview.store.trace import Trace
 from satview.timeline.spans import LaneSpans
 from satview.timeline.state_lanes import thread_spans, value_of_code
@@ -376,9 +376,10 @@ class _Chain:
         """Return the step of a waiting thread: the awaited object, its holder, and the event that ends the wait."""
         blocked_by = blockers(self.trace)
         fitting = np.flatnonzero((blocked_by.waits.row == row) & (blocked_by.waits.thread == step.thread))
+        process = int(self.trace.threads.process[step.thread])
         ends = (
             "the end of the trace"
-            if step.until_cycles >= self.trace.window.end
+            if step.until_cycles >= file_window(self.trace, -1, process).end
             else self._moment(step.until_cycles, step)
         )
         begins = self._begins(step)

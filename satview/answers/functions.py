@@ -22,6 +22,7 @@ from satview.events.wire import KER_64BIT, WireClass, code
 from satview.formats.symbols import Place, symbols_of
 from satview.linkage.links import OPEN, rows_of_codes, thread_rows
 from satview.store.arguments import argument, arguments
+from satview.store.axis import ends_of_files
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
 from satview.timeline.finders import function_calls
@@ -186,7 +187,7 @@ def call_stacks(trace: Trace) -> CallStacks:
 def _call_nodes(trace: Trace) -> tuple[_Ints, ...]:
     """Return the arrays from which `CallStacks` is made, without function names, as new symbols change these."""
     entry_row, exit_row = function_calls(trace)
-    end = np.full(len(entry_row), trace.window.end, np.int64)
+    end = ends_of_files(trace, entry_row)
     end[exit_row != OPEN] = trace.events.time_cycles[exit_row[exit_row != OPEN]]
     thread, address = trace.events.thread[entry_row].astype(np.int64), argument(trace, entry_row, "thisfn")[0]
     depth, parent = _nesting(thread, entry_row, exit_row)
@@ -219,7 +220,7 @@ def _of_calls(trace: Trace, window: TimeWindow | None) -> tuple[_Nodes, bool]:
     """Return the call tree of functions that log their calls, and whether calls nested too deeply are missing in it."""
     entry_row, exit_row = function_calls(trace)
     bounds, time = window or trace.window, trace.events.time_cycles
-    start, end = time[entry_row], np.full(len(entry_row), trace.window.end, np.int64)
+    start, end = time[entry_row], ends_of_files(trace, entry_row)
     end[exit_row != OPEN] = time[exit_row[exit_row != OPEN]]
     is_inside = (start < bounds.end) & (end >= bounds.start)
     entry_row, exit_row, start, end = entry_row[is_inside], exit_row[is_inside], start[is_inside], end[is_inside]

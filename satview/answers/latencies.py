@@ -30,6 +30,7 @@ from satview.linkage.latencies import Latencies, deliveries, latencies
 from satview.linkage.links import LinkTable, is_whole
 from satview.linkage.messages import PULSE_RECEIPT, pulses
 from satview.linkage.wake_ups import wake_ups
+from satview.store.axis import ends_of_files, last_rows
 from satview.store.trace import Trace
 
 _Ints = NDArray[np.int64]
@@ -218,9 +219,8 @@ def _legs(trace: Trace) -> dict[str, tuple[_Ints, _KnownValues]]:
     last = links.last_row
     is_clear = np.zeros(len(links), np.bool_)
     candidates = np.flatnonzero((is_pulse & ~is_received) | (is_ready & ~is_running))
-    end_rows = np.full(len(candidates), len(trace.events) - 1)
-    is_clear[candidates] = is_whole(trace, last[candidates], end_rows)
-    rest = trace.window.end - trace.events.time_cycles[last] if len(links) else last
+    is_clear[candidates] = is_whole(trace, last[candidates], last_rows(trace, last[candidates]))
+    rest = ends_of_files(trace, last) - trace.events.time_cycles[last] if len(links) else last
     waits_to_run = is_ready & ~is_running & ~is_received
     waits_to_receive = is_pulse & ~is_received & ~is_ready
     is_open = is_clear & (waits_to_run | (waits_to_receive & has_receipts))

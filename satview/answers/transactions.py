@@ -20,6 +20,7 @@ from satview.events.states import ABSENT, DEAD, NOT_A_STATE
 from satview.linkage.links import is_whole
 from satview.linkage.transactions import Transactions, transactions
 from satview.linkage.waits import LANE_VALUES, first_that_fits, state_positions, state_values
+from satview.store.axis import ends_of_files, last_rows
 from satview.store.trace import Trace
 
 _Ints = NDArray[np.int64]
@@ -215,7 +216,7 @@ def _fates(trace: Trace, links: Transactions) -> tuple[NDArray[np.uint8], _Ints]
     """
     events, states = trace.events, trace.states
     fate = np.full(len(links), _OVER, np.uint8)
-    end_cycles = np.full(len(links), trace.window.end, np.int64)
+    end_cycles = ends_of_files(trace, links.send_row)
     rows = np.flatnonzero(links.done_row < 0)
     if not len(rows):
         return fate, end_cycles
@@ -228,7 +229,7 @@ def _fates(trace: Trace, links: Transactions) -> tuple[NDArray[np.uint8], _Ints]
     last_row = states.event[last].astype(np.int64)
     is_dead = (last_row > sends) & _IS_END[state_values(trace)[last]]
     end_cycles[rows[is_dead]] = events.time_cycles[last_row[is_dead]]
-    is_clear = is_whole(trace, sends, np.where(is_dead, last_row, len(events) - 1))
+    is_clear = is_whole(trace, sends, np.where(is_dead, last_row, last_rows(trace, sends)))
     is_free = (links.blocked_row[rows] < 0) & (changes >= 0)  # the next state is no wait: the send did not block
     fate[rows[is_clear]] = np.where(is_free[is_clear], _OVER, _OPEN)
     return fate, end_cycles

@@ -19,6 +19,7 @@ from satview.base.safe_text import counted
 from satview.base.time import TimeWindow
 from satview.events.spec import arguments_text
 from satview.events.states import DEAD, NOT_A_STATE, READY, RUNNING
+from satview.store.axis import ends_of_files, file_window
 from satview.store.trace import Trace
 
 _MOST_CASES: Final = 200  # most rows of cases below one verdict
@@ -180,7 +181,6 @@ def verdict_table(trace: Trace, verdicts: Sequence[Verdict], undecided: Table) -
         parent += [number] * len(parts)
     start, end = (np.array([getattr(row, name) for row in rows], np.int64) for name in ("start", "end"))
     length = np.where(end >= 0, end - start, -1)
-    is_open = (length >= 0) & (end >= trace.window.end)
     events = [row.event for row in rows]
     says = [row.says for row in rows]
     return Table(
@@ -204,7 +204,7 @@ def verdict_table(trace: Trace, verdicts: Sequence[Verdict], undecided: Table) -
             "proof": Texts.of([row.proof for row in rows]),
             "certainty": Texts(np.array([row.certainty for row in rows], np.uint8), CERTAINTIES),
         },
-        known={"length": np.where(is_open, Known.AT_LEAST, Known.EXACT).astype(np.uint8)},
+        known={"length": np.where([row.is_open for row in rows], Known.AT_LEAST, Known.EXACT).astype(np.uint8)},
         texts={"says": lambda row: _event_text(trace, rows[row]) if rows[row].is_event else says[row]},
         parent=np.array(parent, np.int64),
         has_parts=True,
@@ -236,6 +236,7 @@ class _VerdictRow:
     remedy: str = ""
     proof: str = ""
     is_event: bool = False
+    is_open: bool = False
     cases: int = -1
     certainty: int = 0
     threads: tuple[int, ...] = ()
@@ -246,7 +247,8 @@ class _VerdictRow:
 def _row_of(trace: Trace, verdict: Verdict) -> _VerdictRow:
     shown = _shown_event(trace, verdict)
     return _VerdictRow(verdict.kind, str(verdict.severity), verdict.start_cycles, verdict.end_cycles, shown,
-                verdict.says, remedy=verdict.remedy, proof=verdict.proof, cases=len(verdict.occurrences),
+                verdict.says, remedy=verdict.remedy, proof=verdict.proof,
+                is_open=verdict.end_cycles >= _file_end(trace, verdict), cases=len(verdict.occurrences),
                 certainty=int(verdict.certainty), threads=verdict.threads, objects=verdict.objects,
                 evidence=verdict.evidence)  # fmt: skip
 
@@ -260,13 +262,21 @@ def _parts(trace: Trace, verdict: Verdict) -> list[_VerdictRow]:
                          key=lambda case: case[1].start_cycles - case[1].end_cycles)  # fmt: skip
     for number, case in worst_first[:_MOST_CASES] if count > 1 else ():
         parts.append(_VerdictRow(f"{number} of {count:,}", "", case.start_cycles, case.end_cycles, case.row,
-                          _case_text(trace, verdict, case, is_longest=case is worst_first[0][1])))  # fmt: skip
+                          _case_text(trace, verdict, case, is_longest=case is worst_first[0][1]),
+                          is_open=case.end_cycles >= _file_end(trace, verdict)))  # fmt: skip
     if count > _MOST_CASES:
         parts.append(_VerdictRow(f"and {count - _MOST_CASES:,} more"))
     for event, role in zip(verdict.evidence, verdict.roles or ("",) * len(verdict.evidence), strict=True):
         parts.append(_VerdictRow(f"event {event + 1:,}", "", int(trace.events.time_cycles[event]), -1, event, role,
                           is_event=True))  # fmt: skip
     return parts
+
+
+def _file_end(trace: Trace, verdict: Verdict) -> int:
+    """Return the end of the file that a verdict is about, cycles: up to there it counts what is not over."""
+    if verdict.evidence:
+        return int(ends_of_files(trace, np.array(verdict.evidence[:1]))[0])
+    return file_window(trace, -1, int(trace.threads.process[next(iter(verdict.threads), 0)])).end
 
 
 def _case_text(trace: Trace, verdict: Verdict, case: Occurrence, *, is_longest: bool) -> str:
@@ -298,7 +308,7 @@ def _shown_event(trace: Trace, verdict: Verdict) -> int:
     ready = [event for event in own if state[event] == READY]
     if waits:
         rows = trace.states.of(verdict.threads[0])
-        times = np.append(trace.events.time_cycles[rows], trace.window.end)
+        times = np.append(trace.events.time_cycles[rows], _file_end(trace, verdict))
         return max(waits, key=lambda event: np.diff(times)[np.searchsorted(rows, event)])
     return next(iter(ready or own or verdict.evidence), -1)
 

@@ -31,6 +31,7 @@ from satview.linkage.links import (
     rows_where,
 )
 from satview.store.arguments import distinct
+from satview.store.axis import last_rows
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.time_ranges import TimeRanges, losses, losses_of
 from satview.store.trace import Trace
@@ -337,7 +338,7 @@ def fate_of_call(trace: Trace, event: int) -> Fate | None:
     rows = rows_of_class(trace, wire.WireClass.KER_CALL)
     rows = rows[np.searchsorted(rows, event, side="right") :]
     after = rows[thread[rows] == thread[event]][:1]
-    last = after if len(after) else np.array([len(trace.events) - 1], np.uint32)
+    last = after if len(after) else last_rows(trace, np.array([event]))
     of_nobody = rows[(thread[rows] == UNKNOWN_THREAD) & (rows < last[0])]
     is_same = (trace.events.code[of_nobody] ^ code) & _CALL_NUMBER == 0
     if is_same.any() or not is_whole(trace, np.array([event]), last)[0]:

@@ -33,6 +33,7 @@ from satview.filters.expressions.semantics import event_names, state_value
 from satview.filters.expressions.syntax import in_quotes, looks_like_condition
 from satview.linkage.links import is_whole, rows_of_codes
 from satview.opened import OpenedTrace
+from satview.store.axis import last_rows
 from satview.store.time_ranges import Location, location_of, lost_marks
 from satview.testing.figure import Chain, ClaimResults, Figure, KevFailure, MeasuredDurations, Unit
 
@@ -297,7 +298,7 @@ class Kev:
         whole = is_whole(self.trace, begin_rows, end_rows)
         times = self.trace.events.time_cycles
         unanswered = np.setdiff1d(begins, begin_rows)
-        unanswered = unanswered[is_whole(self.trace, unanswered, np.full(len(unanswered), len(times) - 1))]
+        unanswered = unanswered[is_whole(self.trace, unanswered, last_rows(self.trace, unanswered))]
         return MeasuredDurations(
             self.trace,
             self.claims,

@@ -19,7 +19,7 @@ from satview.events.user_events import UserEvent, UserField, UserRule, UserRuleK
 from satview.linkage.chain import link_table
 from satview.linkage.links import OPEN, LinkKind, is_whole, nested_pairs, rows_of_class, rows_of_codes, rows_where
 from satview.store.arguments import argument, argument_under, numbers_at
-from satview.store.axis import by_file, files_of
+from satview.store.axis import by_file, ends_of_files, files_of, last_rows
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.time_ranges import losses
 from satview.store.trace import Trace
@@ -365,8 +365,7 @@ def _with_open(trace: Trace, begin: Rows, over: Rows, waiting: Rows) -> tuple[Ro
     """Return begins and ends, extended by those begins of `waiting` that have no end before the trace ends (OPEN)."""
     if not len(waiting):
         return begin, over
-    end = np.full(len(waiting), len(trace.events) - 1, np.uint32)
-    waiting = waiting[is_whole(trace, waiting, end)]
+    waiting = waiting[is_whole(trace, waiting, last_rows(trace, waiting))]
     waiting = waiting[~np.isin(waiting, begin)]
     return np.concatenate((begin, waiting)), np.concatenate((over, np.full(len(waiting), OPEN, np.uint32)))
 
@@ -397,7 +396,7 @@ def _spans(
 ) -> TrackRows:
     """Return the intervals between two events each; those without an end last until the trace ends."""
     time = trace.events.time_cycles
-    end = np.full(len(over), trace.window.end, np.int64)
+    end = ends_of_files(trace, begin)
     end[over != OPEN] = time[over[over != OPEN]]
     start = time[begin]
     # An interval without length still shows.

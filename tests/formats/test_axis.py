@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -12,7 +13,10 @@ from satview.analysis.partitions import partition_names, partition_title
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis, Scope
 from satview.analysis.times.cpu_times import LoadBy, load_over_time
+from satview.analysis.verdicts.evidence import Severity, Verdict
 from satview.analysis.verdicts.find import find_verdicts
+from satview.answers.table import Known
+from satview.answers.verdicts import undecided_table, verdict_table
 from satview.base.errors import TraceFormatError, UsageError
 from satview.capture.workloads import registry
 from satview.events import wire
@@ -23,6 +27,7 @@ from satview.formats.axis import Member, trace_on_axis
 from satview.formats.registry import open_trace, source_files
 from satview.linkage.chain import link_table, links
 from satview.linkage.links import LinkKind
+from satview.opened import with_answers
 from satview.store.axis import PARTITIONS, AxisEntry, file_window, files_of, names_for, write_axis
 from satview.timeline.lane_tree import LaneKind, Timeline
 from tests.analysis.test_partitions import scene as partitions_scene
@@ -171,6 +176,42 @@ def test_figures_are_those_of_each_file(both, captures):
         alone = Statistics(trace).threads
         assert found.cpu_cycles[part.threads[1:]].tolist() == alone.cpu_cycles[1:].tolist()
     assert len(find_verdicts(both)) == sum(len(find_verdicts(trace)) for trace in captures)
+
+
+def test_what_is_not_over_when_its_file_ends_is_as_sure_as_in_the_file_alone(both, captures):
+    """One file ends before the other: what is not over then lasts at least until then, and is not unknown."""
+    opened_axis, alone = with_answers(both), [with_answers(trace) for trace in captures]
+    for table, column in (("message", "round_trip_known"), ("latency", "total_known"), ("wait", "end_event")):
+        expected = sum((Counter(map(is_or_text, trace.table(table)[column])) for trace in alone), Counter())
+        assert Counter(map(is_or_text, opened_axis.table(table)[column])) == expected, table
+        assert len(expected) > 1
+    outcomes = [Counter(trace.table("activity_instance")["outcome"]) for trace in (opened_axis, *alone)]
+    for outcome in ("unfinished", "unknown"):
+        assert outcomes[0][outcome] == sum(counts[outcome] for counts in outcomes[1:])
+    assert outcomes[0]["unfinished"]
+
+
+def is_or_text(value: object) -> object:
+    """Return a text, or whether a row of an event is one."""
+    return value if isinstance(value, str) else int(value) >= 0
+
+
+def test_a_verdict_that_holds_when_its_file_ends_holds_at_least_so_long(tmp_path):
+    """A verdict on a thread of the host, whose file ends at 1,000, up to that end; another one is over before."""
+    members = []
+    for name, end in (("host", 1_000), ("guest", 90_000)):
+        (tmp_path / name).mkdir()
+        builder = TraceBuilder().state("RUNNING", 0, 2, 1).state("MUTEX", 500, 2, 1).time_event(end)
+        members.append(Member(name, builder.open(tmp_path / name)))
+    found = trace_on_axis(tmp_path / "x.sataxis", members)
+    thread = found.threads.row(2, 1)
+    event = int(found.states.of(thread)[-1])
+    for evidence in ((event,), ()):
+        verdicts = [Verdict("deadlock", Severity.ERROR, START + 500, START + end, (thread,), (), evidence, "says", "do")
+                    for end in (1_001, 1_000)]  # fmt: skip
+        table = verdict_table(found, verdicts, undecided_table(found))
+        lengths = [table.known(row, "length") for row in range(len(table)) if table.held(row, "length") >= 0]
+        assert lengths == [Known.AT_LEAST, Known.EXACT]
 
 
 def test_arguments_have_the_pids_of_the_axis(both, captures):
