@@ -176,7 +176,8 @@ LINK_JOINERS: Final[dict[str, Joiner]] = {
 
 # Combines the traces of several files into one trace on one time axis.
 #
-# The axis counts at the rate of the file with the finest clock; if that is the first file, its stamps stay as they are.
+# The axis counts at the rate of the file with the finest clock; if that is the first file, its stamps stay as they are
+# unless another file would begin below 0.
 # Times of coarser clocks are scaled and rounded down, by less than a cycle of the axis; at equal rates they are only
 # shifted. CPUs, threads and processes of the files are numbered one file after the other.
 
@@ -454,7 +455,7 @@ def trace_on_axis(path: Path, members: Sequence[Member]) -> Trace:
         None,
         catalogue.release,
         parts[0].trace.byte_order,
-        _clock(members[0].trace, rate, start),
+        _clock(members[0].trace, rate, start, (parts[0].at_cycles - _base(members, rate)) // rate),
         sum(part.trace.cpu_count for part in parts),
         sum(part.trace.slot_count for part in parts),
         events,
@@ -485,21 +486,23 @@ def _refuse(path: Path, members: Sequence[Member]) -> None:
 
 def _parts(path: Path, members: Sequence[Member], rate: int) -> tuple[list[AxisPart], Catalogue]:
     """Return the position of each file on the axis, without the rows of its events, and the catalogue of all events."""
-    base = _base(members, rate)
+    base, offsets = _base(members, rate), [0, *(member.offset_ps for member in members[1:])]
+    starts = [base + (offset * rate + PS_PER_S // 2) // PS_PER_S for offset in offsets]
+    # If a file would begin below 0, all are moved by whole seconds, because negative times mean unknown ones.
+    moved = max(0, -(min(starts) // rate)) * rate
     catalogue, codes = _codes(path, members)
     pids = _pids([member.trace for member in members])
     parts: list[AxisPart] = []
     cpu, thread, process = 0, 0, 0
-    for number, member in enumerate(members):
+    for number, (member, start) in enumerate(zip(members, starts, strict=True)):
         trace = member.trace
-        start = base + ((member.offset_ps * rate + PS_PER_S // 2) // PS_PER_S if number else 0)
         length = (trace.window.length // trace.clock.cycles_per_s + 1) * rate
         if not -_LARGEST < start < _LARGEST - length:
             raise TraceFormatError(path, None, f"the times of {member.name} are too far away", "check its offset")
         threads, processes = (np.arange(count, dtype=np.int64) for count in (len(trace.threads), len(trace.processes)))
         threads[1:] += thread
         processes[1:] += process
-        parts.append(AxisPart(member.name, trace, trace.window.start, start, rate, cpu, number * PARTITIONS,
+        parts.append(AxisPart(member.name, trace, trace.window.start, start + moved, rate, cpu, number * PARTITIONS,
                               np.empty(0, np.uint32), threads, processes, codes[number], pids[number]))  # fmt: skip
         cpu, thread, process = cpu + trace.cpu_count, thread + len(threads) - 1, process + len(processes) - 1
     return parts, catalogue
@@ -512,10 +515,12 @@ def _base(members: Sequence[Member], rate: int) -> int:
     return base if abs(base) < _LARGEST // 2 else 0
 
 
-def _clock(trace: Trace, rate: int, start: int) -> Clock:
+def _clock(trace: Trace, rate: int, start: int, moved_s: int = 0) -> Clock:
+    """Return the clock of the axis; its times are `moved_s` seconds later than those of the first file."""
     own = trace.clock
-    is_own = own.cycles_per_s == rate
-    return Clock(rate, start, own.boot_time_s if is_own else None, is_own and own.is_absolute)
+    if own.cycles_per_s != rate:
+        return Clock(rate, start, None, is_absolute=False)
+    return Clock(rate, start, None if own.boot_time_s is None else own.boot_time_s - moved_s, own.is_absolute)
 
 
 def _codes(path: Path, members: Sequence[Member]) -> tuple[Catalogue, list[NDArray[np.uint16]]]:

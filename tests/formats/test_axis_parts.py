@@ -20,7 +20,7 @@ from satview.store.tables import Fragments, StateIndex
 from satview.store.time_ranges import EVERY_CPU, Doubts
 from satview.store.trace import Trace
 from tests.helpers import linux_scene
-from tests.helpers.kev import START, TraceBuilder, write_trace
+from tests.helpers.kev import CYCLES_PER_S, START, TraceBuilder, write_trace
 from tests.helpers.thread_trace import write_set
 
 MARK = wire.code(wire.WireClass.USER, 5)
@@ -221,6 +221,21 @@ def test_a_file_without_an_offset_begins_where_the_first_one_does(tmp_path):
     found = trace_on_axis(tmp_path / "x", [Member("a", trace), Member("b", trace)])
     assert Member("b", trace).offset_ps == 0
     assert (found.events.time_cycles - START).tolist() == [0, 0, 5, 5]
+
+
+def test_no_file_begins_below_zero(tmp_path):
+    """The second file begins 1.5 s before the first one, whose counter is then at 1 s: both are moved by a second."""
+    builder = TraceBuilder(start=CYCLES_PER_S).time_event(0).event(MARK, 40)
+    trace = builder.open(tmp_path)
+    later = axis(tmp_path, trace, trace, offset_ps=-1_500_000_000_000)
+    half = CYCLES_PER_S // 2
+    assert [part.at_cycles for part in files_of(later).parts] == [2 * CYCLES_PER_S, half]
+    assert later.events.time_cycles.tolist() == [half, half + 40, 2 * CYCLES_PER_S, 2 * CYCLES_PER_S + 40]
+    assert later.clock.wall_time(2 * CYCLES_PER_S) == trace.clock.wall_time(CYCLES_PER_S), (
+        "the date is that of the file"
+    )
+    exact = axis(tmp_path, trace, trace, offset_ps=-1_000_000_000_000)
+    assert [part.at_cycles for part in files_of(exact).parts] == [CYCLES_PER_S, 0], "at zero nothing is moved"
 
 
 def test_columns_of_an_axis_are_not_written_to(tmp_path):
