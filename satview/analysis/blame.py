@@ -31,7 +31,7 @@ from satview.linkage.messages import messages
 from satview.linkage.waits import MUTEX, entries_of
 from satview.linkage.wake_ups import last_sends, wake_ups
 from satview.store.arguments import arguments
-from satview.store.axis import files_of
+from satview.store.axis import files_of, program_name
 from satview.store.time_ranges import TimeRanges, cut_at, idle_threads, losses, losses_of, merged
 from satview.store.trace import LOGGER, Trace
 from satview.timeline.spans import LaneSpans
@@ -512,7 +512,7 @@ def writes_trace(trace: Trace) -> NDArray[np.bool_]:
 
 
 def _writes_trace(trace: Trace) -> NDArray[np.bool_]:
-    is_logger = [trace.short_process_name(row) == LOGGER for row in range(len(trace.processes.names))]
+    is_logger = [program_name(trace, row) == LOGGER for row in range(len(trace.processes.names))]
     return np.array(is_logger, np.bool_)[trace.threads.process]
 
 

@@ -16,7 +16,7 @@ priority counts as its own, because the kernel is working for it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Final
 
 import numpy as np
@@ -32,6 +32,7 @@ from satview.base.safe_text import counted
 from satview.events.states import READY, RUNNING
 from satview.linkage.links import OPEN
 from satview.linkage.waits import waits
+from satview.store.axis import AxisPart, FileAxis, files_of, scaled
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
 
@@ -185,12 +186,16 @@ def response_bounds(
 ) -> list[Bound]:
     """Return the response bound of each activity, in the order of the activities.
 
+    On an axis these are the bounds in the activity's file alone, because only that file has work for its CPUs.
+
     Args:
         trace: The events.
         learned: Activities and instances.
         periods: The user's period of each activity, cycles; -1 = as observed.
         said_cpus: CPUs to which a user limits the threads of some activities, by position of the activity.
     """
+    if (files := files_of(trace)) is not None:
+        return _bounds_on_axis(files, learned, periods, said_cpus or {})
     reason = _why_none(trace)
     of_threads = {
         int(thread): tuple(cpus)
@@ -212,6 +217,41 @@ def response_bounds(
         else:
             bounds.append(work.bound_of(instances, period, measured))
     return bounds
+
+
+def _bounds_on_axis(
+    files: FileAxis, learned: Activities, periods: Sequence[int], said_cpus: Mapping[int, Sequence[int]]
+) -> list[Bound]:
+    """Return the bounds that activities have in their files; arguments as for `response_bounds`."""
+    bounds: dict[int, Bound] = {}
+    file_of = files.part_of[learned.instances.start_row]
+    for number, part in enumerate(files.parts):
+        here = learned.instances.taken(file_of == number)
+        start, begin, end = (part.own_times(times) for times in (here.start_cycles, here.begin_cycles, here.end_cycles))
+        in_file = replace(
+            here, thread=np.searchsorted(part.threads, here.thread), start_cycles=start, begin_cycles=begin,
+            end_cycles=end, start_row=files.own_row[here.start_row].astype(np.int64),
+            end_row=np.where(here.end_row >= 0, files.own_row[here.end_row].astype(np.int64), here.end_row),
+        )  # fmt: skip
+        rate, cpus = part.trace.clock.cycles_per_s, range(part.first_cpu, part.first_cpu + part.trace.cpu_count)
+        found = response_bounds(
+            part.trace, replace(learned, instances=in_file),
+            scaled(np.array(periods, np.int64), part.rate, rate).tolist(),
+            {position: [cpu - cpus.start for cpu in said if cpu in cpus] for position, said in said_cpus.items()},
+        )  # fmt: skip
+        for position in np.unique(here.activity).tolist():
+            is_first = position not in bounds
+            bounds[position] = _on_axis(part, found[position]) if is_first else Bound("several files have instances")
+    return [bounds.get(position, Bound("no instance is known")) for position in range(len(periods))]
+
+
+def _on_axis(part: AxisPart, bound: Bound) -> Bound:
+    """Return a bound in one file with the cycles and CPUs of the axis."""
+    names = [field.name for field in fields(Bound) if field.name.endswith("_cycles")]
+    own = np.array([getattr(bound, name) for name in names], np.int64)
+    cycles = np.where(own >= 0, scaled(own, part.trace.clock.cycles_per_s, part.rate), own).tolist()
+    cpus = tuple(cpu + part.first_cpu for cpu in bound.cpus)
+    return replace(bound, cpus=cpus, **dict(zip(names, cycles, strict=True)))
 
 
 def _why_none(trace: Trace) -> str:

@@ -71,6 +71,10 @@ class AxisPart:
         """Return the earliest time of the file that is not before a time of the axis."""
         return self.origin_cycles - (-(cycles - self.at_cycles) * self.trace.clock.cycles_per_s // self.rate)
 
+    def own_times(self, cycles: _Ints) -> _Ints:
+        """Return `own_cycles` of every time of the axis; same shape."""
+        return self.origin_cycles - scaled(self.at_cycles - cycles, self.rate, self.trace.clock.cycles_per_s)
+
     @property
     def window(self) -> TimeWindow:
         """The part of the axis that the file covers."""
@@ -206,6 +210,13 @@ def file_window(trace: Trace, cpu: int, process: int) -> TimeWindow:
         return trace.window
     part = files.part_of_cpu(cpu) if cpu >= 0 else files.part_of_process(process)
     return trace.window if part is None else part.window
+
+
+def program_name(trace: Trace, process: int) -> str:
+    """Return the name of a process without directories, and without the name of its file on an axis."""
+    files, name = files_of(trace), trace.short_process_name(process)
+    part = None if files is None else files.part_of_process(process)
+    return name if part is None else name.removeprefix(f"{part.name}:")
 
 
 def last_rows(trace: Trace, rows: NDArray[np.integer]) -> NDArray[np.uint32]:

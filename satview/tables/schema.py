@@ -259,7 +259,8 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
         ),
         _table(
             "cpu_state",
-            "What each CPU did, by CPU, then in time order: intervals that touch and fill the whole trace.",
+            "What each CPU did, by CPU, then in time order: intervals that touch and fill the whole trace, on an axis "
+            "the time of the CPU's file.",
                 _CPU,
                 _text("kind", "`thread`, `idle`, `interrupt`, `unknown`; `kernel call` where the thread is not known"),
                 _thread("thread", "who ran, or was interrupted; 0 = not known"),

@@ -23,7 +23,7 @@ from satview.answers.table import CERTAINTIES, Table, names_in_sql
 from satview.base.errors import UsageError
 from satview.base.plugins import required
 from satview.base.safe_text import visible_line
-from satview.base.time import Cycles
+from satview.base.time import Cycles, TimeWindow
 from satview.events.catalogue import Catalogue
 from satview.events.layout import PayloadPart, arguments_of, one_spelling, text_name
 from satview.events.spec import Show
@@ -34,7 +34,7 @@ from satview.linkage.links import OPEN, comm_words, rows_of_codes
 from satview.linkage.messages import SENDS, pulses
 from satview.linkage.wake_ups import wake_ups
 from satview.store.arguments import EVENTS_AT_ONCE, Arguments, Piece, Rows, all_arguments, argument_pieces, taught
-from satview.store.axis import ends_of_files, files_of
+from satview.store.axis import ends_of_files, file_window, files_of
 from satview.store.mark_file import stored_marks
 from satview.store.time_ranges import EVERY_CPU, TimeRanges, idle_threads, losses
 from satview.store.trace import Trace
@@ -570,7 +570,7 @@ def cpu_state(trace: Trace) -> ColumnsByName:
     """Return the columns of the table `cpu_state`: one row per interval of a CPU's runs, calls and interrupts."""
     times = cut_runs(whole_scope(trace))
     basis = Basis(trace)
-    parts = [_pieces(times, cpu, handled) for cpu, handled in enumerate(basis.interrupts)]
+    parts = [_pieces(times, cpu, handled, file_window(trace, cpu, 0)) for cpu, handled in enumerate(basis.interrupts)]
     cpu, kind, thread, start, end = (np.concatenate([part[i] for part in parts]) for i in range(5))
     return {
         "cpu": cpu,
@@ -582,8 +582,8 @@ def cpu_state(trace: Trace) -> ColumnsByName:
     }
 
 
-def _pieces(times: CutRuns, cpu: int, handled: TimeRanges) -> tuple[NDArray[Any], ...]:
-    """Return CPU, kind, thread, start and end of a CPU's intervals, which are its runs, split by interrupts."""
+def _pieces(times: CutRuns, cpu: int, handled: TimeRanges, window: TimeWindow) -> tuple[NDArray[Any], ...]:
+    """Return CPU, kind, thread, start and end of a CPU's intervals: its runs, split by interrupts, within its file."""
     runs = times.runs
     low, high = np.searchsorted(runs.cpu, (cpu, cpu + 1))
     start, bound = runs.start[low:high], int(runs.end[high - 1])
@@ -596,8 +596,10 @@ def _pieces(times: CutRuns, cpu: int, handled: TimeRanges) -> tuple[NDArray[Any]
     kind = np.where(times.is_busy[position], 1, 0).astype(np.uint8)
     kind[value == IDLE], kind[value == KERNEL_CALL] = 2, 3
     kind[is_handled] = _INTERRUPTED
-    end = np.append(edges[1:], bound)
-    return np.full(len(edges), cpu, np.uint8), kind, runs.thread[position], edges, end
+    begin, end = np.maximum(edges, window.start), np.minimum(np.append(edges[1:], bound), window.end)
+    inside = np.flatnonzero(begin < end)
+    thread = runs.thread[position]
+    return np.full(len(inside), cpu, np.uint8), kind[inside], thread[inside], begin[inside], end[inside]
 
 
 def activation(trace: Trace) -> ColumnsByName:

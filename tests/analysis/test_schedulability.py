@@ -20,6 +20,7 @@ from satview.capture.sim.calls import Compute, Sleep, ThreadRunmask
 from satview.capture.sim.threads import Program
 from satview.events import wire
 from satview.events.spec import Release
+from satview.formats.axis import Member, trace_on_axis
 from satview.store.trace import Trace
 from satview.tables.table import table
 from tests.capture.made import FAST, WIDE, damaged, traced
@@ -258,3 +259,25 @@ def test_what_the_replay_gives_is_beside_what_was_measured(tmp_path: Path) -> No
     without = schedulability(trace, replayed=Replayed({}, "it has no threads"))
     assert without.missing == ["no replay: it has no threads"]
     assert [row["replayed_ns"] for row in without.records()] == [None, None]
+
+
+def test_bounds_on_an_axis_are_those_of_the_file_alone(tmp_path: Path) -> None:
+    """Events of the host are fast, and its clock counts twice as fast; the guest is late by 1 us, and has CPU 1."""
+    (tmp_path / "host").mkdir()
+    build = TraceBuilder(rate=2 * 10**9).time_event(0)
+    for time in range(0, 400_000, 20_000):
+        build.state("RUNNING", time + 10, 5, 1).state("NANOSLEEP", time + 3_000, 5, 1)
+        build.state("READY", time + 20_000, 5, 1)
+    host, guest = build.open(tmp_path / "host"), periodic_threads(tmp_path)
+    both = trace_on_axis(tmp_path / "x.sataxis", [Member("host", host), Member("guest", guest, 10**6)])
+    names = ("bound_ns", "measured_ns", "period_ns", "priority", "holds", "reason", "deadline_ns")
+
+    def bounds(trace: Trace, prefix: str = "") -> dict[str, list[object]]:
+        return {row["activity"].removeprefix(prefix): [row[name] for name in names]
+                for row in schedulability(trace).records() if row["activity"].startswith(prefix)}  # fmt: skip
+
+    assert bounds(both, "guest:") == bounds(guest)
+    assert bounds(guest)["control 1"][:2] == [7_020, 7_000]
+    assert {row["cpus"] for row in schedulability(both).records() if row["bound_ns"]} == {"1"}
+    (reason,) = {found[5] for found in bounds(both, "host:").values()}
+    assert reason == "no priorities are there; capture wide events of the class THREAD", "not taken as the highest"

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from satview.analysis.activities import Timing, activity_named, read_timing
+from satview.analysis.blame import writes_trace
 from satview.answers.late import blame_table, late
 from satview.base.errors import UsageError
 from satview.events import wire
+from satview.formats.axis import Member, trace_on_axis
 from satview.opened import open_trace
 from satview.store.axis import AxisEntry, write_axis
 from satview.store.trace import Trace
@@ -34,6 +36,15 @@ def test_figures_of_a_loop(tmp_path: Path) -> None:
     assert (row["start_jitter_ns"], row["end_jitter_ns"]) == (0, 8_000)
     assert (row["deadline_from"], row["misses"], row["overrun_ns"]) == ("period", 0, None)
     assert row["utilisation"] == pytest.approx(40 * 1_000 / 406_000, abs=1e-4)
+
+
+def test_the_program_that_writes_the_trace_is_known_on_an_axis(tmp_path: Path) -> None:
+    """There its name begins with that of its file."""
+    trace = TraceBuilder().time_event(0).process_name(1, 7, "usr/sbin/tracelogger").state("RUNNING", 10, 7, 1)
+    trace = trace.process_name(20, 8, "bin/app").state("RUNNING", 30, 8, 1).open(tmp_path)
+    both = trace_on_axis(tmp_path / "x.sataxis", [Member("host", trace), Member("guest", trace)])
+    names = [both.process_name(int(both.threads.process[thread])) for thread in np.flatnonzero(writes_trace(both))]
+    assert names == ["host:tracelogger", "guest:tracelogger"]
 
 
 def test_a_deadline_of_a_file_is_missed(tmp_path: Path) -> None:

@@ -504,3 +504,18 @@ def test_a_wait_that_does_not_end_lasts_until_its_file_does(tmp_path):
     waits = with_answers(trace_on_axis(tmp_path / "x.sataxis", members)).table("wait")
     assert waits["length_ns"].tolist() == [501, 89_501], "just after the last event, as in the file alone"
     assert waits["end_event"].tolist() == [-1, -1]
+
+
+def test_what_cpus_did_is_that_of_their_files(tmp_path):
+    """The CPU of the guest is busy for 800 of the 1,000 that its file has, from 5,000 on."""
+    members = []
+    for name, end in (("host", 90_000), ("guest", 999)):
+        (tmp_path / name).mkdir()
+        builder = TraceBuilder().state("RUNNING", 0, 2, 1).state("NANOSLEEP", 800, 2, 1).state("RUNNING", 800, 1, 1)
+        members.append(Member(name, builder.time_event(end).open(tmp_path / name), 5 * 10**6 * (name == "guest")))
+    found = with_answers(trace_on_axis(tmp_path / "x.sataxis", members))
+    cpus = found.table("cpu_state")
+    rows = zip(*(cpus[name].tolist() for name in ("cpu", "kind", "start_ns", "end_ns")), strict=True)
+    assert [row for row in rows if row[0] == 1] == [(1, "thread", 5_000, 5_800), (1, "idle", 5_800, 6_000)]
+    load = found.sql("select busy_percent, unknown_cycles from cpu_load")
+    assert load.rows()[1] == (80.0, 0)

@@ -22,6 +22,7 @@ from satview.filters.expressions.nodes import glob
 from satview.session.lanes.lane_arrangement import GroupBy, LaneGroup, SortBy
 from satview.session.lanes.lane_list import LaneIndex, LaneList
 from satview.session.tasks import IsCancelled, Task
+from satview.store.axis import program_name
 from satview.store.time_ranges import idle_threads
 from satview.store.trace import LOGGER, OF_CAPTURE, Trace
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
@@ -171,7 +172,7 @@ def _with_system_last(trace: Trace, of_process: _Ints, window: TimeWindow) -> _I
     """
     is_system = np.zeros(len(of_process), np.bool_)
     is_system[trace.threads.process[idle_threads(trace)]] = True
-    is_system |= [trace.short_process_name(row) == LOGGER or trace.process_name(row).endswith(OF_CAPTURE)
+    is_system |= [program_name(trace, row) == LOGGER or trace.process_name(row).endswith(OF_CAPTURE)
                   for row in range(len(of_process))]  # fmt: skip
     return np.where(is_system & (of_process < _MUCH * window.length), NOT_KNOWN, of_process)
 
