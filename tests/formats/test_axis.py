@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from satview.analysis.verdicts.find import find_verdicts
 from satview.answers.table import Known
 from satview.answers.verdicts import undecided_table, verdict_table
 from satview.base.errors import TraceFormatError, UsageError
+from satview.base.threads import Once
 from satview.capture.workloads import registry
 from satview.events import wire
 from satview.events.spec import Release
@@ -189,6 +191,25 @@ def test_what_is_not_over_when_its_file_ends_is_as_sure_as_in_the_file_alone(bot
     for outcome in ("unfinished", "unknown"):
         assert outcomes[0][outcome] == sum(counts[outcome] for counts in outcomes[1:])
     assert outcomes[0]["unfinished"]
+
+
+def test_intervals_are_those_of_each_file(both, captures):
+    """With those that the opening dump shows, also where a file begins later than the other one or ends earlier."""
+    opened_axis, alone = with_answers(both), [with_answers(trace) for trace in captures]
+    for table, column in (("state", "state"), ("state", "is_cut"), ("run", "is_cut"), ("activation", "is_cut")):
+        expected = sum((Counter(trace.table(table)[column]) for trace in alone), Counter())
+        assert Counter(opened_axis.table(table)[column]) == expected, table
+        assert len(expected) > 1
+
+
+def test_a_thread_that_the_opening_dump_creates_is_known_from_its_file_s_begin_on(tmp_path):
+    """The dump creates it at 200 and shows RECEIVE at 300: it waits all the time, in the guest from 5,000 on."""
+    builder = TraceBuilder().time_event(0).event(wire.THREAD_CREATE, 200, (2, 1)).state("RECEIVE", 300, 2, 1)
+    trace = builder.event(wire.code(6, 1), 900).open(tmp_path)
+    trace = replace(trace, dump_end_cycles=START + 300, _cached=Once())
+    found = with_answers(axis(tmp_path, trace, trace, 5 * US)).table("state")
+    rows = zip(found["state"], found["start_ns"].tolist(), found["length_ns"].tolist(), strict=True)
+    assert list(rows) == [("RECEIVE", 0, 901), ("RECEIVE", 5_000, 901)]
 
 
 def is_or_text(value: object) -> object:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from satview.analysis.times.basis import Basis, Mask, Scope, largest_by, percentiles_by, sum_by
 from satview.base.column_arrays import numbers_of
+from satview.base.time import TimeWindow
 from satview.core.statistics import (
     CPU_SUMS,
     IS_ENTRY,
@@ -37,7 +38,7 @@ from satview.events.states import (
     UNKNOWN,
     VALUE_COUNT,
 )
-from satview.store.axis import files_of
+from satview.store.axis import AxisPart, files_of
 from satview.store.tables import StateIndex
 from satview.store.time_ranges import EVERY_CPU, Cycles, TimeRanges, idle_threads, losses, losses_of
 from satview.store.trace import Trace
@@ -231,13 +232,27 @@ def state_spans(scope: Scope) -> Iterator[StateSpans]:
     Raises:
         Cancelled: The scope was cancelled.
     """
-    # Lanes are needed where CPUs lose events separately (8.0), where each of several files on one axis begins and ends
-    # at its own time, and where a CPU contradicts a run, which then ends within its interval.
+    if (files := files_of(scope.trace)) is not None:
+        for part in files.parts:
+            for own in state_spans(_scope_in_file(scope, part)):
+                yield StateSpans(part.threads[own.thread], own.value, part.cycles(own.start), part.cycles(own.end),
+                                 part.axis_rows(own.event).astype(np.uint32))  # fmt: skip
+        return
+    # Lanes are needed where CPUs lose events separately (8.0), and where a CPU contradicts a run, which then ends
+    # within its interval.
     is_contradicted = len(contradicted_runs(scope.trace)[0]) > 0
-    by_lane = scope.basis.loses_per_cpu or scope.trace.axis is not None or is_contradicted
-    for spans in _lanes(scope) if by_lane else _blocks(scope):
+    for spans in _lanes(scope) if scope.basis.loses_per_cpu or is_contradicted else _blocks(scope):
         scope.check()
         yield spans
+
+
+def _scope_in_file(scope: Scope, part: AxisPart) -> Scope:
+    """Return the part of a range that a file covers, in cycles of the file; a cycle of the file if it covers none."""
+    whole = part.trace.window
+    start, end = (part.own_cycles(cycles) for cycles in (scope.window.start, scope.window.end))
+    start = min(max(start, whole.start), whole.end - 1)
+    window = TimeWindow(start, max(min(end, whole.end), start + 1))
+    return Scope(part.trace, window, None, Basis(part.trace), scope.is_cancelled)
 
 
 def _blocks(scope: Scope) -> Iterator[StateSpans]:
@@ -256,19 +271,14 @@ def _blocks(scope: Scope) -> Iterator[StateSpans]:
 
 
 def _lanes(scope: Scope) -> Iterator[StateSpans]:
-    """Yield the intervals of one thread after the other, as on their lanes, while their file lasts."""
-    trace, files = scope.trace, files_of(scope.trace)
+    """Yield the intervals of one thread after the other, as on their lanes."""
+    trace = scope.trace
     values = value_of_code(trace)
     of_idle = idle_values(values)
     for thread in range(1, len(trace.threads)):
         spans = thread_spans(trace, thread, of_idle if scope.basis.is_idle[thread] else values)
         start, end = spans.start_cycles, np.append(spans.start_cycles[1:], spans.end_cycles)
-        inside = slice(None)
-        if files is not None and (part := files.part_of_thread(thread)) is not None:
-            window = part[0].window
-            inside = slice(*np.searchsorted(start, (window.start, window.end)))
-        value = spans.value[inside]
-        yield StateSpans(np.full(len(value), thread), value, start[inside], end[inside], spans.event[inside])
+        yield StateSpans(np.full(len(start), thread), spans.value, start, end, spans.event)
 
 
 def _index(scope: Scope) -> StateIndex:
@@ -446,7 +456,7 @@ def states_are_cut(trace: Trace, spans: StateSpans, some: NDArray[np.intp] | Non
     """
     some = np.arange(len(spans.value)) if some is None else some
     after = np.minimum(some + 1, len(spans.value) - 1)
-    is_cut = _is_cut(trace, spans.start[some], spans.end[some])
+    is_cut = _is_cut(trace, spans.start[some], spans.end[some], _files_of_threads(trace, spans.thread[some]))
     return np.asarray(is_cut | (spans.thread[after] == spans.thread[some]) & (spans.value[after] == UNKNOWN))
 
 
@@ -459,7 +469,7 @@ def runs_are_cut(trace: Trace, cpu: NDArray[np.uint8], start: Cycles, end: Cycle
         start: int64 (n,), start of each run, cycles.
         end: int64 (n,), end of each run, cycles.
     """
-    lost, is_cut = losses(trace), _is_cut(trace, start, end)
+    lost, is_cut = losses(trace), _is_cut(trace, start, end, _files_of_cpus(trace, cpu))
     for number in range(trace.cpu_count if len(lost) else 0):
         here = cpu == number
         # A run that a loss cuts ends a cycle after the last event before it.
@@ -467,10 +477,30 @@ def runs_are_cut(trace: Trace, cpu: NDArray[np.uint8], start: Cycles, end: Cycle
     return is_cut
 
 
-def _is_cut(trace: Trace, start: Cycles, end: Cycles) -> Mask:
-    """Return which intervals begin before the trace does, end after it, or are reported by its opening dump only."""
-    begins_before = (start <= trace.window.start) | (start <= trace.dump_end_cycles)
-    return np.asarray(begins_before | (end >= trace.window.end))
+def _files_of_threads(trace: Trace, threads: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Return the position of the file of each thread, (n,); 0 for a single file."""
+    files = files_of(trace)
+    counts = [] if files is None else [len(part.threads) - 1 for part in files.parts]
+    return np.searchsorted(np.cumsum(counts), threads)
+
+
+def _files_of_cpus(trace: Trace, cpus: NDArray[np.uint8]) -> NDArray[np.intp]:
+    """Return the position of the file of each CPU, (n,); 0 for a single file."""
+    files = files_of(trace)
+    firsts = [0] if files is None else [part.first_cpu for part in files.parts]
+    return np.searchsorted(firsts, cpus, side="right") - 1
+
+
+def _is_cut(trace: Trace, start: Cycles, end: Cycles, file: NDArray[np.intp]) -> Mask:
+    """Return which intervals begin before their file does, end after it, or are reported by its opening dump only."""
+    files = files_of(trace)
+    known = [(max(trace.window.start, trace.dump_end_cycles), trace.window.end)]
+    if files is not None:
+        dumped = [int(part.cycles(np.array(part.trace.dump_end_cycles))) for part in files.parts]
+        known = [(max(part.window.start, cycles), part.window.end)
+                 for part, cycles in zip(files.parts, dumped, strict=True)]  # fmt: skip
+    since, until = np.array(known, np.int64)[file].T
+    return np.asarray((start <= since) | (end >= until))
 
 
 # Activations of threads: from the end of a wait to the begin of the next; they have periods and response times.
