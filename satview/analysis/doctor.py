@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -401,10 +401,10 @@ class Judge:
         return trust, rows
 
     def _rows_of(self, parts: list[AxisPart]) -> _Bools | None:
-        """Return which rows are about threads, processes or CPUs of some files, bool (n,); None = rows about all."""
-        numbers = {
-            "thread": [part.threads[1:] for part in parts],
-            "state": [part.threads[1:] for part in parts],
+        """Return which rows are about something of some files, bool (n,); None if rows may be about several files."""
+        numbers: dict[str, list[NDArray[Any]]] = {
+            **{key: [part.threads[1:] for part in parts] for key in ("thread", "state", "migration", "client-server")},
+            "message": [part.rows for part in parts],
             "process": [part.processes[1:] for part in parts],
             "cpu": [np.arange(part.first_cpu, part.first_cpu + part.trace.cpu_count) for part in parts],
         }

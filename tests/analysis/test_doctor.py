@@ -227,3 +227,11 @@ def test_figures_of_a_file_do_not_rest_on_what_another_file_of_the_axis_lacks(tm
         (row["thread"][:4], table.known(number, "ready")) for number, row in enumerate(table) if ":" in row["thread"]
     ]
     assert sorted(rows) == [("gues", Known.ESTIMATE), ("host", Known.EXACT)]
+
+
+def test_messages_of_a_file_are_as_sure_beside_a_file_without_messages(tmp_path):
+    builder = TraceBuilder().state("RUNNING", 0, 2, 1).event(wire.code(wire.WireClass.COMM, 0), 100, (1, 8))
+    host = builder.time_event(1_000).open(tmp_path)
+    for trace in (host, on_axis(tmp_path, host, one_thread(tmp_path / "b", "RUNNING"))):
+        table = statistics_table("message", Statistics(trace))
+        assert (len(table), table.known(0, "count")) == (1, Known.EXACT)
