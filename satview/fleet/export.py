@@ -36,7 +36,7 @@ from satview.fleet.query import (
 from satview.formats.registry import open_trace
 from satview.store.arguments import describe_events, misfits
 from satview.store.trace import Trace
-from satview.tables.schema import SCHEMAS, near_tables
+from satview.tables.schema import SCHEMAS, unknown_table
 from satview.tables.table import kinds_of
 
 if TYPE_CHECKING:
@@ -222,8 +222,7 @@ def plan(
     }  # fmt: skip
     for name in names:
         if name not in SCHEMAS and name not in of_kinds:
-            raise UsageError(f"there is no table {name[:40]!r}; {near_tables(name, of_kinds)}"
-                             f"there are {', '.join(SCHEMAS)}, and those of kinds of events")  # fmt: skip
+            raise UsageError(unknown_table(name, of_kinds))
     sources = find_sources(folder, patterns, Path(out), user_events)
     dataset = begin_dataset(out)
     left = [source for source in sources if not dataset.has(source, names)]

@@ -645,6 +645,20 @@ def near_tables(name: str, more: Iterable[str] = ()) -> str:
     return f"is {' or '.join(near)} meant? " if near else ""
 
 
+def unknown_table(name: str, more: Iterable[str] = ()) -> str:
+    """Return the error message for a name that is no table, where views cannot be used.
+
+    Args:
+        name: The name.
+        more: Names of tables of kinds of events.
+    """
+    if view := views().get(name.lower()):
+        kind = "macro" if view.parameters else "view"
+        return f'{view.name} is a {kind} of SQL and no table; `satview query` writes it: "from {view.usage}"'
+    known = f"there are {', '.join(SCHEMAS)}, and those of kinds of events"
+    return f"there is no table {name[:40]!r}; {near_tables(name, more)}{known}"
+
+
 def definition(view: View) -> str:
     """Return the statement that creates a view or macro as a temporary object of a connection."""
     kind = f"MACRO {view.usage} AS TABLE" if view.parameters else f"VIEW {view.name} AS"

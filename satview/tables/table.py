@@ -38,7 +38,7 @@ from satview.store.axis import ends_of_files, file_window, files_of
 from satview.store.mark_file import stored_marks
 from satview.store.time_ranges import EVERY_CPU, TimeRanges, idle_threads, losses
 from satview.store.trace import Trace
-from satview.tables.schema import SCHEMAS, near_tables, views
+from satview.tables.schema import SCHEMAS, unknown_table, views
 from satview.timeline.state_lanes import run_slices
 
 if TYPE_CHECKING:
@@ -759,8 +759,7 @@ def table(trace: Trace, name: str, timing: Mapping[str, Timing] | None = None) -
         UsageError: There is no such table, or the timing does not fit the trace.
     """
     if name not in SCHEMAS:
-        raise UsageError(f"there is no table {name[:40]!r}; {near_tables(name, kinds(trace))}"
-                         f"there are {', '.join(SCHEMAS)}, and those of kinds of events")  # fmt: skip
+        raise UsageError(unknown_table(name, kinds(trace)))
     if (timed := SCHEMAS[name].timed) is not None:
         return timed(trace, timing or {})
     if (answer := SCHEMAS[name].answer) is not None:

@@ -325,6 +325,7 @@ def test_descriptions_of_user_events_are_for_all_traces(traces, out, capfd):
         (["traces", "-o", "out", "--by-class"], "only be exported as whole tables"),
         (["traces", "-o", "out", "--jobs", "0"], "not a number of processes"),
         (["traces", "-o", "out", "--table", "nothing"], "there is no table 'nothing'"),
+        (["traces", "-o", "out", "--table", "ready_wait"], "ready_wait is a view of SQL and no table; `satview query`"),
         (["traces", "-o", "out", "--pattern", "*.xyz"], "no file in it is called *.xyz"),
         (["traces/a.kev", "-o", "out.parquet", "--jobs", "2"], "are for a folder of traces"),
     ],

@@ -256,6 +256,14 @@ def test_nothing_is_left_of_a_folder_that_fails(dense, tmp_path, monkeypatch):
         (["-o", "folder/"], "a folder takes --arguments, --by-class or --table all"),
         (["-o", "a.kev", "--table", "state"], "a .kev file holds events alone"),
         (["-o", "a.csv", "--table", "stat"], "there is no table 'stat'"),
+        (
+            ["-o", "a.csv", "--table", "ready_wait"],
+            'ready_wait is a view of SQL and no table; `satview query` writes it: "from ready_wait"',
+        ),
+        (
+            ["-o", "a.csv", "--table", "LOAD_PER"],
+            'load_per is a macro of SQL and no table; `satview query` writes it: "from',
+        ),
         (["-o", "a.csv", "--table", "state", "-e", "cpu == 1"], "choose events"),
         (["-o", "a", "--table", "state", "--by-class"], "--by-class is for the table event"),
         (["-o", "no/such/a.csv"], "a.csv: there is no folder 'no/such'; make it first"),
