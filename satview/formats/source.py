@@ -36,6 +36,7 @@ from satview.formats.listing.reader import score as listing_score
 from satview.formats.qst import one_pass
 from satview.formats.registry import is_packed, unpacked_stream
 from satview.formats.unixware import reader as unixware
+from satview.store.axis import looks_like_axis
 from satview.store.problems import Problems
 from satview.store.trace import Header, SystemInfo
 
@@ -155,6 +156,13 @@ def source_of(file: BinaryIO, path: Path) -> TraceSource:
             0,
             "a trace of the threads library is not printed in the vendor's layout",
             "print it with `satview records`",
+        )
+    if looks_like_axis(first_bytes, path):
+        raise TraceFormatError(
+            path,
+            None,
+            "files on one axis are not printed together",
+            "print each, or list their events with `satview export FILE -o events.csv --format list`",
         )
     raise TraceFormatError(
         path,

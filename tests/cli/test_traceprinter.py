@@ -110,6 +110,18 @@ def test_reads_a_pipe(monkeypatch, capsys):
 
 
 @pytest.mark.thorough
+def test_two_traces_are_refused(path, tmp_path, capsys):
+    for options in (["-f", "b.kev", str(path)], [str(path), "-f", "b.kev", "-o", str(tmp_path / "out")]):
+        assert main(["traceprinter", *options]) == 2
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert (
+            printed.err
+            == f"satview traceprinter: two traces are given, -f b.kev and {path}; one is printed at a time\n"
+        )
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_closed_pipe_ends_quietly(path):
     path.write_bytes(kev(200_000))
     command = [sys.executable, "-m", "satview", "traceprinter", str(path)]

@@ -41,8 +41,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "(before the end), 25%, #1200 (an event), 06:19:01 and 0x1f00c (cycles); these need a file instead of standard "
         "input, because it is read twice.",
     )
-    parser.add_argument("-f", dest="file", metavar="FILE", type=InputFile, default=DEFAULT_INPUT,
-                        help="the trace; - is standard input (default: %(default)s)")  # fmt: skip
+    parser.add_argument("-f", dest="file", metavar="FILE", type=InputFile,
+                        help=f"the trace; - is standard input (default: {DEFAULT_INPUT})")  # fmt: skip
     parser.add_argument("file_argument", nargs="?", metavar="FILE", type=InputFile, help="the same without -f")
     parser.add_argument(
         "-n", dest="one_line", action="store_true", help="print the arguments of long events on one line"
@@ -89,8 +89,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Print a trace; return the exit code."""
     try:
+        if args.file and args.file_argument:
+            raise UsageError(f"two traces are given, -f {args.file} and {args.file_argument}; one is printed at a time")
+        args.file = args.file or args.file_argument or InputFile(DEFAULT_INPUT)
         selection = _selection(args)
-        with opened(args.file_argument or args.file, standard_input()) as source, _output(args) as out:
+        with opened(args.file, standard_input()) as source, _output(args) as out:
             printed = _print(source, args, selection, out)
             code = _report(source.problems)
         if not printed and selection != ListedEvents():
@@ -129,7 +132,7 @@ def _print(source: TraceSource, args: argparse.Namespace, selection: ListedEvent
         if is_text
         else RecordRows(source, args.format, described=described)
     )
-    is_ahead = Path(args.file_argument or args.file).is_file()
+    is_ahead = Path(args.file).is_file()
     printer = Printer(source, rows, selection, is_verbose=args.verbose and is_text, is_ahead=is_ahead)
     if out.isatty():
         for text in printer.text():
@@ -210,11 +213,10 @@ def _window(args: argparse.Namespace) -> TimeWindow | None:
     others = [text for text in (args.from_, args.to) if text is not None and parse_since_start(text) is None]
     if not others and not args.range:
         return None
-    file = args.file_argument or args.file
-    if str(file) == "-":
+    if str(args.file) == "-":
         raise UsageError("standard input is read once; of it --from and --to take times since the first event: 1.5s")
 
-    return window_of(open_trace(file), args.from_, args.to, args.range)
+    return window_of(open_trace(args.file), args.from_, args.to, args.range)
 
 
 def _items(texts: list[str]) -> list[str]:
