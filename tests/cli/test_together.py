@@ -55,6 +55,8 @@ def test_commands_take_it_as_one_trace(pair, tmp_path, capsys):
     assert main(["check", out, "--allow-undecided"]) == 0
     assert main(["export", out, "-o", str(tmp_path / "x.kev")]) == 2
     assert "one .kev file cannot hold events of several targets" in capsys.readouterr().err
+    assert main(["traceprinter", out]) == 2
+    assert "both.sataxis: files on one axis are not printed together; print each, or list" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -73,6 +75,8 @@ def test_commands_take_it_as_one_trace(pair, tmp_path, capsys):
         ("ab", ["--align", 'event == "USREVENT/EVENT 9"'], "host.kev has no event where"),
         ("ab", ["--align", "event =="], "host.kev: column"),
         ("ab", ["--align", 'event == "USREVENT/EVENT 7"', "--number", "0"], "0 is not an event number"),
+        ("ab", ["--number", "2"], "--number 2 counts matches of an expression; --align start has none"),
+        ("ab", ["--align", "counter", "--number", "2"], "--number 2 counts matches of an expression; --align counter"),
     ],
 )
 def test_what_makes_no_axis(pair, tmp_path, files, options, says, capsys):

@@ -214,11 +214,13 @@ def axis_request(args: argparse.Namespace, files: list[Path]) -> AxisRequest:
     """Return the time axis that the options request.
 
     Raises:
-        UsageError: An offset is not valid, or the event descriptions have an error.
+        UsageError: An offset or a number is not valid, or the event descriptions have an error.
     """
-    from satview.analysis.alignment import AxisRequest
-    from satview.formats.user_event_file import read_user_events  # these import numpy; --help does not need it
+    from satview.analysis.alignment import COUNTER, START, AxisRequest  # these import numpy; --help does not need it
+    from satview.formats.user_event_file import read_user_events
 
+    if args.number != 1 and args.align in (START, COUNTER):
+        raise UsageError(f"--number {args.number} counts matches of an expression; --align {args.align} has none")
     offsets = {}
     for text in args.offset:
         name, sign, time = text.partition("=")
