@@ -171,13 +171,14 @@ def _is_read(status: os.stat_result, reading: Sources) -> bool:
 
 
 def _identities(source: Path | str | int) -> set[tuple[int, int]]:
-    """Return (device, inode) of a file, or of all files below a folder; empty if it cannot be read."""
+    """Return (device, inode) of a file, or of all files in a folder; empty if it cannot be read."""
     try:
         source = 0 if str(source) == "-" else source
         status = os.fstat(source) if isinstance(source, int) else Path(source).stat()
         if stat.S_ISDIR(status.st_mode) and not isinstance(source, int):
-            found = [Path(parent, name) for parent, _, names in os.walk(source) for name in names]
-            return set().union(*(_identities(file) for file in found if file.is_file()))
+            with os.scandir(source) as entries:
+                inside = [entry.stat() for entry in entries if entry.is_file()]
+            return {(inner.st_dev, inner.st_ino) for inner in inside}
     except (OSError, ValueError):  # ValueError: a NUL in the name, or half a surrogate
         return set()
     return {(status.st_dev, status.st_ino)}

@@ -138,17 +138,6 @@ def test_folder_that_is_missing_is_not_cut_off_with_the_dots_behind_it(tmp_path)
     assert trace.read_bytes() == b"new"
 
 
-@POSIX
-def test_file_below_a_folder_that_is_read_is_refused(tmp_path):
-    """Programs with symbols are looked for in all folders below the one that is named."""
-    (tmp_path / "symbols" / "usr" / "bin").mkdir(parents=True)
-    program = tmp_path / "symbols" / "usr" / "bin" / "program"
-    program.write_bytes(b"program")
-    (tmp_path / "symbols" / "broken").symlink_to("nowhere")
-    with pytest.raises(WriteError, match="is being read"):
-        find_target(program, [tmp_path / "symbols"])
-
-
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs names of open files")
 def test_name_of_an_open_file_below_proc(tmp_path):
     trace = tmp_path / "t.kev"

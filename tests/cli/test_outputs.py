@@ -14,6 +14,7 @@ from satview.cli.shared.files import InputFile, OutputFile, actions
 from satview.store.axis import AxisEntry, write_axis
 from satview.viewer_command import whole_parser
 from tests.helpers.commands import ROOT, SAMPLE, satview
+from tests.helpers.elf import write_elf
 from tests.helpers.extent import fewer
 
 HANDLERS = "def all(event):\n    return 1\n"
@@ -28,6 +29,7 @@ READS = {
     "export a.kev --format list -o OUT": ["a.kev", "a.kev.marks.json"],
     "export a.kev --table chain -c timing.toml --format csv -o OUT": ["timing.toml"],
     "export x.sataxis --format csv -o OUT": ["x.sataxis", "a.kev", "b.kev", "b.kev.marks.json"],
+    "export a.kev --symbols programs --format csv -o OUT": ["programs/usr/bin/procnto-instr"],
     "export threads --format csv -o OUT": ["threads/tr.00042d7.002", "threads/tr.00042d7.names",
                                            "threads/tr.00042d7.002.time"],
     "filter a.kev -r r.satrules --allow-code -o OUT": ["a.kev", "a.kev.marks.json", "r.satrules", "handlers.py"],
@@ -67,6 +69,8 @@ def folder(tmp_path_factory):
     (found / "work.py").write_text("def setup(kernel):\n    pass\n")
     (found / "u.xml").write_bytes(USER_EVENTS)
     (found / "s.satsession").write_text('{"satview_session": 1}')
+    (found / "programs" / "usr" / "bin").mkdir(parents=True)
+    write_elf(found / "programs" / "usr" / "bin" / "procnto-instr", {"main": (0x8048010, 16)})
     (found / "one").mkdir()
     shutil.copyfile(SAMPLE, found / "one" / "a.kev")
     assert satview("export", "one", "-o", "fleet", cwd=found).returncode == 0

@@ -7,6 +7,7 @@ A command never overwrites its input: `files_read` yields every named file and a
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from collections.abc import Iterator, Sequence
 from importlib import import_module
@@ -72,7 +73,7 @@ def add_symbols(add: Any) -> None:
     Args:
         add: `add_argument` of a parser or of a group of options.
     """
-    add("--symbols", default="", metavar="FOLDER", type=InputFile,
+    add("--symbols", default="", metavar="FOLDER", type=ProgramFolder,
         help="folder with the target's programs (ELF files): addresses become functions, files and lines")  # fmt: skip
 
 
@@ -155,6 +156,12 @@ class RuleFile(InputFile):
     __slots__ = ()
 
 
+class ProgramFolder(InputFile):
+    """Path of a folder of programs on the command line; those in folders below it are inputs too."""
+
+    __slots__ = ()
+
+
 class OutputFile(str):
     """The name of a file or folder that a command writes: the `type` of such an argument."""
 
@@ -185,6 +192,8 @@ def _files_of(name: InputFile) -> Iterator[Path]:
         from satview.filters.rules.text import called_files
 
         yield from called_files(path)
+    if isinstance(name, ProgramFolder):
+        yield from (Path(parent, file) for parent, _, files in os.walk(path) for file in files)
     if path.is_dir():
         from satview.fleet.query import Dataset, is_dataset
 
