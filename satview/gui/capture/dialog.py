@@ -309,7 +309,7 @@ class NewCaptureDialog(Dialog):
             self.workload.name,
             self.seed.value(),
             self.cpus.value(),
-            self.release.currentData(),
+            Release(self.release.currentData()),
             round(self.duration.value() * NS_PER_S),
             options,
             rules_text=self.rules.text,
@@ -515,7 +515,7 @@ class NewCaptureDialog(Dialog):
 
     @Slot()
     def _on_target(self) -> None:
-        release = self.release.currentData()
+        release = Release(self.release.currentData())  # Qt makes it a plain text
         is_wide = self.form.currentIndex() == 1
         self.rules.set_target(release, process_names(self.workload.name, release), is_wide)
         self._check()
