@@ -404,13 +404,17 @@ def _of_thread(
 
 
 def _cpu_of_spans(trace: Trace, spans: LaneSpans) -> _Ints:
-    """Return the CPU on which a thread runs in each of its intervals, else runs next, else ran last; -1 = none."""
+    """Return the CPU on which a thread runs in each of its intervals, else runs next, else ran last; -1 = none.
+
+    It is none too where a damaged event names a CPU that the target does not have.
+    """
     event = np.asarray(spans.event).astype(np.int64)
     runs = np.flatnonzero((np.asarray(spans.value) == RUNNING) & (event != NO_EVENT))
     if not len(runs):
         return np.full(len(spans), -1, np.int64)
     following = np.minimum(np.searchsorted(runs, np.arange(len(spans))), len(runs) - 1)
-    return trace.events.cpu[event[runs[following]]].astype(np.int64)
+    cpu = trace.events.cpu[event[runs[following]]].astype(np.int64)
+    return np.where(cpu < trace.cpu_count, cpu, -1)
 
 
 def _on_cpu(

@@ -193,6 +193,19 @@ def test_what_ran_within_windows_is_what_ran_in_the_whole_trace(name: str, has_l
         check_windows(trace, TimeRanges.of(start, np.minimum(start + length, window.end)))
 
 
+def test_time_on_a_cpu_that_the_target_does_not_have_is_not_known(tmp_path):
+    """The CPU number of one event is damaged: thread 5.1 is ready for 40 cycles and runs for 60 on "CPU 3" of 1."""
+    builder = TraceBuilder().time_event(0)
+    for time in range(10, 1010, 5):  # one number in 200 is too rare for a CPU of the target
+        builder.state("RUNNING", time, 6, 1)
+    builder.state("READY", 1010, 5, 1).state("RUNNING", 1050, 5, 1, cpu=3).state("RECEIVE", 1110, 5, 1)
+    trace = builder.event(wire.code(6, 1), 1200).open(tmp_path)
+    assert (trace.cpu_count, trace.events.cpu.max()) == (1, 3)
+    thread, begin, end = np.array([trace.threads.pid.tolist().index(5)]), *np.array([[START + 1010], [START + 1110]])
+    parts = blame(trace, thread, begin, begin, end)
+    assert list(zip(parts.kind.tolist(), parts.cycles.tolist(), strict=True)) == [(Blame.UNKNOWN, 100)]
+
+
 def test_what_ran_within_windows_between_nested_interrupts(tmp_path):
     enter, leave = (wire.code(wire.WireClass.INT, event) for event in (1, 2))
     builder = TraceBuilder().time_event(0).state("RUNNING", 10, 5, 1).event(enter, 20, (7, 0))
