@@ -253,7 +253,8 @@ def functions(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Tra
 def function_calls(trace: Trace) -> tuple[Rows, Rows]:
     """Return entries and exits of the calls of instrumented functions by known threads, two uint32 (n,).
 
-    The exit of a call that has not returned when the trace ends is `OPEN`.
+    The exit of a call that has not returned when the trace ends is `OPEN`. A call without an exit of its own is left
+    out if the call around it has returned: it was over by then.
     """
     rows = _rows(trace, LANE_CLASS_BY_NAME["functions"].codes)
     rows = rows[trace.events.thread[rows] != UNKNOWN_THREAD]
@@ -264,9 +265,9 @@ def function_calls(trace: Trace) -> tuple[Rows, Rows]:
     function = argument(trace, rows, "thisfn")[0]
     same = function[entries] == function[exits]  # else an entry or exit in between is missing
     entries, exits = entries[same], exits[same]
-    without = np.ones(len(rows), np.bool_)
-    without[entries] = False
-    waiting = rows[np.flatnonzero(without & (step > 0))]
+    around = np.zeros(len(rows), np.int64)
+    around[entries], around[exits] = 1, -1
+    waiting = rows[(np.cumsum(around) == 0) & (around == 0) & (step > 0)]  # in no call that has returned
     return _with_open(trace, rows[entries], rows[exits], waiting)
 
 

@@ -56,6 +56,20 @@ def test_only_a_range(tmp_path: Path) -> None:
     assert inner["known"]["total_ns"] == "at least"
 
 
+def test_a_call_whose_exit_is_damaged_ends_with_its_caller(tmp_path: Path) -> None:
+    """main calls f from 10 to 20, but the exit of f names another function; main returns at 60, 35 before the end."""
+    builder = TraceBuilder().time_event(0).process_name(1, 7, "usr/bin/app").state("RUNNING", 2, 7, 1)
+    builder.event(ENTER, 5, (0x1000, 0)).event(ENTER, 10, (0x1100, 0)).event(EXIT, 20, (0x1108, 0))
+    trace = builder.event(EXIT, 60, (0x1000, 0)).event(wire.code(wire.WireClass.USER, 1), 95, (1, 2)).open(tmp_path)
+    found = rows(function_table(trace))
+    assert {stack: (row["total_ns"], row["self_ns"], row["running_ns"]) for stack, row in found.items()} == {
+        "0x1000": (55, 55, 55)
+    }
+    export(trace, tmp_path / "t.folded")
+    assert (tmp_path / "t.folded").read_text() == "usr/bin/app;app 1;0x1000 55\n"
+    assert export(trace, tmp_path / "t.speedscope.json").count == 1
+
+
 def test_a_function_that_calls_itself_is_two_rows(tmp_path: Path) -> None:
     builder = TraceBuilder().time_event(0).state("RUNNING", 2, 7, 1)
     for event, time in ((ENTER, 10), (ENTER, 20), (EXIT, 30), (EXIT, 40)):
