@@ -275,7 +275,7 @@ def limits(trace: Trace, thresholds: Thresholds) -> str:
     """Return the verdicts that the trace cannot decide, so that a missing verdict does not read as "no problem"."""
     missing = may_be_more(trace)
     kinds = [kind for kind in all_kinds() if thresholds.is_enabled(kind)]
-    rows = [(row["kind"], row["reason"]) for row in undecided_table(trace, kinds).records()]
+    rows = [(row["kind"], row["reason"]) for row in undecided_table(trace, kinds, thresholds.timing).records()]
     note = f"<p>There may be more than is listed: {html_text(missing)}.</p>" if missing else ""
     if not rows:
         return note or "<p>The trace has what every verdict needs.</p>"

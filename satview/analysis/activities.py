@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Final
@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.analysis.needs import Need, events_need
 from satview.base.column_arrays import ColumnTable
 from satview.base.errors import UsageError
 from satview.base.named_files import read_toml
@@ -370,12 +371,14 @@ class Activities:
         instances: Instances of all activities.
         left_out: Number of learned activities dropped beyond `MOST_ACTIVITIES`, the rarest ones.
         calls_left_out: Number of kernel calls and functions dropped because others take longer in total.
+        unseen: Positions of the activities of a user's file whose events the trace cannot have: see `said_needs`.
     """
 
     activities: tuple[Activity, ...]
     instances: Instances
     left_out: int
     calls_left_out: int = 0
+    unseen: frozenset[int] = frozenset()
 
     @property
     def overrun_cycles(self) -> _Ints:
@@ -664,12 +667,16 @@ def _of_spans(trace: Trace, kind: Spans) -> _TriggeredWork:
 
 def _with_said(trace: Trace, learned: Activities, timing: Mapping[str, Timing]) -> Activities:
     named, columns = list(learned.activities), [learned.instances]
+    unseen = set[int]()
     for name, said in timing.items():
         if said.chain:
             continue
         if said.start:
             group = _said(trace, name, said)
             group.activity[:] = position = len(named)
+            if any(events_need(trace, text).reason(trace) for text in (said.start, said.end)):
+                group.is_known[:] = False
+                unseen.add(position)
             columns.append(group)
             period = regular_period(trace, group.start_row) or -1
             named.append(Activity(name, "said", _usual(group.thread), period, False, -1, ""))
@@ -684,7 +691,7 @@ def _with_said(trace: Trace, learned: Activities, timing: Mapping[str, Timing]) 
             deadline, source = period, "period"
         named[position] = Activity(name if said.start else activity.name, activity.trigger, activity.thread, period,
                                   bool(said.period), deadline, source)  # fmt: skip
-    return replace(learned, activities=tuple(named), instances=_joined(columns))
+    return replace(learned, activities=tuple(named), instances=_joined(columns), unseen=frozenset(unseen))
 
 
 def _said(trace: Trace, name: str, said: Timing) -> Instances:
@@ -706,6 +713,35 @@ def _said(trace: Trace, name: str, said: Timing) -> Instances:
     thread[known] = trace.events.thread[end[known]]
     time = trace.events.time_cycles[starts]
     return _part(trace, "said", starts, thread, starts, time, end, np.ones(len(starts), np.bool_)).instances
+
+
+def said_needs(trace: Trace, timing: Mapping[str, Timing], fields: Collection[str] = ()) -> dict[str, tuple[Need, ...]]:
+    """Return what a trace must have to show the activities that a user's file defines by expressions, by their names.
+
+    Args:
+        trace: The events.
+        timing: Result of `read_timing`.
+        fields: Only activities for which the file says one of these fields of `Timing`, and those of chains for which
+            it does; none = all activities.
+
+    Raises:
+        UsageError: An expression is wrong, or a chain names an activity that does not exist.
+    """
+    names = [name for name, said in timing.items() if not fields or any(getattr(said, key) for key in fields)]
+    chains = [timing[name].chain for name in names if timing[name].chain]
+    if fields and chains:
+        learned = activities(trace, timing)
+        names += [learned.activities[number].name for text in chains for number in chain_of(learned, text)]
+    texts = {name: [timing[name].start] + [timing[name].end] * (tuple(fields) != ("period",))
+             for name in names if name in timing and timing[name].start}  # fmt: skip
+    return {name: tuple(events_need(trace, text) for text in own) for name, own in texts.items()}
+
+
+def lacks(trace: Trace, needs: Mapping[str, Sequence[Need]]) -> list[str]:
+    """Return for each name with unmet needs why they are not met, and the remedy: `NAME: REASON; REMEDY`."""
+    unmet = {name: [need for need in own if need.reason(trace)] for name, own in needs.items()}
+    return [f"{name}: {' and '.join(dict.fromkeys(need.reason(trace) for need in own))}; {own[0].remedy}"
+            for name, own in unmet.items() if own]  # fmt: skip
 
 
 # Chains: sequences of activities, each of which continues the work of the one before.
@@ -762,9 +798,11 @@ def reactions(trace: Trace, learned: Activities, chain: Sequence[int]) -> ChainT
     begun, steps = parts[0], [np.arange(len(parts[0]))]
     for one, other in itertools.pairwise(parts):
         steps.append(_followed(steps[-1], _next_of(trace, one, other)))
-    reached = steps[-1]
-    last = parts[-1].taken(np.maximum(reached, 0)) if len(parts[-1]) else begun
-    return _chain_times(trace, begun, last, reached < 0, (positions, steps))
+    is_missing = steps[-1] < 0
+    last = parts[-1].taken(np.maximum(steps[-1], 0)) if len(parts[-1]) else begun
+    if not learned.unseen.isdisjoint(chain):  # it may have gone on
+        begun = replace(begun, is_known=begun.is_known & ~is_missing)
+    return _chain_times(trace, begun, last, is_missing, (positions, steps))
 
 
 def ages(trace: Trace, learned: Activities, chain: Sequence[int]) -> ChainTimes:

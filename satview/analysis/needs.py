@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from satview.analysis.times.basis import Mark
 from satview.analysis.times.message_times import has_sizes
@@ -18,8 +20,10 @@ from satview.events.modes import Mode
 from satview.events.spec import Release
 from satview.events.states import NOT_A_STATE
 from satview.filters.derived_columns import TraceDerivedColumns
+from satview.filters.expressions.expression import Expression
+from satview.filters.expressions.reach import codes_that_fit
+from satview.filters.external import INT_CLASSES, KER_CLASSES, classes_of, external_of
 from satview.filters.external import ExternalClass as C
-from satview.filters.external import classes_of
 from satview.filters.rules.building import build, logger_numbers, tracelogger_command
 from satview.filters.rules.text import Rule
 from satview.linkage.blockers import blockers
@@ -27,6 +31,7 @@ from satview.linkage.calls import interrupt_rows
 from satview.linkage.links import OPEN
 from satview.linkage.messages import PULSE_RECEIPT
 from satview.linkage.waits import MUTEX, entries_of
+from satview.store.arguments import taught
 from satview.store.axis import files_of
 from satview.store.problems import KINDS
 from satview.store.time_ranges import TimeRanges, idle_threads, losses
@@ -287,6 +292,37 @@ NO_LOSS: Final = Need(
 )
 NO_DAMAGE: Final = Need("damage", Mark.ESTIMATE, _damage, "capture again")
 OPENING: Final = Need("opening", Mark.LOWER_BOUND, _opening, "begin the trace with START, not in a ring")
+
+
+def missing_class(trace: Trace, codes: NDArray[np.integer]) -> str:
+    """Return that a trace has no event of the classes of some codes; empty if it has one, or there are no codes."""
+    book = trace.catalogue
+    classes, present = (
+        np.unique(book.class_index_of_code[some]) for some in (codes, np.flatnonzero(trace.code_counts))
+    )
+    if not len(classes) or np.isin(classes, present).any():
+        return ""
+    return f"no events of the class {' or '.join(sorted(book.classes[row].name for row in classes))} are there"
+
+
+def events_need(trace: Trace, text: str) -> Need:
+    """Return the need for the events of an expression: events of a class in which the expression can be true.
+
+    Raises:
+        ExpressionError: The text is no valid expression.
+    """
+    externals = {external_of(code, trace.release).external for code in _fitting(trace, text).tolist()}
+    classes = {C.KERCALL if one in KER_CLASSES else C.INT if one in INT_CLASSES else one for one in externals if one}
+    return Need(f"events {text}", Mark.NEEDS_CLASS, partial(_events, text=text), "capture them", tuple(sorted(classes)))
+
+
+def _events(trace: Trace, text: str) -> str:
+    return missing_class(trace, _fitting(trace, text))
+
+
+def _fitting(trace: Trace, text: str) -> NDArray[np.intp]:
+    """Return the codes of the events for which an expression can be true, judging by class and event only."""
+    return np.flatnonzero(codes_that_fit(Expression(text, trace.release, taught=taught(trace)).tree))
 
 
 def has_no_states(trace: Trace) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -24,7 +24,9 @@ from satview.analysis.activities import (
     ages,
     bound_cycles,
     chain_of,
+    lacks,
     reactions,
+    said_needs,
 )
 from satview.analysis.blame import BLAME_WORDS, Blame, BlameParts, nested_interrupts, part_words, writes_trace
 from satview.analysis.needs import MESSAGES, PULSES, STATES
@@ -208,6 +210,12 @@ class Late:
         more = f"the {self.learned.left_out:,} rarest activities of more than {MOST_ACTIVITIES:,} are left out"
         return "\n".join(filter(None, (STATES.advice(self.trace), more if self.learned.left_out else "")))
 
+    def _cannot_tell_of(self, numbers: Iterable[int]) -> str:
+        """Return what the trace cannot tell of some activities, a line each."""
+        names, needs = {self._names[number] for number in numbers}, said_needs(self.trace, self.timing)
+        said = lacks(self.trace, {name: own for name, own in needs.items() if name in names})
+        return "\n".join(filter(None, (self._cannot_tell, *said)))
+
     def worst(self, activity: int | None = None, count: int | None = None) -> _Ints:
         """Return indices of instances by overrun of the deadline, then response, longest first; unknown ones last."""
         instances = self.learned.instances
@@ -256,7 +264,7 @@ class Late:
         for is_so, value in ((~instances.is_exact, Known.INFERRED), (instances.is_open & known, Known.AT_LEAST),
                              (~known, Known.ESTIMATE)):  # fmt: skip
             doubt[instances.activity[is_so]] = value
-        doubt[none] = Known.UNKNOWN
+        doubt[none & (size > 0)] = Known.UNKNOWN
         values = {name: np.where(none, -1, share)
                   for name, share in zip(("min", "median", "p99", "max"), shares, strict=True)}  # fmt: skip
         has_bound = (deadline > 0) & ~none
@@ -286,8 +294,10 @@ class Late:
                 "event": longest,
             },
             known=dict.fromkeys(values, doubt),
-            cannot_tell="\n".join(filter(None, (self._cannot_tell, calls if self.learned.calls_left_out else "",
-                                                PULSES.advice(trace), MESSAGES.advice(trace)))),
+            cannot_tell="\n".join(filter(None, (
+                self._cannot_tell_of(range(count)), calls if self.learned.calls_left_out else "",
+                PULSES.advice(trace), MESSAGES.advice(trace),
+            ))),
         )  # fmt: skip
 
     def _running(self) -> _Ints:
@@ -332,7 +342,7 @@ class Late:
                 "end_event": shown.end_row,
             },
             known={"response": known},
-            cannot_tell=self._cannot_tell,
+            cannot_tell=self._cannot_tell_of(range(len(self._names)) if activity is None else [activity]),
         )
 
     def chains(self) -> Table:
@@ -373,6 +383,7 @@ class Late:
                 "bound": np.array(bounds, np.int64),
             },
             known=dict.fromkeys(("min", "median", "p99", "max"), doubt),
+            cannot_tell="\n".join(lacks(self.trace, said_needs(self.trace, self.timing, ("chain",)))),
         )
 
     def explained(self, chosen_rows: _Ints) -> tuple[Table, tuple[str, ...]]:
@@ -399,6 +410,7 @@ class Late:
         chosen = self.learned.instances.taken(chosen_rows[:count])
         missing = f"only {count:,} of {len(chosen_rows):,} instances are split: they are too long for more"
         response = chosen.response_cycles[parts.interval]
+        cannot_tell = self._cannot_tell_of(np.unique(chosen.activity) if count else range(len(self._names)))
         is_inner, holder = parts.parent >= 0, parts.thread[parts.parent] if len(parts) else parts.thread
         whom = np.where(is_inner & (parts.kind == Blame.OWN), holder, parts.thread)
         return Table(
@@ -416,7 +428,7 @@ class Late:
             texts=name_whom(self.trace, whom),
             parent=parts.parent,
             has_parts=True,
-            cannot_tell="\n".join(filter(None, (self._cannot_tell, missing if count < len(chosen_rows) else ""))),
+            cannot_tell="\n".join(filter(None, (cannot_tell, missing if count < len(chosen_rows) else ""))),
         )
 
     def slow_against_fast(self, activity: int) -> Table:
@@ -440,7 +452,8 @@ class Late:
         name = self.learned.activities[activity].name
         group, fast_group = ([one.measured(name) if isinstance(one, Late) else one for one in some]
                              for some in ((self, *others), against))  # fmt: skip
-        compare = partial(compared, self.trace, is_by_name=bool(others or against), cannot_tell=self._cannot_tell)
+        compare = partial(compared, self.trace, is_by_name=bool(others or against),
+                          cannot_tell=self._cannot_tell_of([activity]))  # fmt: skip
         if against:
             note = "the instances of both, evenly chosen if there are many; what the first has less of is left out"
             return compare((

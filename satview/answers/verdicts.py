@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import itertools
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
+from satview.analysis.activities import Timing, lacks, said_needs
 from satview.analysis.doctor import ANALYSES, diagnosis, may_be_more
 from satview.analysis.needs import PRIORITIES, CaptureLine, capture_line
 from satview.analysis.verdicts.evidence import Occurrence, Severity, Verdict
 from satview.analysis.verdicts.find import all_kinds, find_verdicts, verdicts_of
-from satview.analysis.verdicts.rule import Thresholds, default_thresholds, rules
+from satview.analysis.verdicts.rule import Rule, Thresholds, default_thresholds, rules
 from satview.answers.frames import Several, Texts
 from satview.answers.table import CERTAINTIES, Column, Kind, Known, Question, Table
 from satview.base.safe_text import counted
@@ -140,12 +142,14 @@ def find(
         verdicts = verdicts_of(trace, cancelled, progress)
     else:
         verdicts = find_verdicts(trace, limits, requested, cancelled, progress, everything=everything)
-    undecided = undecided_table(trace, requested)
+    undecided = undecided_table(trace, requested, limits.timing)
     table = verdict_table(trace, verdicts, undecided)
-    return Verdicts(verdicts, table, undecided, _capture_again(trace, verdicts, undecided))
+    return Verdicts(verdicts, table, undecided, _capture_again(trace, verdicts, undecided, limits.timing))
 
 
-def undecided_table(trace: Trace, kinds: Collection[str] | None = None) -> Table:
+def undecided_table(
+    trace: Trace, kinds: Collection[str] | None = None, timing: Mapping[str, Timing] | None = None
+) -> Table:
     """Return a table of the kinds of verdicts that a trace cannot show, or not fully.
 
     Every answer includes this table, so that a trace without data does not look like a trace without faults.
@@ -153,16 +157,26 @@ def undecided_table(trace: Trace, kinds: Collection[str] | None = None) -> Table
     Args:
         trace: The events.
         kinds: Kinds to check; None = all that need no timing file. Kinds of plug-ins are never included.
+        timing: Contents of the timing file, for the kinds that need one; None = no file.
+
+    Raises:
+        UsageError: An activity of the timing file does not exist, or an expression is wrong.
     """
     if kinds is None:
         kinds = [kind for kind in rules() if default_thresholds().has_timing_for(kind)]
-    missing = [] if not len(trace.events) else [
-        rule for kind, rule in rules().items()
-        if kind in kinds and any(need.reason(trace) for need in ANALYSES[kind].needs)]  # fmt: skip
+    missing, reasons = list[Rule](), list[str]()
+    for rule in rules().values() if len(trace.events) else ():
+        if rule.kind not in kinds:
+            continue
+        own = any(need.reason(trace) for need in rule.needs)
+        said = lacks(trace, said_needs(trace, timing or {}, rule.timing)) if rule.timing else []
+        if own or said:
+            missing.append(rule)
+            reasons.append("; ".join([diagnosis(trace, rule.kind).advice] * own + said))
     return Table(UNDECIDED, trace, {
         "kind": Texts.of([rule.kind for rule in missing]),
         "question": Texts.of([rule.question for rule in missing]),
-        "reason": Texts.of([diagnosis(trace, rule.kind).advice for rule in missing]),
+        "reason": Texts.of(reasons),
     }, place="")  # fmt: skip
 
 
@@ -213,13 +227,18 @@ def verdict_table(trace: Trace, verdicts: Sequence[Verdict], undecided: Table) -
     )
 
 
-def _capture_again(trace: Trace, verdicts: Sequence[Verdict], undecided: Table) -> CaptureLine | None:
+def _capture_again(
+    trace: Trace, verdicts: Sequence[Verdict], undecided: Table, timing: Mapping[str, Timing]
+) -> CaptureLine | None:
     kinds = dict.fromkeys(undecided.text(row, "kind") for row in range(len(undecided)))
     if not len(trace.events) or PRIORITIES.reason(trace):  # not wide mode, which may log what is now inferred
         # Verdicts about timing files are left out: no kernel event shows what goes through a chain.
         proven = {kind for kind, rule in rules().items() if not rule.timing}
         kinds |= dict.fromkeys(verdict.kind for verdict in verdicts if verdict.proof and verdict.kind in proven)
     needs = dict.fromkeys(need for kind in kinds if kind in ANALYSES for need in ANALYSES[kind].all_needs)
+    for kind in kinds:
+        if kind in rules() and rules()[kind].timing:
+            needs |= dict.fromkeys(itertools.chain(*said_needs(trace, timing, rules()[kind].timing).values()))
     return capture_line(trace, needs, is_wide=True) if needs else None
 
 

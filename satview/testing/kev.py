@@ -11,8 +11,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.activities import ChainTimes, Instances, Timing, activities, ages, chain_of, reactions
-from satview.analysis.needs import INTERRUPTS
+from satview.analysis.activities import (
+    ChainTimes,
+    Instances,
+    Timing,
+    activities,
+    ages,
+    chain_of,
+    lacks,
+    reactions,
+    said_needs,
+)
+from satview.analysis.needs import INTERRUPTS, events_need, missing_class
 from satview.analysis.thread_names import names_of_process, names_of_thread, thread_of
 from satview.analysis.verdicts.evidence import Verdict
 from satview.analysis.verdicts.find import all_kinds, find_verdicts, kind_of
@@ -281,6 +291,8 @@ class Kev:
         rows = self.rows(event)
         location = self._location_of_row(int(rows[0])) if len(rows) else None
         missing = self._missing_of(() if event in self.names else self._codes(event))
+        if not missing and not self.is_lenient and (event in self.names or looks_like_condition(event)):
+            missing = events_need(self.trace, self.names.get(event, event)).advice(self.trace)
         return Figure(float(len(rows)), f"number of events {event}", Unit.COUNT, location, self.claims, missing)
 
     def latency(self, begin: str, end: str, *, same_thread: bool = False) -> MeasuredDurations:
@@ -325,7 +337,7 @@ class Kev:
         learned = activities(self.trace, self.timing)
         number = learned.named(name)
         own = learned.instances.taken(learned.instances.activity == number)
-        return self._durations(own, learned.activities[number].name)
+        return self._durations(own, learned.activities[number].name, (number,))
 
     def chain(self, names: str) -> Chain:
         """Return the end-to-end times of a chain of activities.
@@ -340,8 +352,8 @@ class Kev:
         learned = activities(self.trace, self.timing)
         timing = self.timing.get(names)
         chain = chain_of(learned, timing.chain if timing is not None and timing.chain else names)
-        return Chain(self._durations(reactions(self.trace, learned, chain), f"reaction of {names}"),
-                     self._durations(ages(self.trace, learned, chain), f"age of {names}"))  # fmt: skip
+        return Chain(self._durations(reactions(self.trace, learned, chain), f"reaction of {names}", chain),
+                     self._durations(ages(self.trace, learned, chain), f"age of {names}", chain))  # fmt: skip
 
     def round_trips(self, client: str = "", server: str = "") -> MeasuredDurations:
         """Return the durations of messages, each from the send until the client runs again.
@@ -426,7 +438,7 @@ class Kev:
         verdicts = find_verdicts(self.trace, limits, kinds)
         if verdicts:
             raise self._verdict_failure(verdicts)
-        undecided = [] if self.is_lenient else undecided_table(self.trace, kinds).records()
+        undecided = [] if self.is_lenient else undecided_table(self.trace, kinds, limits.timing).records()
         if undecided:
             raise KevFailure("\n".join(f"the trace cannot show {row['kind']}: {row['reason']}" for row in undecided))
         return True
@@ -459,12 +471,16 @@ class Kev:
         unit = Unit.NS if result.columns[0].endswith("_ns") else Unit.COUNT
         return Figure(float(value), query, unit, None, self.claims)
 
-    def _durations(self, times: Instances | ChainTimes, says: str) -> MeasuredDurations:
+    def _durations(self, times: Instances | ChainTimes, says: str, of: Sequence[int]) -> MeasuredDurations:
+        """Return the durations of activities, the positions `of` which are given: of one, or of those of a chain."""
+        said, known = said_needs(self.trace, self.timing), activities(self.trace, self.timing).activities
+        missing = lacks(self.trace, {known[number].name: said.get(known[number].name, ()) for number in of})
         is_done, goes_on = times.is_known & ~times.is_open, times.is_known & times.is_open
         return MeasuredDurations(
             self.trace, self.claims, says, times.start_cycles[is_done], times.end_cycles[is_done],
             times.start_row[is_done], unsure=int(np.count_nonzero(~times.is_known)),
-            open_cycles=times.start_cycles[goes_on], open_row=times.start_row[goes_on], missing=self._lost(),
+            open_cycles=times.start_cycles[goes_on], open_row=times.start_row[goes_on],
+            missing="" if self.is_lenient else "; ".join(missing) or self._lost(),
         )  # fmt: skip
 
     def _paired_by_thread(
@@ -506,14 +522,10 @@ class Kev:
 
     def _missing_of(self, codes: Sequence[int]) -> str:
         """Return why events with some codes, none = any, may be missing from the trace; empty = none is missing."""
-        book = self.trace.catalogue
-        classes = {book.class_name(code) for code in codes}
-        present = {book.class_name(code) for code in np.flatnonzero(self.trace.code_counts).tolist()}
         if self.is_lenient:
             return ""
-        if classes and not classes & present:
-            return f"no events of the class {' or '.join(sorted(classes))} are there; capture them"
-        return self._lost()
+        missing = missing_class(self.trace, np.array(codes, np.int64))
+        return f"{missing}; capture them" if missing else self._lost()
 
     def _lost(self) -> str:
         lost = 0 if self.is_lenient else len(lost_marks(self.trace))

@@ -11,6 +11,7 @@ from satview.analysis.activities import Timing
 from satview.analysis.verdicts.evidence import Verdict
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.rule import default_thresholds, refuse_without_timing
+from satview.answers.late import late
 from satview.answers.verdicts import find
 from satview.base.errors import UsageError
 from satview.linkage.links import Certainty
@@ -102,6 +103,31 @@ def test_a_chain_that_nothing_goes_on_with_is_late_when_the_trace_ends(tmp_path:
     assert "is at least 5.501 µs from 0.000 001 000 s" in verdict.says
     assert "after camera, with which nothing goes on" in verdict.says
     assert len(verdict.occurrences) == 4, "the last image is 1,501 old by then"
+
+
+def test_work_of_a_class_that_the_trace_does_not_have_is_undecided(tmp_path: Path) -> None:
+    """A trace of states has no messages: none was late, or they were not captured."""
+    trace, ready = rounds_of_a_loop().open(tmp_path), "event == THREADY and pid == 5"
+    messages = Timing("event == SND_MESSAGE", "event == REPLY_MESSAGE", period="1ms", deadline="1us")
+    timing = {"serve": messages, "wait": Timing(ready, "event == THRUNNING and pid == 5"),
+              "path": Timing(chain="wait > serve", reaction="1us")}  # fmt: skip
+    answer = find(trace, replace(default_thresholds(), timing=timing), KINDS)
+    assert not answer.verdicts
+    reason = "serve: no events of the class COMM are there; capture them"
+    assert {row["kind"]: row["reason"] for row in answer.undecided.records()} == dict.fromkeys(KINDS, reason)
+    assert "DELCLASS COMM" not in answer.capture.rules
+    table = late(trace, timing).activities()
+    assert reason in table.missing
+    assert next(row for row in table.records() if row["activity"] == "serve")["count"] == 0
+
+
+def test_an_end_of_a_class_that_the_trace_does_not_have_leaves_only_the_period_decided(tmp_path: Path) -> None:
+    answer_late = Timing("event == THREADY and pid == 5", "event == REPLY_MESSAGE", period="10us", deadline="1us")
+    answer = find(
+        rounds_of_a_loop().open(tmp_path), replace(default_thresholds(), timing={"answer": answer_late}), KINDS
+    )
+    assert not answer.verdicts, "that the answer is missing does not make it late"
+    assert [row["kind"] for row in answer.undecided.records()] == ["deadline"]
 
 
 def test_kinds_that_need_a_file_of_timing_are_refused_without(tmp_path: Path) -> None:

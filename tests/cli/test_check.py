@@ -225,3 +225,8 @@ def test_a_file_of_timing_is_checked(check, tmp_path):
     cases = {case.get("name"): case for case in ET.fromstring(out).iter("testcase")}
     assert cases["deadline"].find("failure") is not None
     assert not {"chain", "period"} & {*cases}, "nothing is said of them"
+    (tmp_path / "other.toml").write_text("[serve]\nstart = 'event == SND_MESSAGE'\nend = 'event == REPLY_MESSAGE'\n"
+                                         'deadline = "5us"\n')  # fmt: skip
+    code, out, _ = check(path, "-c", tmp_path / "other.toml", "--kind", "deadline")
+    assert (code, out.splitlines()[1]) == (
+        4, "Cannot tell: deadline: serve: no events of the class COMM are there; capture them.")  # fmt: skip

@@ -202,3 +202,19 @@ def test_a_file_of_timing_names_activities(project):
     result = project("def test_it(kev):\n    assert kev.activity('wait').longest < 200\n")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["E*longest of wait is 4.100 µs, not < 200 ns"])
+
+
+def test_what_a_file_of_timing_says_of_a_class_that_is_not_there_is_not_known(project):
+    rounds_of_a_loop().write(project.path / "loop.kev")
+    (project.path / "timing.toml").write_text(
+        "[serve]\nstart = 'event == SND_MESSAGE'\nend = 'event == REPLY_MESSAGE'\ndeadline = \"1 us\"\n"
+    )
+    project.pytester.makeini("[pytest]\nkev_file = loop.kev\nkev_timing = timing.toml\nkev_pictures = none")
+    result = project(
+        "def test_a(kev):\n    assert kev.activity('serve').count == 0\n"
+        "def test_b(kev):\n    kev.no_verdict('deadline')\n"
+        "def test_c(kev):\n    assert kev.events('class == COMM') == 0\n"
+        "def test_d(kev):\n    assert kev.if_known.activity('serve').count == 0\n"
+    )
+    result.assert_outcomes(failed=3, passed=1)
+    result.stdout.fnmatch_lines(["E*cannot tell whether*serve: no events of the class COMM are there; capture them"])
