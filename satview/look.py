@@ -261,11 +261,16 @@ def lateness(trace: Trace, activity: str = "", timing: Mapping[str, Timing] | No
     answer = late(trace, timing)
     number = answer.learned.named(activity) if activity else answer.most_telling()
     chains = _rows(answer.chains(), "chain", "measure", "median", "max", "bound", "misses")
-    sections = [Section("Done again and again: most missed first", _activity_lines(answer)), Section("Chains", chains)]
+    learned = answer.activities()
+    doubts = [f"{'not all' if len(learned) else 'cannot tell'}: {line}" for line in learned.missing]
+    unsure = doubts if len(learned) else doubts or [learned.question.empty]
+    sections = [Section("Done again and again: most missed first", _activity_lines(answer)), Section("Chains", chains),
+                Section("Trust", tuple(DetailLine("", line) for line in unsure))]  # fmt: skip
     if number is not None:
         (parts, says), differences = answer.explained(answer.worst(number, 1)), answer.compared(number)
         sections += [
-            Section("The worst instance", (DetailLine("", says[0]),)),
+            Section("The worst instance",
+                    tuple(DetailLine("", line) for line in says or parts.says_why_empty.splitlines())),
             Section("Where its time went", _rows(parts.unfolded(), "part", "whom", "what", "length", "share")),
             Section("What slow instances have that fast ones have not",
                     _rows(differences.times, "part", "whom", "what", "explains", "share", "sure")),
@@ -300,8 +305,8 @@ def _activity_lines(answer: Late, thread: int | None = None) -> tuple[DetailLine
         lines.append(DetailLine(shown.text(row, "activity"), figures + bound, event=event if event >= 0 else None,
                                 thread=max(shown.held(row, "thread"), 0)))  # fmt: skip
     activity = answer.most_telling() if thread is None else int(shown.positions[0]) if len(shown) else None
-    worst = () if activity is None else (DetailLine("Worst", answer.says(int(answer.worst(activity, 1)[0]))),)
-    return (*_with_rest(lines, len(shown)), *worst)
+    worst = [] if activity is None else answer.worst(activity, 1).tolist()
+    return (*_with_rest(lines, len(shown)), *(DetailLine("Worst", answer.says(instance)) for instance in worst))
 
 
 def _process_lines(statistics: Statistics) -> tuple[DetailLine, ...]:
@@ -594,8 +599,10 @@ class Answers:
         answers = [as_text(look(opened, f"v-{number}")) for number in range(1, len(verdicts_of(opened)) + 1)]
         if timing:
             limits = read_thresholds(None, self.path(timing))
-            kinds = [kind for kind, rule in rules().items() if rule.timing]
+            kinds = [kind for kind, rule in rules().items() if rule.timing and limits.is_enabled(kind)]
             answers += [as_text(verdict_details(opened, verdict)) for verdict in find_verdicts(opened, limits, kinds)]
+            answers += [f"cannot tell: {row['kind']}: {row['reason']}"
+                        for row in undecided_table(opened, kinds, limits.timing).records()]  # fmt: skip
         return "\n\n".join(answers) or "nothing found; look says what the trace cannot show"
 
     def why(self, trace: str, thread: str, at: str) -> str:

@@ -15,6 +15,7 @@ import pytest
 from satview import look as server
 from satview.__main__ import main
 from satview.base.errors import TraceFormatError, UsageError
+from satview.events import wire
 from satview.events.user_events import UserEvent, UserField
 from satview.formats.registry import open_trace
 from satview.store.axis import AxisEntry, write_axis
@@ -112,6 +113,28 @@ def test_what_is_late_and_what_a_file_of_timing_forbids(call, folder):
     assert "preempted  whom hog 1, explains 3.000 µs, share 100.0 %" in late
     assert "names no activity; there are control 1" in unknown
     assert verdicts.startswith("deadline\n")
+
+
+def test_what_a_trace_cannot_tell_of_late_work_is_said(call, folder):
+    rounds_of_a_loop().write(folder / "loop.kev")
+    builder = TraceBuilder().time_event(0)
+    for time in range(1_000, 6_000, 1_000):
+        builder.event(wire.code(wire.WireClass.USER, 1), time, (1, 2))
+    builder.write(folder / "user.kev")
+    (folder / "timing.toml").write_text(
+        "[serve]\nstart = 'event == SND_MESSAGE'\nend = 'event == REPLY_MESSAGE'\ndeadline = '5us'\n"
+    )
+    asked = {"timing": "timing.toml"}
+    _, answers = call(("late", {**asked, "trace": "loop.kev", "activity": "serve"}),
+                      ("late", {**asked, "trace": "user.kev"}), ("late", {"trace": "user.kev"}),
+                      ("verdicts", {**asked, "trace": "loop.kev"}))  # fmt: skip
+    assert not any(is_error for is_error, _ in answers)
+    one, timed, late, verdicts = (content.text for _, content in answers)
+    reason = "serve: no events of the class COMM are there; capture them"
+    assert one.endswith(f"The worst instance\n    Cannot tell: {reason}.")
+    assert f"not all: {reason}" in timed
+    assert "cannot tell: no states of threads are there; capture the class THREAD whole" in late
+    assert verdicts == f"cannot tell: deadline: {reason}"
 
 
 @pytest.mark.parametrize(
