@@ -436,12 +436,12 @@ class Late:
         return self.compared(activity).times
 
     def compared(
-        self, activity: int, others: Sequence[Late | Measured] = (), against: Sequence[Late | Measured] = ()
+        self, activity: int | None, others: Sequence[Late | Measured] = (), against: Sequence[Late | Measured] = ()
     ) -> SlowAgainstFast:
         """Return the differences between slow and fast instances of an activity.
 
         Args:
-            activity: The activity.
+            activity: The activity; None if there is none, for tables without rows.
             others: More traces; their instances are added to those of this trace before the slowest tenth is compared
                 with the faster half.
             against: Fast traces; if given, all their instances count as fast, those of this trace and `others` as slow.
@@ -449,6 +449,8 @@ class Late:
         Raises:
             UsageError: One of the other traces has no activity of that name.
         """
+        if activity is None:
+            return compared(self.trace, (), is_by_name=False, cannot_tell=self._cannot_tell_of(()))
         name = self.learned.activities[activity].name
         group, fast_group = ([one.measured(name) if isinstance(one, Late) else one for one in some]
                              for some in ((self, *others), against))  # fmt: skip
@@ -486,7 +488,7 @@ class Late:
     def every_comparison(self) -> SlowAgainstFast:
         """Return the differences between slow and fast instances of all activities; a column names the activity."""
         by_name = {activity.name: self.compared(number) for number, activity in enumerate(self.learned.activities)}
-        by_name = by_name or {"": compared(self.trace, (), is_by_name=False, cannot_tell=self._cannot_tell)}
+        by_name = by_name or {"": self.compared(None)}
         return SlowAgainstFast(*(
             below_each_other(question, OF_ACTIVITY, {name: getattr(entry, column) for name, entry in by_name.items()})
             for question, column in ((COMPARISON, "times"), (CAUSES, "causes"), (PATHS, "paths"))

@@ -348,7 +348,7 @@ def compared(
     if left_out := slow.left_out + fast.left_out:
         missing = f"only {wanted - left_out:,} of {wanted:,} instances are compared: others are too long"
         cannot_tell = "\n".join(filter(None, (cannot_tell, missing)))
-    return SlowAgainstFast(_times(trace, pools, cannot_tell, note), _causes(trace, pools, note),
+    return SlowAgainstFast(_times(trace, pools, cannot_tell, note), _causes(trace, pools, cannot_tell, note),
                     _paths(trace, pools, cannot_tell, note))  # fmt: skip
 
 
@@ -426,7 +426,7 @@ def _paths(trace: Trace, pools: tuple[_Pool, _Pool], cannot_tell: str, note: str
                  cannot_tell=cannot_tell)  # fmt: skip
 
 
-def _causes(trace: Trace, pools: tuple[_Pool, _Pool], note: str) -> Table:
+def _causes(trace: Trace, pools: tuple[_Pool, _Pool], cannot_tell: str, note: str) -> Table:
     names, slow_pool = list(pools[0].names), pools[0]
     sums = []
     for pool in pools:
@@ -461,7 +461,7 @@ def _causes(trace: Trace, pools: tuple[_Pool, _Pool], note: str) -> Table:
                 _joined(slow_pool.happens_row),
             )[order],
         },
-        cannot_tell=f"{left_out:,} more are left out, that are less sure" if left_out else "",
+        cannot_tell=f"{left_out:,} more are left out, that are less sure" if left_out else "" if cause else cannot_tell,
         texts={"slow": lambda row: f"{slow[row]:.2f}", "fast": lambda row: f"{fast[row]:.2f}"},
     )
 

@@ -112,6 +112,21 @@ def test_the_command_compares_with_other_files(tmp_path: Path, capsys: pytest.Ca
     assert "65 traces are too many to compare at once; 64 at most" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("table", ["slow-against-fast", "more-in-slow", "slow-paths"])
+def test_the_command_prints_every_table_of_a_trace_without_activities(
+    table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    states = TraceBuilder().time_event(0).state("RUNNING", 10, 5, 1).state("RECEIVE", 20, 5, 1)
+    nothing = TraceBuilder().time_event(0).event(wire.code(wire.WireClass.USER, 1), 10, (1, 2))
+    for builder, outcome in ((states, "nothing"), (nothing, "cannot tell")):
+        path = str(builder.write(tmp_path / "t.kev"))
+        assert main(["late", path, "--table", table, "--format", "json"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert (document["outcome"], document[table.replace("-", "_")]) == (outcome, [])
+        assert main(["late", path, "--table", table]) == 0
+        assert ("Cannot tell: no states of threads are there" in capsys.readouterr().out) == (outcome == "cannot tell")
+
+
 def locking(kernel: Kernel) -> None:
     """Every 10 ms low locks a mutex for 4 ms of work, high works 1 ms from 2 ms on, and middle 2 ms from 3 ms on.
 

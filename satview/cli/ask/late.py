@@ -97,13 +97,12 @@ def run(args: argparse.Namespace) -> int:
         if args.table == "instances" or args.format == "json":
             tables["instances"] = answers.instances(activity if is_asked else None)
         tables["blame"] = parts.unfolded()
-        if activity is not None:
-            name = answers.learned.activities[activity].name
-            others, against = (_others(args, opened, timing, folders, name) for opened, folders in
-                               zip(traces, datasets, strict=True))  # fmt: skip
-            differences = answers.compared(activity, others, against)
-            tables |= {"slow-against-fast": differences.times, "more-in-slow": differences.causes,
-                       "slow-paths": differences.paths}  # fmt: skip
+        name = answers.learned.activities[activity].name if activity is not None else ""
+        others, against = (_others(args, opened, timing, folders, name) if name else [] for opened, folders in
+                           zip(traces, datasets, strict=True))  # fmt: skip
+        differences = answers.compared(activity, others, against)
+        tables |= {"slow-against-fast": differences.times, "more-in-slow": differences.causes,
+                   "slow-paths": differences.paths}  # fmt: skip
         shown = activities.result()
         tables["activities"] = shown.at(np.array([activity])) if is_asked else shown.sorted_by("misses")
     _print(args, trace, tables, says)
@@ -137,8 +136,7 @@ def _others(
 def _print(args: argparse.Namespace, trace: Trace, tables: Mapping[str, Table], says: Sequence[str]) -> None:
     if args.table or args.format == "csv":
         name = args.table or "activities"
-        if name in tables:
-            print_table(tables[name], args.format, name.replace("-", "_"))
+        print_table(tables[name], args.format, name.replace("-", "_"))
         return
     if args.format == "json":
         more = {name.replace("-", "_"): table.records() for name, table in tables.items() if name != "activities"}
@@ -155,7 +153,7 @@ def _print(args: argparse.Namespace, trace: Trace, tables: Mapping[str, Table], 
     for words in says:
         print(f"\n{visible_line(words)}")
     for name in ("blame", "slow-against-fast", "more-in-slow", "slow-paths"):
-        if "slow-against-fast" in tables and (name in ("blame", "slow-against-fast") or len(tables[name])):
+        if len(tables["activities"]) and (name in ("blame", "slow-against-fast") or len(tables[name])):
             print_table(tables[name], "table", name)
 
 
