@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -243,6 +243,8 @@ class Rests(Enum):
     STATES = "states of a thread in the range"
     CPU = "who ran on a CPU in the range"
     LOGGED = "events in the range, and who logged them"
+    MESSAGES = "messages in the range, and who logged them"
+    CALLS = "kernel calls in the range, and who entered them"
     EVENTS = "events in the range"
     PAIRS = "events in the range and what ends them, which may come later"
 
@@ -268,7 +270,9 @@ class DoctorFigures:
         return "cpu" if key in _USE else self.analysis, self.others.get(key, self.rests)
 
 
-_LOGGED: Final = dict.fromkeys(("sent", "received", "calls", "events"), Rests.LOGGED)
+_LOGGED: Final = {"sent": Rests.MESSAGES, "received": Rests.MESSAGES, "calls": Rests.CALLS, "events": Rests.LOGGED}
+# Needs of columns of QNX traces, besides those of the table; kernel calls that send nothing prove that no message was.
+_ALSO_NEEDED: Final = {Rests.MESSAGES: need.MESSAGES_SENT, Rests.CALLS: need.CALLS}
 _COUNTS: Final = dict.fromkeys(("count", "per_s"), Rests.EVENTS)
 _UNKNOWN: Final = dict.fromkeys(("unknown_ns", "unknown_share"), Rests.NOTHING)
 _USE: Final = frozenset(("cpu_ns", "cpu_share", "all_share"))  # of CPUs, by threads and processes
@@ -354,6 +358,8 @@ class Judge:
             # Damage hides events but adds none, so the count is a lower bound.
             return self._lack(NO_LOSS, self._loses(window.start, window.end)).at_worst(_as_bound(damage)), None
         needs = ANALYSES[analysis].needs + ((INTERRUPTED,) if analysis == "cpu" else ())
+        if rests in _ALSO_NEEDED and self._trace.release.is_qnx:
+            needs += (replace(_ALSO_NEEDED[rests], lack=Mark.NEEDS_CLASS),)
         worst, lacking = self._lacking(needs)
         if damage.mark is not Mark.EXACT or lacking is None:
             return worst.at_worst(damage), None

@@ -11,11 +11,11 @@ import satview
 from satview.analysis.doctor import ANALYSES, diagnosis, notes, summary
 from satview.analysis.needs import CALLS, INTERRUPTS, MESSAGES, PRIORITIES, PULSES, STATES
 from satview.analysis.statistics import Statistics
-from satview.analysis.times.basis import Mark, Trust
+from satview.analysis.times.basis import EXACT, Mark, Trust
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.rule import rules
 from satview.answers.doctor import capture_for, doctor
-from satview.answers.statistics import statistics_table
+from satview.answers.statistics import process_table, statistics_table, thread_table
 from satview.answers.table import Known
 from satview.answers.verdicts import undecided_table
 from satview.capture.kernel import Kernel
@@ -83,6 +83,20 @@ def test_a_class_that_is_missing(left_out, unmet, lacking, tmp_path):
     line = diagnosis(trace, min(lacking)).capture
     assert line is not None
     assert f"DELCLASS {left_out}\n" not in line.rules
+
+
+def test_counts_of_a_class_that_is_missing_are_not_exact(tmp_path):
+    """A thread that is only seen to run may have sent anything; calls that send nothing prove that nothing was sent."""
+    builder = TraceBuilder().time_event(0).state("RUNNING", 10, 5, 1).state("READY", 20, 5, 1)
+    calls = TraceBuilder().time_event(0).state("RUNNING", 10, 5, 1).call(2, 12, (0, 0)).exit(2, 14)
+    for made, marks_of in ((builder, {"sent": "needs-class", "received": "needs-class", "calls": "needs-class"}),
+                           (calls, {})):  # fmt: skip
+        for table in (thread_table, process_table):
+            shown = table(Statistics(made.open(tmp_path)))
+            trusts = {column.name: str((column.trust or EXACT).mark) for column in shown.question.columns}
+            names = ("sent", "received", "calls", "events")
+            assert {name: trusts[name] for name in names} == dict.fromkeys(names, "exact") | marks_of
+            assert shown.text(0, "sent") == ("\N{ALMOST EQUAL TO} 0" if marks_of else "0")
 
 
 def test_fast_events_show_no_priorities_and_no_sizes(tmp_path):
