@@ -438,7 +438,8 @@ def activities(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Acti
         timing: Result of `timing.read_timing`.
 
     Raises:
-        UsageError: An expression is wrong, or no learned activity has the name of an entry without expressions.
+        UsageError: An expression is wrong, no learned activity has the name of an entry without expressions, or two
+            entries name one activity.
     """
     learned = trace.cached(f"analysis.activities {described_pairs(trace)}", _learned)
     return _with_said(trace, learned, timing) if timing else learned
@@ -667,7 +668,7 @@ def _of_spans(trace: Trace, kind: Spans) -> _TriggeredWork:
 
 def _with_said(trace: Trace, learned: Activities, timing: Mapping[str, Timing]) -> Activities:
     named, columns = list(learned.activities), [learned.instances]
-    unseen = set[int]()
+    unseen, said_by = set[int](), dict[int, str]()
     for name, said in timing.items():
         if said.chain:
             continue
@@ -683,6 +684,8 @@ def _with_said(trace: Trace, learned: Activities, timing: Mapping[str, Timing]) 
         else:
             position = learned.named(name)
         activity = named[position]
+        if (other := said_by.setdefault(position, name)) != name:
+            raise UsageError(f"[{other}] and [{name}] of the file of timing are one activity: {activity.name}")
         period = bound_cycles(trace, said.period) if said.period else activity.period_cycles
         deadline, source = (activity.deadline_cycles, activity.deadline_from)
         if said.deadline:

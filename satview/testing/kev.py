@@ -26,7 +26,7 @@ from satview.analysis.needs import INTERRUPTS, events_need, missing_class
 from satview.analysis.thread_names import names_of_process, names_of_thread, thread_of
 from satview.analysis.verdicts.evidence import Verdict
 from satview.analysis.verdicts.find import all_kinds, find_verdicts, kind_of
-from satview.analysis.verdicts.rule import Thresholds, default_thresholds, refuse_without_timing
+from satview.analysis.verdicts.rule import Thresholds, default_thresholds, refuse_unsearched
 from satview.answers.frames import Texts
 from satview.answers.table import Known, Table
 from satview.answers.verdicts import undecided_table
@@ -428,12 +428,12 @@ class Kev:
 
         Raises:
             KevFailure: There is a verdict; or the trace lacks the events to decide, unless `if_known` is used.
-            UsageError: There is no such kind, or it needs a timing file.
+            UsageError: There is no such kind, it is switched off, or it needs a timing file.
         """
         __tracebackhide__ = True
         limits = thresholds or replace(default_thresholds(), timing=self.timing)
         if kind:
-            refuse_without_timing([kind_of(kind)], limits)
+            refuse_unsearched([kind_of(kind)], limits)
         kinds = [name for name in ([kind_of(kind)] if kind else all_kinds()) if limits.is_enabled(name)]
         verdicts = find_verdicts(self.trace, limits, kinds)
         if verdicts:

@@ -10,7 +10,7 @@ import pytest
 from satview.analysis.activities import Timing
 from satview.analysis.verdicts.evidence import Verdict
 from satview.analysis.verdicts.find import find_verdicts
-from satview.analysis.verdicts.rule import default_thresholds, refuse_without_timing
+from satview.analysis.verdicts.rule import default_thresholds, refuse_unsearched
 from satview.answers.late import late
 from satview.answers.verdicts import find
 from satview.base.errors import UsageError
@@ -132,6 +132,12 @@ def test_an_end_of_a_class_that_the_trace_does_not_have_leaves_only_the_period_d
 
 def test_kinds_that_need_a_file_of_timing_are_refused_without(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="chain needs a file of timing that says a reaction or age"):
-        refuse_without_timing(["chain"], default_thresholds())
+        refuse_unsearched(["chain"], default_thresholds())
     with pytest.raises(UsageError, match="names no activity; there are control 1"):
         checked(rounds_of_a_loop().open(tmp_path), planner=Timing(deadline="5us"))
+
+
+def test_two_entries_for_one_activity_are_refused(tmp_path: Path) -> None:
+    both = {"control": Timing(deadline="5us"), "control 1": Timing(deadline="1ms")}
+    with pytest.raises(UsageError, match=r"\[control\] and \[control 1\] of the file of timing are one activity"):
+        checked(rounds_of_a_loop().open(tmp_path), **both)

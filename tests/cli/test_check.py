@@ -197,6 +197,13 @@ def test_bad_use(arguments, deadlock, capsys):
     assert "invalid choice" in capsys.readouterr().err
 
 
+def test_a_kind_that_the_rules_switch_off_cannot_be_asked_for(check, deadlock, tmp_path):
+    (tmp_path / "off.toml").write_text("[deadlock]\nenabled = false\n")
+    code, out, err = check(deadlock, "-r", tmp_path / "off.toml", "--kind", "deadlock", "--format", "junit")
+    assert (code, out) == (2, "")
+    assert err == "satview: deadlock is switched off by the file of thresholds: enabled = false\n"
+
+
 def test_not_a_trace(check, tmp_path):
     (tmp_path / "x.kev").write_bytes(b"nothing")
     code, out, err = check(tmp_path / "x.kev")

@@ -240,8 +240,10 @@ def read_thresholds(path: Path | None, timing: Path | None = None) -> Thresholds
     return thresholds if timing is None else replace(thresholds, timing=read_timing(timing))
 
 
-def refuse_without_timing(kinds: Collection[str], thresholds: Thresholds) -> None:
-    """Raise an error if a requested kind needs entries that the timing file lacks: it would never find anything.
+def refuse_unsearched(kinds: Collection[str], thresholds: Thresholds) -> None:
+    """Raise an error if a requested kind is switched off, or needs entries that the timing file lacks.
+
+    Nothing is found of such a kind, and nothing would say that it was not looked for.
 
     Raises:
         UsageError: There is such a kind.
@@ -250,6 +252,8 @@ def refuse_without_timing(kinds: Collection[str], thresholds: Thresholds) -> Non
         if not thresholds.has_timing_for(kind):
             keys = " or ".join(rules()[kind].timing)
             raise UsageError(f"{kind} needs a file of timing that says a {keys} (docs/late.md)")
+        if not thresholds.is_enabled(kind):
+            raise UsageError(f"{kind} is switched off by the file of thresholds: enabled = false")
 
 
 def _over_defaults(name: str, text: str, tables: dict[str, object]) -> Thresholds:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from xml.etree import ElementTree as ET
 
 from satview.analysis.verdicts.find import all_kinds, kind_of
-from satview.analysis.verdicts.rule import read_thresholds, refuse_without_timing, thresholds_text
+from satview.analysis.verdicts.rule import read_thresholds, refuse_unsearched, thresholds_text
 from satview.answers.verdicts import Verdicts, find
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     if args.file is None:
         raise UsageError("no trace is given: satview check FILE")
     thresholds = read_thresholds(Path(args.rules) if args.rules is not None else None, args.timing)
-    refuse_without_timing(args.kind or (), thresholds)
+    refuse_unsearched(args.kind or (), thresholds)
     kinds = [kind for kind in all_kinds() if not args.kind or kind in args.kind]
     trace = open_named(args, says_outside=False)
     window = range_of(args.range, trace)
