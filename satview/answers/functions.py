@@ -12,10 +12,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.analysis.needs import CALLERS
 from satview.analysis.times.basis import scope_of
 from satview.analysis.times.state_times import state_spans
 from satview.answers.frames import Texts
 from satview.answers.table import Column, Kind, Known, Question, Table, least_known
+from satview.base.safe_text import counted
 from satview.base.time import TimeWindow
 from satview.events.states import RUNNING
 from satview.events.wire import KER_64BIT, WireClass, code
@@ -23,6 +25,7 @@ from satview.formats.symbols import Place, symbols_of
 from satview.linkage.links import OPEN, rows_of_codes, thread_rows
 from satview.store.arguments import argument, arguments
 from satview.store.axis import ends_of_files
+from satview.store.tables import UNKNOWN_THREAD
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
 from satview.timeline.finders import function_calls
@@ -40,6 +43,7 @@ SEPARATOR: Final = ";"  # between functions of a stack, as in folded stacks
 SOURCES: Final = ("calls", "samples")
 _MOST_DEPTH: Final = 1_000
 _TOO_DEEP: Final = "functions are more than 1,000 deep in others; what is deeper counts as part of its callers"
+_FUNC_ENTER: Final = tuple(code(WireClass.SYSTEM, 10) | wide for wide in (0, KER_64BIT))
 _PROFILE: Final = tuple(code(WireClass.SYSTEM, 20) | wide for wide in (0, KER_64BIT))
 _REASONS: Final = {
     Known.AT_LEAST: "some of these calls were not over when the trace or the range ended, or begin before it",
@@ -143,8 +147,18 @@ def function_table(trace: Trace, window: TimeWindow | None = None) -> Table:
         },
         known=dict.fromkeys(("total", "self", "running", "longest"), known),
         parent=nodes.above,
-        cannot_tell=_TOO_DEEP if is_too_deep else "",
+        cannot_tell="\n".join(filter(None, (_of_nobody(trace, window), _TOO_DEEP if is_too_deep else ""))),
     )
+
+
+def _of_nobody(trace: Trace, window: TimeWindow | None) -> str:
+    """Return how many functions are entered by threads that the trace does not show; empty if none are."""
+    rows = rows_of_codes(trace, *_FUNC_ENTER)
+    inside = trace.rows_between(window or trace.window)
+    rows = rows[(rows >= inside.start) & (rows < inside.stop)]
+    count = np.count_nonzero(trace.events.thread[rows] == UNKNOWN_THREAD)
+    says = f"the thread of {count:,} of {counted(len(rows), 'call')} of functions is not known"
+    return "; ".join(filter(None, (says, CALLERS.remedy if CALLERS.reason(trace) else ""))) if count else ""
 
 
 def _stacks(functions: Sequence[str], above: _Ints) -> list[str]:

@@ -154,9 +154,8 @@ def _export(
             raise UsageError(
                 "--filter selects events; a file of stacks holds functions, of which --range selects a part"
             )
-        count, samples = STACKS[kind](trace, path, window)
-        unit = "samples of the profiler are left out: a folded file has one unit, here nanoseconds"
-        return Written(count, "stacks", left_out=(f"{samples:,} {unit}",) if samples else ())
+        count, left_out = STACKS[kind](trace, path, window)
+        return Written(count, "stacks", left_out=left_out)
     if kind == "kev":
         every = np.ones(len(trace.events), np.bool_)
         report = write_subset(trace, path, every if rows is None else rows, window, progress=progress)

@@ -313,24 +313,27 @@ _CALLS, _SAMPLES = SOURCES
 _SCHEMA: Final = "https://www.speedscope.app/file-format-schema.json"
 
 
-def write_folded(trace: Trace, path: Path | str, window: TimeWindow | None) -> tuple[int, int]:
-    """Write a line for each stack; return the number of lines, and of samples left out because there are logged calls.
+def write_folded(trace: Trace, path: Path | str, window: TimeWindow | None) -> tuple[int, tuple[str, ...]]:
+    """Write a line for each stack; return the number of lines, and what is left out, such as samples beside calls.
 
     `path` may be `-`; `window` is as for `function_table`.
 
     Raises:
         UsageError: The file cannot be written.
     """
-    rows = function_table(trace, window).records()
+    table = function_table(trace, window)
+    rows = table.records()
     source = _CALLS if any(row["source"] == _CALLS for row in rows) else _SAMPLES
     lines = [f"{SEPARATOR.join(_frames(row))} {_weight(row)}" for row in rows if row["source"] == source]
     with NewFile(path, reading=source_files(trace.path), streams=True) as file:
         file.stream.write("".join(f"{line}\n" for line in lines).encode())
-    return len(lines), sum(row["count"] for row in rows if row["source"] != source)
+    samples = sum(row["count"] for row in rows if row["source"] != source)
+    unit = "samples of the profiler are left out: a folded file has one unit, here nanoseconds"
+    return len(lines), (*table.missing, *([f"{samples:,} {unit}"] if samples else []))
 
 
-def write_speedscope(trace: Trace, path: Path | str, window: TimeWindow | None) -> tuple[int, int]:
-    """Write the stacks of each thread as a profile for speedscope; return the number of stacks, and 0 samples left out.
+def write_speedscope(trace: Trace, path: Path | str, window: TimeWindow | None) -> tuple[int, tuple[str, ...]]:
+    """Write the stacks of each thread as a profile for speedscope; return the number of stacks, and what is left out.
 
     `path` may be `-`; `window` is as for `function_table`.
 
@@ -339,7 +342,8 @@ def write_speedscope(trace: Trace, path: Path | str, window: TimeWindow | None) 
     """
     frames: dict[tuple[str, str], int] = {}
     profiles: dict[tuple[str, str], dict[str, Any]] = {}
-    rows, stack = function_table(trace, window).records(), list[int]()
+    table = function_table(trace, window)
+    rows, stack = table.records(), list[int]()
     for row in rows:  # a function is followed by the functions that it calls
         is_calls = row["source"] == _CALLS
         thread = visible_line(f"{row['process']} {row['thread']}")
@@ -361,7 +365,7 @@ def write_speedscope(trace: Trace, path: Path | str, window: TimeWindow | None) 
     }
     with NewFile(path, reading=source_files(trace.path), streams=True) as file:
         file.stream.write(json.dumps(document).encode())
-    return len(rows), 0
+    return len(rows), tuple(table.missing)
 
 
 def _described(frames: dict[tuple[str, str], int]) -> Iterator[dict[str, str | int]]:

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from satview.__main__ import main
 from satview.answers.functions import FlameWidth, flame_graph, function_table
+from satview.answers.table import Outcome
 from satview.base.time import TimeWindow
 from satview.capture.run import Capture, run
 from satview.capture.workloads.kernel_notes import CHECK, PLAN, SEARCH, STORE
@@ -68,6 +70,17 @@ def test_a_call_whose_exit_is_damaged_ends_with_its_caller(tmp_path: Path) -> No
     export(trace, tmp_path / "t.folded")
     assert (tmp_path / "t.folded").read_text() == "usr/bin/app;app 1;0x1000 55\n"
     assert export(trace, tmp_path / "t.speedscope.json").count == 1
+
+
+def test_functions_of_threads_that_the_trace_does_not_show_are_not_none(tmp_path: Path, capsys) -> None:
+    builder = TraceBuilder().time_event(0).event(ENTER, 5, (0x1000, 0)).event(EXIT, 60, (0x1000, 0))
+    trace = builder.open(tmp_path)
+    table = function_table(trace)
+    assert table.outcome is Outcome.CANNOT_TELL
+    assert table.cannot_tell == "the thread of 1 of 1 call of functions is not known; capture the class THREAD"
+    assert main(["export", str(trace.path), "-o", str(tmp_path / "t.folded")]) == 1
+    assert capsys.readouterr().out == f"{tmp_path / 't.folded'}: 0 stacks\n  {table.cannot_tell}\n"
+    assert not function_table(nested().open(tmp_path)).cannot_tell
 
 
 def test_a_function_that_calls_itself_is_two_rows(tmp_path: Path) -> None:

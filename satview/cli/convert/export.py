@@ -119,6 +119,8 @@ def run(args: argparse.Namespace) -> int:
         (say if to_output else print)(f"  {line}")
     if reason:
         return report_nothing(reason)
+    if kind in STACKS and not written.count and written.left_out:
+        return COST_DATA
     return COST_DATA if trace.problems.cost_data else FINE
 
 
