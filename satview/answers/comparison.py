@@ -14,6 +14,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.analysis.doctor import FIGURES as TRUST_IN
+from satview.analysis.doctor import diagnosis
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis, Scope, scope_of
 from satview.analysis.times.message_times import Occurrences, occurrences
@@ -196,6 +198,24 @@ def compare_statistics(
         for figure in FIGURES[key]:
             changes += _changes(key, figure, both, names, (first.length_s, second.length_s))
     return _scaled(changes)
+
+
+def one_sided(before: Trace, after: Trace, tables: Sequence[str] = ()) -> list[str]:
+    """Return why rows are new or gone in tables that only one of the traces can show: a line each, with the remedy.
+
+    Args:
+        before: The first trace.
+        after: The second trace.
+        tables: Keys of `FIGURES`; empty = all. Of these, those are included that neither trace can show.
+    """
+    lines = []
+    for key in tables or FIGURES:
+        analysis = TRUST_IN[key].analysis if key in TRUST_IN else "pulses"  # pulses begin most latencies
+        diagnosed = [(trace, diagnosis(trace, analysis, is_quick=True)) for trace in (before, after)]
+        lacking = [(trace, found) for trace, found in diagnosed if not found.trust.mark.is_answer]
+        if lacking and (tables or len(lacking) == 1):
+            lines += [f"{key} of {trace.path.name}: {found.advice}" for trace, found in lacking]
+    return lines
 
 
 def by_weight(changes: Sequence[ChangedRow], *, once: bool = False) -> list[ChangedRow]:

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.analysis.needs import STATES
 from satview.analysis.times.basis import Basis, Scope, scope_of
 from satview.analysis.times.state_times import state_spans
 from satview.analysis.verdicts.evidence import Evidence, waited_for
@@ -142,6 +143,7 @@ def snapshot(
         parent=np.append(of_states, [states.index(state) for state in value[order]]) if by_state else None,
         has_parts=by_state,
         moments={"holder": np.where(holder > 0, moment_cycles, _NONE)},
+        cannot_tell="" if len(thread) else STATES.advice(trace),
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.doctor import FIGURES, Judge
+from satview.analysis.doctor import FIGURES, Judge, diagnosis
 from satview.analysis.partitions import IDLE as IDLE_PARTITION
 from satview.analysis.partitions import (
     NOT_LOGGED,
@@ -176,8 +176,10 @@ def table_of(
         values[SUBJECT] = about
     title = title or TITLES.get(key, key)
     question = Question(key, title, title, tuple(described), sort_name, empty, note=note)
+    diagnosed = diagnosis(statistics.trace, FIGURES[key].analysis, is_quick=True) if judge and not len(about) else None
+    cannot_tell = diagnosed.advice if diagnosed is not None and not diagnosed.trust.mark.is_answer else ""
     return Table(question, statistics.trace, values, known=known, place=SUBJECT if subject is Kind.EVENT else "",
-                 moments=columns.moments, events=columns.events)  # fmt: skip
+                 moments=columns.moments, events=columns.events, cannot_tell=cannot_tell)  # fmt: skip
 
 
 def threads_shown(statistics: Statistics, shown: Shown) -> NDArray[np.intp]:

@@ -10,8 +10,9 @@ import pytest
 from satview.analysis.statistics import Statistics
 from satview.answers.frames import Texts
 from satview.answers.statistics import TABLES, TITLES
-from satview.answers.table import SUBJECT, Column, Kind, Question, Table
+from satview.answers.table import SUBJECT, Column, Kind, Outcome, Question, Table
 from satview.formats.kev.reader import open_kev
+from tests.helpers.kev import TraceBuilder
 from tests.helpers.scene import CLIENT, scene
 
 
@@ -110,3 +111,13 @@ def test_no_name_of_a_trace_is_a_formula_in_a_spreadsheet(found):
     names = Texts.of(["=cmd|' /c calc'!A0", "+1", "two\nlines"])
     _, *rows = one_column(found.trace, Kind.TEXT, names).csv_rows()
     assert [name for [name] in rows] == ["'=cmd|' /c calc'!A0", "'+1", "two lines"]
+
+
+@pytest.mark.parametrize(
+    ("key", "reason"), [("message", "no messages are there"), ("call", "no kernel calls are there")]
+)
+def test_a_table_of_a_class_that_is_missing_cannot_tell(key, reason, tmp_path):
+    trace = TraceBuilder().time_event(0).state("RUNNING", 10, 7, 1).state("RECEIVE", 20, 7, 1).open(tmp_path)
+    table = TABLES[key](Statistics(trace), None)
+    assert table.outcome is Outcome.CANNOT_TELL
+    assert table.cannot_tell.startswith(reason)

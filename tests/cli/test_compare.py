@@ -134,6 +134,19 @@ def test_bad_use(pair, options, says, capsys):
     assert says in capsys.readouterr().err
 
 
+def test_a_class_that_one_trace_lacks_is_not_gone(pair, tmp_path, capsys):
+    states = TraceBuilder().time_event(0).state("RUNNING", 10, 7, 1).state("RECEIVE", 20, 7, 1)
+    other = str(states.write(tmp_path / "states.kev"))
+    arguments = ["compare", str(pair[0]), other, "--by", "call"]
+    assert main([*arguments, "--worse-than", "5"]) == 4
+    out = capsys.readouterr().out
+    assert "Cannot tell: call of states.kev: no kernel calls are there; capture the class KERCALL.\n" in out
+    assert "none in either\n  cannot tell of a.kev: " in out
+    assert "\n  cannot tell of states.kev: " in out
+    assert main([*arguments, "--format", "json"]) == 0
+    assert "no kernel calls are there" in json.loads(capsys.readouterr().out)["incomplete"]
+
+
 def test_an_empty_trace(tmp_path, pair):
     TraceBuilder().write(tmp_path / "empty.kev")
     assert main(["compare", str(tmp_path / "empty.kev"), str(pair[0])]) == 0

@@ -13,6 +13,7 @@ import pytest
 from satview.__main__ import main
 from satview.capture.buffers import LoggerOptions
 from satview.capture.run import Capture, run
+from satview.events import wire
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.scene import scene
 
@@ -69,6 +70,17 @@ def test_filters_and_order_in_json(command: Run, inversion: Path) -> None:
             len(json.loads(command("transactions", inversion, "--format", "json", *options)[1])["transactions"])
             == count
         )
+
+
+@pytest.mark.parametrize("name", ["transactions", "latencies", "late", "snapshot", "check"])
+def test_csv_of_a_trace_that_cannot_tell_says_so_on_standard_error(command: Run, name: str, tmp_path: Path) -> None:
+    path = TraceBuilder().time_event(0).event(wire.code(wire.WireClass.USER, 1), 10, (1, 2)).write(tmp_path / "t.kev")
+    _, out, err = command(name, path, "--format", "csv", *(["--at", "50%"] if name == "snapshot" else []))
+    assert len(out.splitlines()) == 1, "the names of the columns"
+    assert err.startswith("satview: cannot tell: "), err
+    if name == "snapshot":
+        document = json.loads(command(name, path, "--at", "50%", "--format", "json")[1])
+        assert document["outcome"] == "cannot tell"
 
 
 def test_csv_has_units_in_its_names(command: Run, inversion: Path) -> None:

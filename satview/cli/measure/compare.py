@@ -14,9 +14,11 @@ from satview.answers.comparison import (
     change_table,
     change_text,
     compare_statistics,
+    one_sided,
     value_text,
     verdict_changes,
 )
+from satview.answers.verdicts import undecided_table
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.safe_text import visible_line
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from satview.store.trace import Trace
 
 FOUND: Final = 3
+UNDECIDED: Final = 4
 _VALUES: Final = ("before", "after", "ratio")
 _KINDS: Final = ("process", "thread", "state", "call", "message", "latency", "interrupt", "cpu")
 _EPILOG: Final = """\
@@ -41,7 +44,7 @@ traces of different lengths compare. A thread that only one of them has is new o
   satview compare yesterday.kev today.kev --by call --worse-than 20 --format json
 
 Exit status: 0 success, 1 data was lost to problems in a trace, 2 not a trace, or wrong usage, 3 a time is worse by more
-than --worse-than.
+than --worse-than, 4 none is, but a trace lacks what is compared (with --worse-than).
 """
 
 
@@ -80,9 +83,12 @@ def run(args: argparse.Namespace) -> int:
         verdicts = verdict_changes(before, after)
     limit = math.inf if args.worse_than is None else 1 + args.worse_than / 100
     table = change_table(changes, limit)
+    table.cannot_tell = "\n".join(cannot_tell := one_sided(before, after, args.by or ()))
     worse = [changes[row] for row in np.flatnonzero(table["worse"]).tolist()]
     if args.format == "table":
         _print_tables(before, after, changes, verdicts, args.top)
+        for line in cannot_tell:
+            print(visible_line(f"Cannot tell: {line}."))
         for change in worse:
             values = f"{value_text(change, change.before)} before, {value_text(change, change.after)} after"
             say(visible_line(f"worse: {change.column.title} of {change.name}: {values} ({change_text(change)})"))
@@ -91,6 +97,8 @@ def run(args: argparse.Namespace) -> int:
         print_table(table, args.format, "figures", more=more)
     if worse:
         return FOUND
+    if cannot_tell and args.worse_than is not None:
+        return UNDECIDED
     return COST_DATA if before.problems.cost_data or after.problems.cost_data else FINE
 
 
@@ -104,6 +112,9 @@ def _print_tables(
     print(f"\n{bold('Verdicts')}")
     for line in [f"{kind}: {old} before, {new} after" for kind, (old, new) in verdicts.items()] or ["none in either"]:
         print(visible_line(f"  {line}"))
+    for trace in (before, after):
+        if kinds := list(undecided_table(trace)["kind"]):
+            print(visible_line(f"  cannot tell of {trace.path.name}: {', '.join(kinds)}"))
     most = [change for change in by_weight(every_change, once=True) if change.weight][:top]
     if most:
         print_for_people(change_table(most), names=("name", "title", *_VALUES))

@@ -17,6 +17,7 @@ from unicodedata import category, east_asian_width
 from rich.table import Table as TerminalTable
 
 from satview.answers.table import Column, Kind, Outcome, Table
+from satview.base.process import say
 from satview.base.safe_text import visible_line
 from satview.cli.shared.terminal import bold, cell, dim, make_console, working
 
@@ -27,7 +28,7 @@ _GAP: Final = "  "
 def print_table(
     table: Table, form: str, key: str, head: Sequence[str] = (), more: Mapping[str, Any] | None = None
 ) -> None:
-    """Print an answer.
+    """Print an answer; what is missing in rows of CSV is printed on standard error.
 
     Args:
         table: The rows, in their order.
@@ -40,6 +41,8 @@ def print_table(
         print_json(table.document(key) | dict(more or {}))
     elif form == "csv":
         csv.writer(sys.stdout, lineterminator="\n").writerows(table.csv_rows())
+        for line in table.missing:  # rows have no place for it
+            say(visible_line(f"not all: {line}" if len(table) else f"cannot tell: {line}"))
     else:
         print_for_people(table, head)
 
