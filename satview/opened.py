@@ -150,7 +150,11 @@ class OpenedTrace(Trace):
 
         Args:
             thresholds: Limits from which on something is a verdict; None = the default ones.
-            kinds: Kinds of verdicts to search for; None = all that the thresholds enable.
+            kinds: Kinds of verdicts to search for, by their names or unique parts of them; None = all that the
+                thresholds enable.
+
+        Raises:
+            UsageError: There is no such kind.
         """
         return find_verdicts(self, thresholds, kinds)
 

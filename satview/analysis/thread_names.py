@@ -81,6 +81,21 @@ def threads_named(trace: Trace, text: str) -> NDArray[np.bool_]:
     return np.array([requested in trace.thread_name(0).casefold(), *is_named], np.bool_)
 
 
+def refuse_unknown(trace: Trace, text: str) -> None:
+    """Raise an error if no thread or process of a trace matches a text as in `threads_named`; empty matches all.
+
+    Raises:
+        UsageError: There is none.
+    """
+    requested = text.strip()
+    is_process = np.isin(processes_named(trace, requested), trace.processes.pid)
+    if threads_named(trace, requested)[1:].any() or is_process.any():
+        return
+    names = dict.fromkeys(name for row in range(1, len(trace.threads)) for name in names_of_thread(trace, row))
+    near = did_you_mean(nearest(requested, names))
+    raise UsageError(f"the trace has no thread or process {requested[:40]!r}{near or '; `satview stats` lists them'}")
+
+
 def are_named(trace: Trace, text: str, threads: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which of the given threads match a text as in `threads_named`, bool (n,); unknown threads never match.
 

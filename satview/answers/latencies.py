@@ -23,9 +23,10 @@ from satview.answers.table import (
     known_by_certainty,
     least_known,
 )
+from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
 from satview.events import wire
-from satview.linkage.calls import TIMER_EVENT
+from satview.linkage.calls import TIMER_EVENT, interrupt_numbers
 from satview.linkage.latencies import Latencies, deliveries, latencies
 from satview.linkage.links import LinkTable, is_whole
 from satview.linkage.messages import PULSE_RECEIPT, pulses
@@ -33,6 +34,7 @@ from satview.linkage.wake_ups import wake_ups
 from satview.store.axis import ends_of_files, last_rows
 from satview.store.trace import Trace
 
+_MOST_NUMBERS: Final = 8  # of interrupts that a message names
 _Ints = NDArray[np.int64]
 _KnownValues = NDArray[np.uint8]
 _UNKNOWN, _INTERRUPT, _TIMER, _CALL = range(4)  # sorts of sources
@@ -170,6 +172,19 @@ def latency_table(trace: Trace, requested: LatencyFilter | None = None) -> Table
         cannot_tell=PULSES.advice(trace),
     )
     return table if requested is None else table.rows(_matching(trace, links, requested))
+
+
+def refuse_unknown_interrupt(trace: Trace, number: int) -> None:
+    """Raise an error if a trace has interrupts, but none with a number.
+
+    Raises:
+        UsageError: It has others only, which the text names.
+    """
+    known = np.unique(interrupt_numbers(trace)).tolist()
+    if known and number not in known:
+        more = f" and {len(known) - _MOST_NUMBERS} more" if len(known) > _MOST_NUMBERS else ""
+        present = ", ".join(f"0x{one:x}" for one in known[:_MOST_NUMBERS])
+        raise UsageError(f"the trace has no interrupt 0x{number:x}; it has {present}{more}")
 
 
 def _matching(trace: Trace, links: Latencies, requested: LatencyFilter) -> NDArray[np.bool_]:

@@ -74,9 +74,11 @@ class Threads:
 
         Raises:
             KevFailure: A thread is in such a state; the message has count, total time and first location.
-            UsageError: There is no such state.
+            UsageError: There is no such state, or none is given.
         """
         __tracebackhide__ = True
+        if not states:
+            raise UsageError("never() of no state holds always; name a state, such as never('MUTEX')")
         times_there = self.in_state(*states)
         if not len(times_there):
             return True
@@ -142,11 +144,15 @@ class Threads:
 
         Raises:
             KevFailure: A thread runs on another CPU; the message has the first location.
+            UsageError: The trace has no CPU with one of these numbers.
         """
         __tracebackhide__ = True
         runs = self.trace.table("run")
         wrong = np.flatnonzero(np.isin(runs["thread"], self.rows) & ~np.isin(runs["cpu"], cpus))
         if not len(wrong):
+            count = self.trace.cpu_count
+            if unknown := [cpu for cpu in cpus if not 0 <= cpu < count]:
+                raise UsageError(f"the trace has no CPU {unknown[0]}; it has {counted(count, 'CPU')}, from 0 on")
             return True
         earliest = int(wrong[np.argmin(runs["start_cycles"][wrong])])
         location = location_of(self.trace, int(runs["start_cycles"][earliest]), int(runs["end_cycles"][earliest]),

@@ -675,12 +675,15 @@ def _move_handler(out: Changed, change: ProgramChange) -> None:
 
 def _add_load(out: Changed, change: ProgramChange) -> None:
     """Add a thread that starts work of a certain length once per period."""
-    said = {"period": "", "work": "", "priority": "10"}
+    said = dict.fromkeys(("period", "work", "priority"), "")
     for word in f"{change.key}={change.value}".split(","):
         key, _, value = word.partition("=")
         if key.strip() not in said or not value.strip():
             raise UsageError(f"{change}: a load is said as 'load NAME:period=10ms,work=2ms,priority=20'")
         said[key.strip()] = value.strip()
+    if not all(said.values()):
+        lacks = " and ".join(key for key, value in said.items() if not value)
+        raise UsageError(f"{change}: the load has no {lacks}; say it as 'load NAME:period=10ms,work=2ms,priority=20'")
     try:
         period_ns, work_ns = int(parse_length(said["period"])), int(parse_length(said["work"]))
     except UsageError as error:

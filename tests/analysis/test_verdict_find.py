@@ -102,3 +102,10 @@ def test_a_whole_name_comes_before_a_part_of_another_one(monkeypatch):
     monkeypatch.setattr(Plugged, "name", "lock")
     monkeypatch.setattr("satview.analysis.verdicts.find.plugins", lambda _kind: (Plugged(),))
     assert kind_of("Lock") == "lock"
+
+
+def test_kinds_are_named_in_any_form_and_others_are_refused(tmp_path):
+    trace = TraceBuilder().time_event(0).state("RUNNING", 10, 5, 1).open(tmp_path)
+    assert find_verdicts(trace, kinds=["inversion", "Data loss"]) == ()
+    with pytest.raises(UsageError, match="'nosuch' is no kind of verdict; there are "):
+        find_verdicts(trace, kinds=["nosuch"])

@@ -62,7 +62,7 @@ def test_filters_and_order_in_json(command: Run, inversion: Path) -> None:
     assert only["queued_ns"] + only["service_ns"] + only["reply_ns"] == pytest.approx(only["round_trip_ns"], abs=2)
     for options, count in (
         (("--type", "0x776f6e"), 1),
-        (("--client", "low"), 0),
+        (("--client", "store"), 0),
         (("--range", "0..1ms"), 0),
         (("--sort", "queued", "--top", "1"), 1),
     ):
@@ -81,6 +81,23 @@ def test_csv_of_a_trace_that_cannot_tell_says_so_on_standard_error(command: Run,
     if name == "snapshot":
         document = json.loads(command(name, path, "--at", "50%", "--format", "json")[1])
         assert document["outcome"] == "cannot tell"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("transactions", "--client", "nobody"), "the trace has no thread or process 'nobody'"),
+        (("transactions", "--server", "999999"), "the trace has no thread or process '999999'"),
+        (("latencies", "--thread", "nobody"), "the trace has no thread or process 'nobody'"),
+        (("latencies", "--interrupt", "99999999999"), "the trace has no interrupt 0x174876e7ff; it has 0x"),
+    ],
+)
+def test_names_that_the_trace_does_not_have_are_refused(
+    command: Run, flood: Path, arguments: tuple[str, ...], says: str
+) -> None:
+    code, out, err = command(arguments[0], flood, *arguments[1:])
+    assert (code, out) == (2, "")
+    assert err.startswith(f"satview: {says}")
 
 
 def test_csv_has_units_in_its_names(command: Run, inversion: Path) -> None:

@@ -104,6 +104,17 @@ def test_ways_to_name_the_trace(project):
     result.assert_outcomes(passed=1, errors=1)
 
 
+def test_cpus_and_states_that_do_not_exist_are_refused(project):
+    result = project(
+        "def test_a(kev):\n    assert kev.thread('logger 1').stays_on(0, 99)\n"
+        "def test_b(kev):\n    assert kev.thread('logger 1').never()\n"
+        "def test_c(kev):\n    assert kev.thread('logger 1').stays_on(0)\n",
+        "--kev", "tick.kev",
+    )  # fmt: skip
+    result.assert_outcomes(failed=2, passed=1)
+    result.stdout.fnmatch_lines_random(["E*the trace has no CPU 99; it has 1 CPU, from 0 on", "E*never() of no state*"])
+
+
 def test_other_failures_have_no_place(project):
     text = """
 def test_a(kev):

@@ -51,15 +51,17 @@ def find_verdicts(
     Args:
         trace: The events.
         thresholds: Thresholds of the rules; None = the defaults.
-        kinds: Kinds to search for; None = all. Kinds that the thresholds switch off are never searched for.
+        kinds: Kinds to search for, each as for `kind_of`; None = all. Kinds that the thresholds switch off are never
+            searched for.
         cancelled: Called between kinds; `Cancelled` is raised when it returns true.
         progress: Called between kinds with the share of them that is done or under way, 0 to 1.
         everything: Also examine events after the range that can be trusted (`store.time_ranges.trusted_window`).
 
     Raises:
         Cancelled: `cancelled` returned true.
-        UsageError: The thresholds name a thread or an activity that the trace does not have.
+        UsageError: There is no such kind, or the thresholds name a thread or an activity that the trace does not have.
     """
+    kinds = None if kinds is None else {kind_of(kind) for kind in kinds}
     if not len(trace.events):
         return ()
     if (files := files_of(trace)) is not None:  # files are separate targets

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any, Final
 
-from satview.answers.latencies import LEGS, LatencyFilter, latency_figures, latency_table
+from satview.analysis.thread_names import refuse_unknown
+from satview.answers.latencies import LEGS, LatencyFilter, latency_figures, latency_table, refuse_unknown_interrupt
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.cli.shared.files import InputFile, add_command, add_names, add_range, number
@@ -49,7 +50,8 @@ def run(args: argparse.Namespace) -> int:
     """Print the latencies; return 0, or 1 if data was lost to problems in the trace.
 
     Raises:
-        UsageError: The range, a number or a combination of options is not valid.
+        UsageError: The range, a number or a combination of options is not valid, or the trace has no such thread or
+            interrupt.
     """
     if args.top < 0:
         raise UsageError(f"--top {args.top} is not a number of rows")
@@ -57,6 +59,10 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--sort and --top need --list")
     trace = open_named(args)
     window = range_of(args.range, trace)
+    if args.thread.strip():
+        refuse_unknown(trace, args.thread)
+    if args.interrupt is not None:
+        refuse_unknown_interrupt(trace, args.interrupt)
     with working(working_on("following wake-ups of", trace.path)):
         latencies = latency_table(trace, LatencyFilter(args.interrupt, args.thread, window))
     head = [f"{trace.path.name}: {len(latencies):,} of {latencies.total:,} pulses and interrupts that wake threads"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, Final
 
+from satview.analysis.thread_names import refuse_unknown
 from satview.answers.transactions import LEGS, TransactionFilter, transaction_table
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
@@ -46,12 +47,14 @@ def run(args: argparse.Namespace) -> int:
     """Print the transactions; return 0, or 1 if data was lost to problems in the trace.
 
     Raises:
-        UsageError: The range or a number is not valid.
+        UsageError: The range or a number is not valid, or the trace has no thread or process of a name.
     """
     if args.top < 0:
         raise UsageError(f"--top {args.top} is not a number of rows")
     trace = open_named(args)
     window = range_of(args.range, trace)
+    for name in filter(None, (args.client.strip(), args.server.strip())):
+        refuse_unknown(trace, name)
     with working(working_on("following messages of", trace.path)):
         messages = transaction_table(trace, TransactionFilter(args.client, args.server, args.type, window))
     if args.sort != "time":
