@@ -162,8 +162,8 @@ def _export(
         return Written(report.selected, "events", report)
     if kind in _OF_EVENTS:
         count = (write_event_list if kind == "list" else write_listing)(trace, path, rows, progress)
-        left_out = left_out_of_listing(trace, rows, count)
-        return Written(count, "events", left_out=(left_out,) if left_out else ())
+        missing = left_out_of_listing(trace, rows, count)
+        return Written(count, "events", left_out=(missing,) if missing else ())
     if kind == "perfetto":
         return Written(write_perfetto(trace, path, progress, window=window, events=events), "packets")
     if kind == "chrome":

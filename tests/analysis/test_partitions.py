@@ -98,7 +98,7 @@ def test_fast_events_show_no_partition_and_the_table_says_what_to_capture(tmp_pa
 def test_without_partitions_the_table_says_so(tmp_path):
     table = TABLES["partition"](Statistics(Scene().run(5, 1_000, None).end(2_000).open(tmp_path)), None)
     assert (len(table), table.question.note) == (0, "")
-    assert table.says_why_empty.startswith("No event names a partition")
+    assert table.says_why_empty.startswith("Cannot tell: no event shows names or budgets of partitions; ")
 
 
 def test_who_went_bankrupt(tmp_path):

@@ -115,7 +115,7 @@ def test_no_table_says_of_all_threads_what_is_true_of_those_that_pass(stats):
         "No thread with an event that passes the filter is known in this range.",
         "No state of a thread with an event that passes the filter is known in this range.",
         "No process with an event that passes the filter is known in this range.",
-        "No thread with an event that passes the filter is known to run in this range.",
+        "No thread with an event that passes the filter runs on one CPU and then on another in this range.",
     ):
         assert sentence in out
     assert "No thread is" not in out
