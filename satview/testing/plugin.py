@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _MAX_OPEN = 2  # maximum number of open traces cached between tests: the tests of one file mostly share a trace
 _FOLDER = "kev-pictures"
+_SETTINGS = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini")  # files that are settings in any case
 _baseline: pytest.StashKey[Baseline] = pytest.StashKey()
 _pictures: pytest.StashKey[Pictures] = pytest.StashKey()
 _opened: pytest.StashKey[dict[Path, OpenedTrace]] = pytest.StashKey()
@@ -62,8 +63,17 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the marker `kev`, and read the baseline file if the option is given.
 
     Raises:
-        pytest.UsageError: `--update-kev-baseline` is given without a baseline file, or the file cannot be read.
+        pytest.UsageError: `--update-kev-baseline` is given without a baseline file, or the file cannot be read; or
+            pytest has looked for its settings beside the trace.
     """
+    folder = config.invocation_params.dir
+    settings = next((path for name in _SETTINGS if (path := folder / name).is_file()), None)
+    is_ignored = settings is not None and config.inipath != settings and not config.getoption("inifilename", None)
+    if is_ignored and "--kev" in config.invocation_params.args:
+        raise pytest.UsageError(
+            f"pytest takes the file after --kev for one with tests, and ignores {settings}: write "
+            f"--kev={config.getoption('kev')}"
+        )
     config.addinivalue_line("markers", "kev(path): the trace that the fixture `kev` opens, seen from the test's file")
     option = config.getoption("kev_baseline", None)
     if option is None:

@@ -42,6 +42,9 @@ def test_a_missed_deadline_names_the_worst_and_whose_fault_it_is(tmp_path: Path)
     start = trace.window.start
     assert [case.start_cycles - start for case in verdict.occurrences] == [110_000, 210_000, 310_000]
     assert "higher priority" in verdict.remedy
+    later = replace(verdict, start_cycles=start + 310_000, end_cycles=start + 315_100)
+    for moved, case in ((verdict, verdict.occurrences[0]), (later, verdict.occurrences[2])):
+        assert moved.location(trace).event == case.row + 1, "the event at the time that the location names"
     assert (verdict.certainty, verdict.proof) == (Certainty.EXACT, "")
 
 

@@ -104,6 +104,22 @@ def test_ways_to_name_the_trace(project):
     result.assert_outcomes(passed=1, errors=1)
 
 
+@pytest.mark.thorough
+def test_a_trace_outside_of_the_project_does_not_hide_its_settings(project):
+    """pytest looks for settings before it knows the options of installed plug-ins, so this needs its own process."""
+    folder = project.path / "inside"
+    folder.mkdir()
+    (folder / "pytest.ini").write_text("[pytest]\nkev_pictures = none\n")
+    (folder / "test_it.py").write_text("def test_a(kev):\n    assert kev.events('tick') == 3\n")
+    apart, together = ["--kev", "../tick.kev"], ["--kev=../tick.kev"]
+    for option, code, says in ((apart, 4, "write --kev=../tick.kev"), (together, 0, "1 passed")):
+        done = subprocess.run([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *option], cwd=folder,
+                              capture_output=True, text=True, check=False,
+                              env={**os.environ, "PYTHONPATH": str(ROOT)})  # fmt: skip
+        assert done.returncode == code, done.stdout + done.stderr
+        assert says in done.stdout + done.stderr
+
+
 def test_cpus_and_states_that_do_not_exist_are_refused(project):
     result = project(
         "def test_a(kev):\n    assert kev.thread('logger 1').stays_on(0, 99)\n"

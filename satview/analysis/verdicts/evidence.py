@@ -87,9 +87,13 @@ class Verdict:
     proof: str = ""
 
     def location(self, trace: Trace) -> Location:
-        """Return the location of the problem in the trace, at the first event of the evidence."""
-        row = self.evidence[0] if self.evidence else -1
-        return location_of(trace, self.start_cycles, self.end_cycles, row)
+        """Return the location of the problem in the trace, with the event at its start.
+
+        If neither the evidence nor a case names that event, it is the first one of the evidence.
+        """
+        rows = [*self.evidence, *(case.row for case in self.occurrences if case.row >= 0)]
+        at_start = (row for row in rows if int(trace.events.time_cycles[row]) == self.start_cycles)
+        return location_of(trace, self.start_cycles, self.end_cycles, next(at_start, rows[0] if rows else -1))
 
 
 # Data for the rules of verdicts: intervals of threads, windows over them, and names.
