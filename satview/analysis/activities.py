@@ -743,7 +743,8 @@ def said_needs(trace: Trace, timing: Mapping[str, Timing], fields: Collection[st
 def lacks(trace: Trace, needs: Mapping[str, Sequence[Need]]) -> list[str]:
     """Return for each name with unmet needs why they are not met, and the remedy: `NAME: REASON; REMEDY`."""
     unmet = {name: [need for need in own if need.reason(trace)] for name, own in needs.items()}
-    return [f"{name}: {' and '.join(dict.fromkeys(need.reason(trace) for need in own))}; {own[0].remedy}"
+    reasons = {name: " and ".join(dict.fromkeys(need.reason(trace) for need in own)) for name, own in unmet.items()}
+    return ["; ".join(filter(None, (f"{name}: {reasons[name]}", own[0].remedy_for(trace))))
             for name, own in unmet.items() if own]  # fmt: skip
 
 

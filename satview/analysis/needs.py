@@ -91,9 +91,15 @@ class Need:
         return "; ".join(f"{', '.join(of_them)}: {reason}" for reason, of_them in names.items() if reason)
 
     def advice(self, trace: Trace) -> str:
-        """Return why a trace does not meet the need, and the remedy; empty if it does."""
-        reason = self.reason(trace)
-        return f"{reason}; {self.remedy}" if reason else ""
+        """Return why a trace does not meet the need, and the remedy; empty if it does.
+
+        Traces of other systems than QNX have no remedy: it describes a capture on QNX.
+        """
+        return "; ".join(filter(None, (reason, self.remedy_for(trace)))) if (reason := self.reason(trace)) else ""
+
+    def remedy_for(self, trace: Trace) -> str:
+        """Return the remedy; empty for traces of other systems than QNX."""
+        return self.remedy if trace.release.is_qnx else ""
 
 
 def lost_words(trace: Trace, cycles: int) -> str:

@@ -29,7 +29,7 @@ from satview.analysis.activities import (
     said_needs,
 )
 from satview.analysis.blame import BLAME_WORDS, Blame, BlameParts, nested_interrupts, part_words, writes_trace
-from satview.analysis.needs import MESSAGES, PULSES, STATES
+from satview.analysis.needs import KERNEL, MESSAGES, PULSES, STATES
 from satview.analysis.schedulability import Bound, response_bounds
 from satview.analysis.times.basis import percentiles_by, sum_by
 from satview.analysis.times.message_times import Histogram, histogram
@@ -296,7 +296,7 @@ class Late:
             known=dict.fromkeys(values, doubt),
             cannot_tell="\n".join(filter(None, (
                 self._cannot_tell_of(range(count)), calls if self.learned.calls_left_out else "",
-                PULSES.advice(trace), MESSAGES.advice(trace),
+                *dict.fromkeys(KERNEL.advice(trace) or need.advice(trace) for need in (PULSES, MESSAGES)),
             ))),
         )  # fmt: skip
 

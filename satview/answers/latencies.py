@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.needs import PULSES
+from satview.analysis.needs import KERNEL, PULSES
 from satview.analysis.thread_names import are_named
 from satview.analysis.times.basis import percentiles_by
 from satview.analysis.times.message_times import Durations
@@ -169,7 +169,7 @@ def latency_table(trace: Trace, requested: LatencyFilter | None = None) -> Table
             "event": wake_up,
         },
         known={name: legs[name][1] for name in LEGS},
-        cannot_tell=PULSES.advice(trace),
+        cannot_tell=KERNEL.advice(trace) or PULSES.advice(trace),
     )
     return table if requested is None else table.rows(_matching(trace, links, requested))
 

@@ -587,8 +587,8 @@ def trend(
                          for name in ("start_ns", "end_ns", "event"))  # fmt: skip
     median = selected.text(middle(values)) or "unknown"
     note = f"median {median}, {len(order):,} traces, {int(is_far.sum()):,} far from the others"
-    question = Question("trend", selected.title, selected.title, _COLUMNS, "", "The data set has no traces.",
-                        tone="tone", note=note)  # fmt: skip
+    empty = "No trace is far from the others." if order else "The data set has no traces."
+    question = Question("trend", selected.title, selected.title, _COLUMNS, "", empty, tone="tone", note=note)
     table = Table(question, None, {
         "trace": Texts.of([name for name, *_ in order]),
         "begin": Texts.of([begin.isoformat() if begin else "" for begin in begins]),

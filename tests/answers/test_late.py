@@ -101,6 +101,13 @@ def test_a_trace_without_rounds_has_no_activity(tmp_path: Path) -> None:
     assert len(blame_table(found.trace)) == 0
 
 
+def test_an_activity_that_never_happens_has_no_figures_and_nothing_is_missing_in_it(tmp_path: Path) -> None:
+    found = late(looping(tmp_path), {"never": Timing("event == THREADY and pid == 99", "event == THRUNNING")})
+    row = next(row for row in found.activities().records() if row["activity"] == "never")
+    assert (row["count"], row["max_ns"], row.get("known")) == (0, None, None)
+    assert not found.activities().rows(found.activities()["activity"] == "never").doubts()
+
+
 def test_an_activity_by_expressions(tmp_path: Path) -> None:
     """From when the thread is ready to when it runs: 100 cycles, in three rounds 4,100."""
     said = {"wait for the CPU": Timing("event == THREADY and tid == 1 and pid == 5", "event == THRUNNING and pid == 5",

@@ -152,6 +152,12 @@ def test_traces_without_any(command: Run, tmp_path: Path, name: str) -> None:
     assert "Cannot tell: " in command(name, empty)[1]
 
 
+@pytest.mark.parametrize("name", ["transactions", "latencies", "late"])
+def test_a_capture_on_qnx_is_no_remedy_for_traces_of_other_systems(command: Run, name: str) -> None:
+    out = command(name, "sample_traces/threads")[1]
+    assert out.splitlines()[-1] == "Cannot tell: the trace is that of a threads library, not of a kernel."
+
+
 def test_names_are_text(command: Run, tmp_path: Path) -> None:
     from tests.helpers.exchange import Exchange
 

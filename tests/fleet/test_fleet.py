@@ -465,6 +465,9 @@ def test_the_command_trends(nightly, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "trace,begin,value,outlier,start_ns,event,path,command"
     assert lines[1].startswith("6.kev,2021-10-21T07:57:59.294967+00:00,5000.0,far from the others,1000,")
+    constant = "select trace, 1 as value from trace"
+    assert main(["trends", str(nightly), "-m", constant, "--outliers"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "No trace is far from the others."
     assert main(["trends", "--list"]) == 0
     assert "ready-longest" in capsys.readouterr().out
     assert main(["trends", str(nightly.parent)]) == 2
