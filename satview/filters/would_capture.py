@@ -33,6 +33,7 @@ from satview.events.wire import (
 )
 from satview.filters.derived_columns import Bools, DerivedColumns, TraceDerivedColumns
 from satview.filters.diagnostics import RuleError
+from satview.filters.expressions import nodes
 from satview.filters.expressions.compiled import RowColumns
 from satview.filters.expressions.expression import Expression
 from satview.filters.expressions.reach import codes_that_fit
@@ -338,8 +339,16 @@ def why_nothing(
         if not codes[code[passes]].any():
             return f"`{condition.text}` needs events that the rules leave out"
         if not condition.mask(trace, np.arange(rows.start, rows.stop), derived).any():
-            return f"`{condition.text}` holds for none of {len(code):,} events"
+            none = f"`{condition.text}` holds for none of {len(code):,} events"
+            is_unknown = _reads_priority(condition.tree) and not TraceDerivedColumns(trace).has_priorities()
+            return none + (": no priorities are there, which wide events of THREAD show" if is_unknown else "")
     return "each rule and condition lets some events pass, but none of them passes all"
+
+
+def _reads_priority(node: nodes.Node) -> bool:
+    """Return whether an expression reads the priority of a thread."""
+    is_it = isinstance(node, nodes.EventField) and node.name == "priority"
+    return is_it or any(map(_reads_priority, nodes.children(node)))
 
 
 def _needed(trace: Trace, codes: Bools) -> str:

@@ -55,6 +55,12 @@ def test_without_output_events_are_counted(trace_file, capsys):
     case=[
         (["-e", "class == SEC"], "", 1, "`class == SEC` needs events of SEC, of which there are none"),
         (["-e", "pid == 999"], "", 1, "`pid == 999` holds for none of 16 events"),
+        (
+            ["-e", "cpu == 0 and priority > 10"],
+            "",
+            1,
+            "holds for none of 16 events: no priorities are there, which wide",
+        ),
         (["-e", "class == THREAD", "-e", "event != THREADY"], "", 1, "none of them passes all"),
         (["-e", "event == THREADY"], "DELALLCLASSES\nADDCLASS COMM\n", 1, "the rules leave out all that is there, "),
         (["-e", "class == THREAD"], "DELALLCLASSES\nADDCLASS PROCESS\n", 1, "needs events that the rules leave out"),
