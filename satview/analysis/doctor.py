@@ -272,7 +272,10 @@ class DoctorFigures:
 
 _LOGGED: Final = {"sent": Rests.MESSAGES, "received": Rests.MESSAGES, "calls": Rests.CALLS, "events": Rests.LOGGED}
 # Needs of columns of QNX traces, besides those of the table; kernel calls that send nothing prove that no message was.
-_ALSO_NEEDED: Final = {Rests.MESSAGES: need.MESSAGES_SENT, Rests.CALLS: need.CALLS}
+_ALSO_NEEDED: Final = {
+    Rests.MESSAGES: replace(need.MESSAGES_SENT, lack=Mark.NEEDS_CLASS),
+    Rests.CALLS: need.CALLS,
+}
 _COUNTS: Final = dict.fromkeys(("count", "per_s"), Rests.EVENTS)
 _UNKNOWN: Final = dict.fromkeys(("unknown_ns", "unknown_share"), Rests.NOTHING)
 _USE: Final = frozenset(("cpu_ns", "cpu_share", "all_share"))  # of CPUs, by threads and processes
@@ -359,7 +362,7 @@ class Judge:
             return self._lack(NO_LOSS, self._loses(window.start, window.end)).at_worst(_as_bound(damage)), None
         needs = ANALYSES[analysis].needs + ((INTERRUPTED,) if analysis == "cpu" else ())
         if rests in _ALSO_NEEDED and self._trace.release.is_qnx:
-            needs += (replace(_ALSO_NEEDED[rests], lack=Mark.NEEDS_CLASS),)
+            needs += (_ALSO_NEEDED[rests],)
         worst, lacking = self._lacking(needs)
         if damage.mark is not Mark.EXACT or lacking is None:
             return worst.at_worst(damage), None
