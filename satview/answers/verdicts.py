@@ -13,7 +13,7 @@ from satview.analysis.activities import Timing, lacks, said_needs
 from satview.analysis.doctor import ANALYSES, diagnosis, may_be_more
 from satview.analysis.needs import PRIORITIES, CaptureLine, capture_line
 from satview.analysis.verdicts.evidence import Occurrence, Severity, Verdict
-from satview.analysis.verdicts.find import all_kinds, find_verdicts, verdicts_of
+from satview.analysis.verdicts.find import all_kinds, find_verdicts, kind_of, verdicts_of
 from satview.analysis.verdicts.rule import Rule, Thresholds, default_thresholds, rules
 from satview.answers.frames import Several, Texts
 from satview.answers.table import CERTAINTIES, Column, Kind, Known, Question, Table
@@ -128,15 +128,18 @@ def find(
     Args:
         trace: The events.
         thresholds: Thresholds of the rules; None = the defaults.
-        kinds: Kinds to search for; None = all. Kinds that the thresholds switch off are never searched for.
+        kinds: Kinds to search for, each as for `kind_of`; None = all. Kinds that the thresholds switch off are never
+            searched for.
         cancelled: See `find_verdicts`.
         progress: See `find_verdicts`.
         everything: See `find_verdicts`.
 
     Raises:
         Cancelled: `cancelled` returned true.
+        UsageError: There is no such kind, or the thresholds name a thread or an activity that the trace does not have.
     """
     limits = thresholds or default_thresholds()
+    kinds = None if kinds is None else {kind_of(kind) for kind in kinds}
     requested = [kind for kind in all_kinds() if (kinds is None or kind in kinds) and limits.is_enabled(kind)]
     if limits == default_thresholds() and len(requested) == len(all_kinds()) and not everything:
         verdicts = verdicts_of(trace, cancelled, progress)

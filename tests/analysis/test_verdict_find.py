@@ -9,6 +9,7 @@ import pytest
 
 import satview
 from satview.analysis.verdicts.find import find_verdicts, kind_of, verdicts_of
+from satview.answers.verdicts import find
 from satview.base.errors import Cancelled, UsageError
 from tests.analysis.scenes import CALLS, END, PAUSE, SIGNAL, Scene, thresholds
 from tests.analysis.test_verdict_scenes import dump, ends
@@ -109,3 +110,6 @@ def test_kinds_are_named_in_any_form_and_others_are_refused(tmp_path):
     assert find_verdicts(trace, kinds=["inversion", "Data loss"]) == ()
     with pytest.raises(UsageError, match="'nosuch' is no kind of verdict; there are "):
         find_verdicts(trace, kinds=["nosuch"])
+    assert find(trace, kinds=["inversion"]).undecided["kind"].tolist() == ["priority-inversion"]
+    with pytest.raises(UsageError, match="'nosuch' is no kind of verdict"):
+        find(trace, kinds=["nosuch"])
