@@ -31,9 +31,9 @@ from satview.linkage.messages import messages
 from satview.linkage.waits import MUTEX, entries_of
 from satview.linkage.wake_ups import last_sends, wake_ups
 from satview.store.arguments import arguments
-from satview.store.axis import files_of, program_name
+from satview.store.axis import files_of, of_logger
 from satview.store.time_ranges import TimeRanges, cut_at, idle_threads, losses, losses_of, merged
-from satview.store.trace import LOGGER, Trace
+from satview.store.trace import Trace
 from satview.timeline.spans import LaneSpans
 from satview.timeline.state_lanes import cpu_spans, run_slices, thread_spans, value_of_code
 
@@ -516,8 +516,7 @@ def writes_trace(trace: Trace) -> NDArray[np.bool_]:
 
 
 def _writes_trace(trace: Trace) -> NDArray[np.bool_]:
-    is_logger = [program_name(trace, row) == LOGGER for row in range(len(trace.processes.names))]
-    return np.array(is_logger, np.bool_)[trace.threads.process]
+    return of_logger(trace)[trace.threads.process]
 
 
 def _waits(trace: Trace, thread: int, value: NDArray[np.uint8], event: _Ints) -> tuple[_Ints, _Ints, _Ints]:

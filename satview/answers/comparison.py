@@ -27,7 +27,8 @@ from satview.answers.table import SUBJECT, Column, Kind, Question, Table, number
 from satview.base.time import NS_PER_S, TimeWindow
 from satview.events.states import STATE_BY_NAME
 from satview.linkage.transactions import transactions
-from satview.store.trace import LOGGER, OF_CAPTURE, Trace
+from satview.store.axis import of_capture
+from satview.store.trace import OF_CAPTURE, Trace
 
 FIGURES: Final[dict[str, tuple[str, ...]]] = {
     "process": ("cpu_share",),
@@ -114,7 +115,10 @@ class ChangedRow:
     @property
     def is_of_logger(self) -> bool:
         """True if the row is about a program that captured the trace; such rows are listed last."""
-        return self.name.split(" ", 1)[0].rpartition("/")[2] == LOGGER or OF_CAPTURE in self.name
+        if OF_CAPTURE in self.name:
+            return True
+        labels = {label for table in self.tables for label in table.trace.cached("comparison.of_capture", _of_capture)}
+        return any(self.name == label or self.name.startswith(f"{label} ") for label in labels)
 
     @property
     def ratio(self) -> float:
@@ -268,6 +272,11 @@ def verdict_changes(before: Trace, after: Trace) -> dict[str, tuple[int, int]]:
     """Return the number of verdicts in the first and the second trace, by kind of verdict."""
     old, new = (Counter(str(verdict.kind) for verdict in find_verdicts(trace)) for trace in (before, after))
     return {kind: (old[kind], new[kind]) for kind in dict.fromkeys((*new, *old))}
+
+
+def _of_capture(trace: Trace) -> tuple[str, ...]:
+    """Return the labels of the processes that captured a trace, as in the names of rows."""
+    return tuple(trace.process_name(row) for row in np.flatnonzero(of_capture(trace)).tolist())
 
 
 def _table(statistics: Statistics, key: str) -> Table:

@@ -43,8 +43,9 @@ from satview.filters.rules.fastwide import as_logged, has_two_forms, inserted_ev
 from satview.filters.rules.handlers import DynamicRule
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.switches import C
+from satview.store.axis import of_logger
 from satview.store.time_ranges import losses
-from satview.store.trace import PayloadSource, Trace
+from satview.store.trace import LOGGER, PayloadSource, Trace
 
 # A trace as it would have been logged in another form: every event fast or wide as a rule set requests.
 
@@ -373,7 +374,6 @@ def _listed(names: Sequence[str]) -> str:
 
 
 _Counts = NDArray[np.int64]
-_LOGGER: Final = "tracelogger"
 
 
 @dataclass(frozen=True, slots=True)
@@ -525,13 +525,12 @@ def _doubts(trace: Trace, undecided: Bools) -> list[str]:
 
 def _of_logger(trace: Trace, logged: Trace, passes: Bools) -> list[str]:
     """Return a note on passing events of the logger itself, of which other captures have more or fewer."""
-    is_logger = np.array([name.rsplit("/", 1)[-1] == _LOGGER for name in trace.processes.names])
-    of_logger = passes & is_logger[trace.threads.process[trace.events.thread]]
-    if not of_logger.any():
+    is_own = passes & of_logger(trace)[trace.threads.process[trace.events.thread]]
+    if not is_own.any():
         return []
-    slots = int(logged.events.slot_count[of_logger].sum(dtype=np.int64))
+    slots = int(logged.events.slot_count[is_own].sum(dtype=np.int64))
     return [
-        f"{_LOGGER} itself adds {np.count_nonzero(of_logger):,} of these events in {slots:,} slots, for as many "
+        f"{LOGGER} itself adds {np.count_nonzero(is_own):,} of these events in {slots:,} slots, for as many "
         "buffers as this trace has; with other rules it writes fewer or more. A probe of the simulated target adds none"
     ]
 

@@ -17,7 +17,7 @@ from satview.base.named_files import allow, name_fault
 from satview.base.new_file import write_file
 from satview.base.shared_file import DamagedFileError, as_declared, parsed_json, read_shared
 from satview.base.time import TimeWindow
-from satview.store.trace import Trace
+from satview.store.trace import LOGGER, SSH_PID, Trace
 
 # A trace made of several files on one time axis, with conversions between each file and the axis.
 #
@@ -217,6 +217,22 @@ def program_name(trace: Trace, process: int) -> str:
     files, name = files_of(trace), trace.short_process_name(process)
     part = None if files is None else files.part_of_process(process)
     return name if part is None else name.removeprefix(f"{part.name}:")
+
+
+def of_logger(trace: Trace) -> NDArray[np.bool_]:
+    """Return which processes are the program that writes traces, by their name, bool (processes,)."""
+    return np.array([program_name(trace, row) == LOGGER for row in range(len(trace.processes))], np.bool_)
+
+
+def of_capture(trace: Trace) -> NDArray[np.bool_]:
+    """Return which processes write or send the trace, or that of their file on an axis, bool (processes,)."""
+    is_of_capture = of_logger(trace)
+    files = files_of(trace)
+    every = np.arange(len(trace.processes))
+    for own, rows in [(trace, every)] if files is None else [(part.trace, part.processes) for part in files.parts]:
+        if (sender := own.header.number(SSH_PID)) is not None:
+            is_of_capture[rows] |= own.processes.pid == sender
+    return is_of_capture
 
 
 def last_rows(trace: Trace, rows: NDArray[np.integer]) -> NDArray[np.uint32]:

@@ -16,6 +16,7 @@ from satview.analysis.times.basis import Basis, Scope
 from satview.analysis.times.cpu_times import LoadBy, load_over_time
 from satview.analysis.verdicts.evidence import Severity, Verdict
 from satview.analysis.verdicts.find import find_verdicts
+from satview.answers.comparison import compare
 from satview.answers.table import Known
 from satview.answers.verdicts import undecided_table, verdict_table
 from satview.base.errors import TraceFormatError, UsageError
@@ -25,12 +26,15 @@ from satview.events import wire
 from satview.events.spec import Release
 from satview.events.states import ABSENT, RUNNING, STATE_BY_NAME, STATE_BY_VALUE, UNKNOWN
 from satview.filters.expressions.expression import select
+from satview.filters.rules.building import build
+from satview.filters.rules.text import parse_rules
+from satview.filters.would_capture import would_capture
 from satview.formats.axis import Member, trace_on_axis
 from satview.formats.registry import open_trace, source_files
 from satview.linkage.chain import link_table, links
 from satview.linkage.links import LinkKind
 from satview.opened import with_answers
-from satview.store.axis import PARTITIONS, AxisEntry, file_window, files_of, names_for, write_axis
+from satview.store.axis import PARTITIONS, AxisEntry, file_window, files_of, names_for, of_capture, write_axis
 from satview.timeline.lane_tree import LaneKind, Timeline
 from tests.analysis.test_partitions import scene as partitions_scene
 from tests.capture.made import FAST, WIDE, traced
@@ -492,3 +496,30 @@ def test_what_does_not_fit_on_an_axis(tmp_path, monkeypatch):
     for far in (1 << 75, -(1 << 75)):
         with pytest.raises(TraceFormatError, match="the times of guest are too far away"):
             axis(tmp_path, trace, trace, far)
+
+
+def with_logger(folder, sender=""):
+    """A run of `tracelogger`, then one of `sshd`, which the header names as the sender if `sender` is its pid."""
+    builder = TraceBuilder().time_event(0)
+    for pid, name, at in ((7, "usr/sbin/tracelogger", 10), (8, "usr/sbin/sshd", 500), (9, "app", 900)):
+        builder.process_name(1, pid, name).state("RUNNING", at, pid, 1).state("RECEIVE", at + 100, pid, 1)
+    folder.mkdir()
+    attributes = (("CAPTURE_SSH_PID", sender),) if sender else ()
+    return open_trace(write_trace(folder / "t.kev", builder.writer.slots(), attributes=attributes))
+
+
+def test_who_captured_a_file_is_known_on_an_axis_as_in_the_file(tmp_path):
+    host, guest = with_logger(tmp_path / "a"), with_logger(tmp_path / "b", "8")
+    both = axis(tmp_path, host, guest)
+    assert np.flatnonzero(of_capture(host)).tolist() == [host.processes.row(7)]
+    assert np.flatnonzero(of_capture(guest)).tolist() == [guest.processes.row(pid) for pid in (7, 8)]
+    assert [both.process_name(row) for row in np.flatnonzero(of_capture(both))] == [
+        "host:tracelogger", "guest:tracelogger", "guest:sshd"]  # fmt: skip
+    changes = compare(both, axis(tmp_path, host, guest, US), ["process", "thread"])
+    assert {change.name for change in changes if change.is_of_logger} == {
+        f"{name}{thread}" for name in ("host:tracelogger", "guest:tracelogger", "guest:sshd") for thread in ("", " 1")
+    }
+    assert {change.name for change in changes if not change.is_of_logger} >= {"host:sshd", "guest:app 1"}
+    for trace, count in ((host, 3), (both, 6)):  # the name of the process and two states each
+        notes = would_capture(build(parse_rules("ADDALLCLASSES", trace.release), trace.release), trace).notes
+        assert any(note.startswith(f"tracelogger itself adds {count} of these events") for note in notes)

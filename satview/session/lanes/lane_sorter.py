@@ -22,9 +22,9 @@ from satview.filters.expressions.nodes import glob
 from satview.session.lanes.lane_arrangement import GroupBy, LaneGroup, SortBy
 from satview.session.lanes.lane_list import LaneIndex, LaneList
 from satview.session.tasks import IsCancelled, Task
-from satview.store.axis import program_name
+from satview.store.axis import of_capture
 from satview.store.time_ranges import idle_threads
-from satview.store.trace import LOGGER, OF_CAPTURE, Trace
+from satview.store.trace import Trace
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 
 # Patterns of process and thread names as users type them: `devb-*`, or several with a heading for groups of lanes.
@@ -170,10 +170,8 @@ def _with_system_last(trace: Trace, of_process: _Ints, window: TimeWindow) -> _I
 
     Both are rarely of interest, yet would come first in a trace in which little happens.
     """
-    is_system = np.zeros(len(of_process), np.bool_)
+    is_system = of_capture(trace)
     is_system[trace.threads.process[idle_threads(trace)]] = True
-    is_system |= [program_name(trace, row) == LOGGER or trace.process_name(row).endswith(OF_CAPTURE)
-                  for row in range(len(of_process))]  # fmt: skip
     return np.where(is_system & (of_process < _MUCH * window.length), NOT_KNOWN, of_process)
 
 
