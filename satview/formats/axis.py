@@ -503,7 +503,8 @@ def _parts(path: Path, members: Sequence[Member], rate: int) -> tuple[list[AxisP
         threads[1:] += thread
         processes[1:] += process
         parts.append(AxisPart(member.name, trace, trace.window.start, start + moved, rate, cpu, number * PARTITIONS,
-                              np.empty(0, np.uint32), threads, processes, codes[number], pids[number]))  # fmt: skip
+                              np.empty(0, np.uint32), threads, processes, codes[number], pids[number],
+                              trace.processes.names))  # fmt: skip
         cpu, thread, process = cpu + trace.cpu_count, thread + len(threads) - 1, process + len(processes) - 1
     return parts, catalogue
 

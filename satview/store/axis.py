@@ -48,6 +48,7 @@ class AxisPart:
         threads, processes: int64, row on the axis by row of the file; row 0 stays row 0.
         codes: uint16, (32768,), code on the axis by code in the file.
         pids: int64, (processes,), pid on the axis by row of the file's process table.
+        names: (processes,), names of the processes as in the file; those of `trace` are the ones of the axis.
     """
 
     name: str
@@ -62,6 +63,7 @@ class AxisPart:
     processes: _Ints
     codes: NDArray[np.uint16]
     pids: _Ints
+    names: tuple[str, ...]
 
     def cycles(self, own: _Ints) -> _Ints:
         """Convert times of the file to the axis: exact at equal rates, else rounded down to a cycle; same shape."""

@@ -343,10 +343,13 @@ def name_values(trace: Trace) -> NDArray[np.uint8]:
     if (files := files_of(trace)) is not None:  # names begin with the name of the file, which must not count
         values = np.full(len(trace.processes), QUIET_PROCESS, np.uint8)
         for part in files.parts:
-            values[part.processes] = name_values(part.trace)
+            values[part.processes] = _name_values(part.names, part.trace.processes.pid)
         return values
-    return np.array([process_value(name or str(pid)) for name, pid in zip(
-        trace.processes.names, trace.processes.pid.tolist(), strict=True)], np.uint8)  # fmt: skip
+    return _name_values(trace.processes.names, trace.processes.pid)
+
+
+def _name_values(names: Sequence[str], pids: NDArray[np.int32]) -> NDArray[np.uint8]:
+    return np.array([process_value(name or str(pid)) for name, pid in zip(names, pids.tolist(), strict=True)], np.uint8)
 
 
 def process_values(trace: Trace) -> NDArray[np.uint8]:

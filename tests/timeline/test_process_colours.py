@@ -8,8 +8,11 @@ import pytest
 from satview.analysis.statistics import Statistics
 from satview.capture.run import Capture, run
 from satview.events.states import FIRST_PROCESS, QUIET_PROCESS, process_value
+from satview.formats.axis import Member, trace_on_axis
 from satview.formats.kev.reader import open_kev
 from satview.timeline.lane_tree import LaneKind, Timeline, add_lanes, lanes_of
+from satview.timeline.state_lanes import name_values
+from tests.helpers.kev import TraceBuilder
 from tests.timeline.test_cpu_kinds import SAMPLE
 
 
@@ -70,3 +73,13 @@ def test_a_process_has_the_same_colour_in_two_captures(dense, tmp_path):
     assert {"map_update", "sensor_fusion"} <= {name for name, value in second.items() if value != QUIET_PROCESS}
     for name in first.keys() & second.keys():
         assert QUIET_PROCESS in (first[name], second[name]) or first[name] == second[name]
+
+
+def test_the_name_of_a_file_on_an_axis_does_not_count(tmp_path):
+    """Of a program by its path, a task whose last part is a number, and a process without a name."""
+    builder = TraceBuilder().time_event(0).process_name(1, 7, "usr/sbin/io-pkt").process_name(2, 8, "kworker/1")
+    trace = builder.state("RUNNING", 10, 7, 1).state("RUNNING", 20, 8, 1).state("RUNNING", 30, 9, 1).open(tmp_path)
+    both = trace_on_axis(tmp_path / "x.sataxis", [Member("host", trace), Member("guest", trace)])
+    expected = [process_value(name) for name in ("io-pkt", "kworker/1", "9")]
+    assert [name_values(trace)[trace.processes.row(pid)] for pid in (7, 8, 9)] == expected
+    assert [name_values(both)[both.processes.row(pid)] for pid in (7, 8, 9, 17, 18, 19)] == expected * 2
