@@ -176,7 +176,7 @@ def plan(request: AxisRequest, cancelled: Callable[[], bool] | None = None) -> l
     """Return path, name and offset of each file on the axis; files are only read if events are needed to align them.
 
     Raises:
-        UsageError: The request cannot be carried out.
+        UsageError: The request cannot be carried out, or it says how to align files and each has an offset.
         TraceFormatError: A file cannot be read.
         Cancelled: `cancelled()` returned True.
     """
@@ -189,8 +189,10 @@ def plan(request: AxisRequest, cancelled: Callable[[], bool] | None = None) -> l
     entries = [AxisEntry(path, name, typed.get(name, 0)) for path, name in zip(request.paths, names, strict=True)]
     check_entries(entries)
     unplaced = [number for number, name in enumerate(names) if number and name not in typed]
-    if request.align == START or not unplaced:  # no event has to be read for that
+    if request.align == START:  # no event has to be read for that
         return entries
+    if not unplaced:
+        raise UsageError(f"every file has an offset, so none is left to align by {request.align[:40]!r}; leave one out")
     traces = [open_trace(request.paths[number], None, cancelled) for number in (0, *unplaced)]
     for trace in traces:
         describe_events(trace, request.described or {})

@@ -75,6 +75,12 @@ def test_commands_take_it_as_one_trace(pair, tmp_path, capsys):
         ("ab", ["--align", 'event == "USREVENT/EVENT 9"'], "host.kev has no event where"),
         ("ab", ["--align", "event =="], "host.kev: column"),
         ("ab", ["--align", 'event == "USREVENT/EVENT 7"', "--number", "0"], "0 is not an event number"),
+        (
+            "ab",
+            ["--offset", "guest=1s", "--align", 'event == "USREVENT/EVENT 7"'],
+            """every file has an offset, so none is left to align by 'event == "USREVENT/EVENT 7"'; leave one out""",
+        ),
+        ("ab", ["--offset", "2=1s", "--align", "counter"], "every file has an offset, so none is left to align by"),
         ("ab", ["--number", "2"], "--number 2 counts matches of an expression; --align start has none"),
         ("ab", ["--align", "counter", "--number", "2"], "--number 2 counts matches of an expression; --align counter"),
     ],
