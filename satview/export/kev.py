@@ -598,10 +598,7 @@ def write_subset(
     path = Path(path)
     if not trace.release.is_qnx:
         raise UsageError(f"{trace.path.name}: traces of other systems have events that no .kev file can hold")
-    if trace.axis is not None:
-        raise UsageError(
-            f"{trace.path.name}: one .kev file cannot hold events of several targets; write each file's own"
-        )
+    _refuse_axis(trace)
     find_target(path, source_files(trace.path), streams=True)  # fails before the long part
     rows = trace.rows_between(window) if window is not None else slice(0, len(trace.events))
     keep = _selected(trace, selected, rows)
@@ -703,6 +700,13 @@ def _system_page(trace: Trace) -> bytes:
 # Writes the slots of a trace unchanged: reading the new file gives the same slots. A listing becomes a .kev file.
 
 
+def _refuse_axis(trace: Trace) -> None:
+    if trace.axis is not None:
+        raise UsageError(
+            f"{trace.path.name}: one .kev file cannot hold events of several targets; write each file's own"
+        )
+
+
 def write_verbatim(trace: Trace, path: Path | str) -> int:
     """Write all slots of a trace, including damaged slots, in their order; return their number.
 
@@ -711,8 +715,9 @@ def write_verbatim(trace: Trace, path: Path | str) -> int:
         path: The new file, or a pipe or device; an old file is replaced once the new one is complete.
 
     Raises:
-        UsageError: The trace has no slots, would replace itself, or the file cannot be written.
+        UsageError: The trace is of several files or has no slots, would replace itself, or the file cannot be written.
     """
+    _refuse_axis(trace)
     if not isinstance(trace.payloads, SlotPayloads):
         raise UsageError(
             f"{trace.path.name}: a {trace.format} trace is not made of slots and cannot become a .kev file"

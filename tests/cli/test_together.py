@@ -55,6 +55,8 @@ def test_commands_take_it_as_one_trace(pair, tmp_path, capsys):
     assert main(["check", out, "--allow-undecided"]) == 0
     assert main(["export", out, "-o", str(tmp_path / "x.kev")]) == 2
     assert "one .kev file cannot hold events of several targets" in capsys.readouterr().err
+    assert main(["convert", out, str(tmp_path / "x.kev")]) == 2
+    assert "one .kev file cannot hold events of several targets" in capsys.readouterr().err
     assert main(["traceprinter", out]) == 2
     assert "both.sataxis: files on one axis are not printed together; print each, or list" in capsys.readouterr().err
 
