@@ -103,6 +103,14 @@ def test_a_filter_is_named_and_touches_no_time(stats, tmp_path):
     assert [(row["thread"], row["cpu_ns"], row["events"]) for row in reported["thread"]] == [("client 1", 6999, 2)]
 
 
+def test_threads_are_those_with_an_event_that_passes_in_the_range(stats):
+    """Of the changes of state, only the last one of the client, to NANOSLEEP, is at 12 us; the server waits there."""
+    for part, threads in (("0us..20us", ["client 1", "server 1"]), ("11us..13us", ["client 1"])):
+        rows = rows_of(stats("-e", "class == THREAD", "--format", "csv", "--range", part)[1])
+        assert [row["thread"] for row in rows if row["thread"] != "unknown"] == threads
+    assert "server 1" in stats("--range", "11us..13us")[1], "which is there"
+
+
 def test_no_table_says_of_all_threads_what_is_true_of_those_that_pass(stats):
     """Times of threads do not follow a filter, and that no thread is left does not mean that none is known."""
     total = stats("--by", "state-total", "--format", "csv")[1]

@@ -25,7 +25,6 @@ from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.traces import open_named, range_of
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.store.time_ranges import outside_record, outside_words
-from satview.store.trace import Trace
 
 _PER_SERVER: Final = "client-server"
 _ALL: Final = "all"
@@ -92,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
         if is_nothing:
             report_nothing(reason)
     statistics = Statistics(trace, window, passes, Basis(trace, derived))
-    shown = _threads_of(trace, passes)
+    shown = _threads_of(statistics)
     names, tables = _requested(args.by), []
     with working(working_on("counting in", trace.path)) as report:
         for number, name in enumerate(names):
@@ -115,12 +114,14 @@ def _requested(names: list[str] | None) -> list[str]:
     return list(statistics_keys()) if _ALL in (names or ()) else list(dict.fromkeys(names or ["thread"]))
 
 
-def _threads_of(trace: Trace, passes: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
-    """Return which threads have an event that passes the filter, bool (threads,); None for all."""
+def _threads_of(statistics: Statistics) -> NDArray[np.bool_] | None:
+    """Return which threads have an event in the range that passes the filter, bool (threads,); None for all."""
+    trace, passes = statistics.trace, statistics.passes
     if passes is None:
         return None
+    rows = trace.rows_between(statistics.window)
     threads = np.zeros(len(trace.threads), np.bool_)
-    threads[trace.events.thread[passes]] = True
+    threads[trace.events.thread[rows][passes[rows]]] = True
     return threads
 
 
