@@ -233,7 +233,13 @@ def test_conditions_of_e_are_where_lines_of_a_capture(tmp_path, trace_file, caps
         in said[1]
     )
     assert main(["filter", str(trace_file), "-e", "duration > 0ns", "--would-capture"]) == 2
-    assert "column 1: a capture cannot test this: duration is known only later" in capsys.readouterr().err
+    assert "satview: -e, column 1: a capture cannot test this: duration is known" in capsys.readouterr().err
+    assert main(["filter", str(trace_file), "-e", "duration > 0ns", "--c-program", str(program)]) == 1
+    assert "satview: -e, column 1: a capture cannot test this: duration is known" in capsys.readouterr().err
+    rules.write_text("WHERE duration > 0ns\n")
+    assert main(["filter", str(trace_file), "-r", str(rules), "-e", "duration > 1ns", "--would-capture"]) == 2
+    assert "line 1, column 7: a capture" in (both := capsys.readouterr().err)
+    assert "; -e, column 1: a capture" in both
     said = printed("-e", "duration > 0ns", "--explain")
     assert said[0].startswith("-e: a capture cannot test this: duration is known only later")
 

@@ -31,7 +31,7 @@ from satview.cli.shared.traces import open_named, window_of
 from satview.export.c_program import c_program
 from satview.export.kev import SubsetReport, write_subset
 from satview.filters.derived_columns import TraceDerivedColumns, process_names
-from satview.filters.diagnostics import RuleError
+from satview.filters.diagnostics import Diagnostic, RuleError
 from satview.filters.expressions.expression import Expression, possible
 from satview.filters.rules.building import (
     BuiltRules,
@@ -49,7 +49,7 @@ from satview.filters.would_capture import WouldCapture, why_nothing, would_captu
 from satview.store.arguments import taught
 from satview.store.trace import Trace
 
-_HITS_SHOWN = 10
+_HITS_SHOWN, _FAULTS_SHOWN = 10, 5
 _EPILOG = """\
 RULES is a .satrules file with one rule per line, named as in TraceEvent(). Example:
   DELALLCLASSES
@@ -206,7 +206,10 @@ def _capture(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> bool:
     if args.would_capture:
         window = window_of(trace, args.begin, args.end, args.range)
         with working(working_on("capturing again", trace.path)):
-            answer = would_capture(built, trace, TraceDerivedColumns(trace), window)
+            try:
+                answer = would_capture(built, trace, TraceDerivedColumns(trace), window)
+            except RuleError as error:
+                raise UsageError("; ".join(map(_placed, error.diagnostics[:_FAULTS_SHOWN]))) from None
         print_answer(answer)
     return is_whole
 
@@ -219,8 +222,13 @@ def _write_program(args: argparse.Namespace, built: BuiltRules) -> bool:
     for note in program.notes:
         print(f"  {visible_line(note)}")
     for fault in program.faults:
-        print(f"satview: {visible_line(str(fault))}", file=sys.stderr)
+        print(f"satview: {visible_line(_placed(fault))}", file=sys.stderr)
     return not program.faults
+
+
+def _placed(fault: Diagnostic) -> str:
+    """Return a fault with its line and column in the rules; conditions of -e have no line."""
+    return str(fault) if fault.line else f"-e, {fault}"
 
 
 def _filter(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> str:
