@@ -72,13 +72,18 @@ def write_events(
         with_more = f", and {more:,} more to keep threads, names and states correct" if more else ""
         return "; ".join((f"{path.name}: {written.selected:,} events{with_more}", *written.left_out))
     write = write_listing if kind == "txt" else write_event_list
-    count = write(trace, path, mask, report, is_cancelled)
-    return "; ".join(filter(None, (f"{path.name}: {count:,} events", left_out_of_listing(trace, mask, count))))
+    return f"{path.name}: {_counted(trace, mask, write(trace, path, mask, report, is_cancelled))}"
 
 
-def write_list(trace: Trace, path: Path, rows: NDArray[np.uint32], is_cancelled: IsCancelled, report: Report) -> int:
-    """Write the events in `rows` as CSV; return their number. Raises the errors of `write_events`."""
-    return write_event_list(trace, path, event_mask(trace, rows, None), report, is_cancelled)
+def write_list(trace: Trace, path: Path, rows: NDArray[np.uint32], is_cancelled: IsCancelled, report: Report) -> str:
+    """Write the events in `rows` as CSV; return a summary. Raises the errors of `write_events`."""
+    mask = event_mask(trace, rows, None)
+    return f"Wrote {_counted(trace, mask, write_event_list(trace, path, mask, report, is_cancelled))}"
+
+
+def _counted(trace: Trace, mask: NDArray[np.bool_], written: int) -> str:
+    """Return how many events were written, and how many of those in `mask` were not."""
+    return "; ".join(filter(None, (f"{written:,} events", left_out_of_listing(trace, mask, written))))
 
 
 def event_mask(trace: Trace, rows: NDArray[np.uint32] | None, window: TimeWindow | None) -> NDArray[np.bool_]:

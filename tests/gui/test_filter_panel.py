@@ -623,6 +623,7 @@ class TestSearch:
         results.ask_export()
         qtbot.waitUntil((tmp_path / "hits.csv").exists)
         assert len((tmp_path / "hits.csv").read_text().splitlines()) == 3
+        qtbot.waitUntil(lambda: results.message.text() == "Wrote 2 events")
         results.table.selectRow(1)
         assert opened.selection.event == int(opened.search.hits[1])
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from satview.base.time import TimeWindow
+from satview.events import wire
 from satview.formats.registry import open_trace
 from satview.gui import dialogs
-from satview.gui.save_events import SaveEventsDialog
+from satview.gui.save_events import SaveEventsDialog, write_events, write_list
+from tests.helpers.kev import TraceBuilder, write_trace
 
 K = Qt.Key
+MSG_SENDV = wire.code(wire.WireClass.KER_CALL, 11)
 LEFT = Qt.MouseButton.LeftButton
 
 
@@ -71,6 +75,18 @@ def test_all_of_it_as_a_listing(dialog, tmp_path, qtbot, monkeypatch):
     choose(shown, "txt")
     assert save(shown, tmp_path / "all.txt", qtbot, monkeypatch) == "Saved all.txt: 17 events."
     assert sum(line.startswith("t:") for line in (tmp_path / "all.txt").read_text("utf-8").splitlines()) == 17
+
+
+@pytest.mark.parametrize("kind", ["csv", "txt"])
+def test_an_event_without_end_is_said_to_be_left_out(tmp_path, kind):
+    """Of two events of six words, the last slot of the second one never came."""
+    builder = TraceBuilder().time_event(0).event(MSG_SENDV, 100, range(6)).event(MSG_SENDV, 200, range(6))
+    trace = open_trace(write_trace(tmp_path / "cut.kev", builder.writer.slots()[:-1]))
+    rows, done = np.flatnonzero(trace.events.code == MSG_SENDV).astype(np.uint32), lambda *_: False
+    assert (len(rows), len(trace.truncated)) == (2, 1)
+    says = "1 events; left out, as by the vendor's printer: 1 event without end"
+    assert write_events(trace, tmp_path / "x", kind, rows, None, done, done) == f"x: {says}"
+    assert write_list(trace, tmp_path / "x", rows, done, done) == f"Wrote {says}"
 
 
 def test_the_trace_itself_is_never_replaced(dialog, opened, qtbot, monkeypatch):

@@ -101,7 +101,7 @@ class ResultsPanel(TablePanel[HitModel]):
         path = dialogs.ask_save(self, Path(f"{self._opened.trace.path.stem}.csv"), "CSV (*.csv)")
         if path is not None:
             hits = self._opened.search.hits
-            self._progress_text, self._success_text = "Writing", f"Wrote {len(hits):,} events"
+            self._progress_text, self._success_text = "Writing", ""  # the task returns what to say
             self._job.start_reporting(partial(write_list, self._opened.trace, path, hits))
 
     def _set_up(self, height_px: int) -> None:
@@ -134,9 +134,9 @@ class ResultsPanel(TablePanel[HitModel]):
 
     @Slot(object)
     def _on_done(self, result: object) -> None:
-        if isinstance(result, str):
+        if isinstance(result, str) and self._success_text:
             QGuiApplication.clipboard().setText(result)
-        self.message.setText(self._success_text)
+        self.message.setText(self._success_text or str(result))
 
     @Slot(object)
     def _on_failed(self, error: Exception) -> None:
