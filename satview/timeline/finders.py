@@ -19,7 +19,7 @@ from satview.events.user_events import UserEvent, UserField, UserRule, UserRuleK
 from satview.linkage.chain import link_table
 from satview.linkage.links import OPEN, LinkKind, is_whole, nested_pairs, rows_of_class, rows_of_codes, rows_where
 from satview.store.arguments import argument, argument_under, numbers_at
-from satview.store.axis import by_file, ends_of_files, files_of, last_rows
+from satview.store.axis import by_file, ends_of_files, file_window, files_of, last_rows
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.time_ranges import losses
 from satview.store.trace import Trace
@@ -294,14 +294,14 @@ def guests(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[TrackR
 def frequencies(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[TrackRows]:
     """Return the throughput mode of each CPU, from the events that end a change.
 
-    The first mode holds from the start of the trace, as the power manager logs the mode of every CPU when tracing
-    begins. Source: format description, system event 15.
+    The first mode holds from the start of the trace, or of its file on an axis, as the power manager logs the mode of
+    every CPU when tracing begins. Source: format description, system event 15.
     """
     rows, bits, mode = _power(trace)
     changes = np.flatnonzero(bits & (_POWER_IDLE | _POWER_START) == 0)
     cpu, start = (bits[changes] & _POWER_CPU).astype(np.int64), trace.events.time_cycles[rows[changes]].copy()
-    _, earliest = np.unique(cpu, return_index=True)
-    start[earliest] = trace.window.start
+    cpus, earliest = np.unique(cpu, return_index=True)
+    start[earliest] = [file_window(trace, number, 0).start for number in cpus.tolist()]
     value = hues(np.full(len(changes), _FREQUENCY_HUE))
     return [TrackRows(Owner.CPU, cpu, start, start, rows[changes], value, lane_class.title,
                       number=mode[changes].astype(np.float64), text="mode {mode}")]  # fmt: skip

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from satview.base.time import TimeWindow
 from satview.events.states import ABSENT, FIRST_PROCESS, PROCESS_HUES
 from satview.formats.symbols import symbols_of
+from satview.store.axis import ends_of_files
 from satview.store.trace import Trace
 from satview.timeline.lane_classes import LaneClass, Owner
 from satview.timeline.spans import NO_EVENT, LaneSpans, spread, touching
@@ -150,6 +151,9 @@ class Track:
         else:
             item = np.arange(-1 if not len(drawn) or int(drawn.start[0]) > window.start else 0, len(drawn))
             start = np.where(item >= 0, drawn.start[item], window.start)
+            end = ends_of_files(trace, drawn.event[-1:])
+            if drawn.number is not None and not self.is_whole and (end < window.end).any():
+                start, item = np.append(start, end), np.append(item, -1)  # a counter is known up to the end of its file
             value = np.full(len(start), ABSENT, np.uint8)
         event = np.where(item >= 0, drawn.event[item], np.uint32(NO_EVENT)).astype(np.uint32)
         spans = touching(start, value, event, window.end)

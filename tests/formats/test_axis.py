@@ -410,16 +410,21 @@ def test_partitions_of_two_files_do_not_add_up(tmp_path):
 
 
 def test_cpus_of_power_events_are_those_of_the_axis(tmp_path):
-    """CPU 0 of each file is in mode 7: a lane below each, not two changes of one CPU."""
+    """CPU 0 of each file is in mode 7: a lane below each, not two changes of one CPU, and as long as its file."""
     traces = []
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         builder = TraceBuilder("7.1.0").time_event(0).state("RUNNING", 500, 2, 1)
         builder.event(wire.code(wire.WireClass.SYSTEM, 15), 1_000, (0, 7))
         traces.append(builder.state("READY", 9_000, 2, 1).open(tmp_path / name))
-    timeline = Timeline(axis(tmp_path, *traces))
+    timeline = Timeline(axis(tmp_path, *traces, 5 * US))
     timeline.show_classes(["frequency"])
-    assert [timeline.infos[lane].cpu for lane in timeline.lanes_of_class("frequency")] == [0, 1]
+    lanes = timeline.lanes_of_class("frequency")
+    assert [timeline.infos[lane].cpu for lane in lanes] == [0, 1]
+    timeline.build(lanes)
+    levels = [timeline.lane(lane).counter.levels[0] for lane in lanes]
+    assert [(start - START).tolist() for start, _, _ in levels] == [[0, 9_001], [0, 5_000]], "the files have 9,001 ns"
+    assert [str(mode.tolist()) for _, mode, _ in levels] == ["[7.0, nan]", "[nan, 7.0]"], "the mode from then on"
 
 
 def test_events_of_no_process_have_a_lane_for_each_file(tmp_path):
