@@ -521,7 +521,8 @@ def _clock(trace: Trace, rate: int, start: int, moved_s: int = 0) -> Clock:
     own = trace.clock
     if own.cycles_per_s != rate:
         return Clock(rate, start, None, is_absolute=False)
-    return Clock(rate, start, None if own.boot_time_s is None else own.boot_time_s - moved_s, own.is_absolute)
+    boot_time_s = None if own.boot_time_s is None else own.boot_time_s - moved_s
+    return replace(own, start_cycles=start, boot_time_s=boot_time_s)
 
 
 def _codes(path: Path, members: Sequence[Member]) -> tuple[Catalogue, list[NDArray[np.uint16]]]:

@@ -528,3 +528,15 @@ def test_who_captured_a_file_is_known_on_an_axis_as_in_the_file(tmp_path):
     for trace, count in ((host, 3), (both, 6)):  # the name of the process and two states each
         notes = would_capture(build(parse_rules("ADDALLCLASSES", trace.release), trace.release), trace).notes
         assert any(note.startswith(f"tracelogger itself adds {count} of these events") for note in notes)
+
+
+@pytest.mark.parametrize("offset_ps", [0, -5_000_000 * US])
+def test_the_date_of_the_first_file_keeps_its_fraction_of_a_second(tmp_path, offset_ps):
+    """Also if a file that begins 5 s earlier moves the axis by whole seconds."""
+    trace = from_lanes(tmp_path, "cpu0 A A B .")
+    trace = replace(trace, clock=replace(trace.clock, boot_time_s=1_718_000_000, boot_rest_ns=250_000_000))
+    both = axis(tmp_path, trace, trace, offset_ps)
+    first, own = files_of(both).parts[0].rows[0], trace.events.time_cycles[0]
+    alone = trace.clock.wall_time(int(own))
+    assert alone.microsecond == 250_000 + int(own) % 1_000_000_000 // 1_000
+    assert both.clock.wall_time(int(both.events.time_cycles[first])) == alone
