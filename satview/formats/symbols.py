@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from satview.base.errors import UsageError
 from satview.events.wire import KER_64BIT, WireClass, code
 from satview.linkage.links import rows_of_codes
+from satview.store.axis import files_of
 from satview.store.time_ranges import KERNEL_PID
 from satview.store.trace import Trace
 
@@ -143,9 +144,38 @@ def _symbols(trace: Trace, folder: Path) -> Symbols:
     if sum(map(len, files.values())) >= _MOST_FILES:
         notes.append(f"{folder} has more than {_MOST_FILES:,} programs; the others are not looked at")
     binaries: dict[Path, Binary | None] = {}
+    programs: dict[int, list[tuple[Binary, int]]] = {}
+    axis = files_of(trace)
+    if axis is None:
+        programs = _programs(trace, trace.processes.names, files, binaries, notes)
+    for part in axis.parts if axis is not None else ():
+        own = _programs(part.trace, part.names, files, binaries, notes)
+        programs |= {int(part.processes[process]): used for process, used in own.items() if process}  # 0 is of no file
+    if not any(programs.values()):
+        why = "; ".join(dict.fromkeys(notes)) or "none has the name of a process"
+        raise UsageError(f"{folder}: no program of this trace is in it: {why[:300]}")
+    return Symbols(folder, programs, tuple(dict.fromkeys(notes)))
+
+
+def _programs(
+    trace: Trace,
+    names: Sequence[str],
+    files: Mapping[str, list[Path]],
+    binaries: dict[Path, Binary | None],
+    notes: list[str],
+) -> dict[int, list[tuple[Binary, int]]]:
+    """Return the programs of each process of a file, by row of its process table, as in `Symbols.trace_programs`.
+
+    Args:
+        trace: The trace of one file.
+        names: Names of its processes, without the name of the file.
+        files: The programs in the folder, by name.
+        binaries: The programs read so far, by path; more are added.
+        notes: Problems so far; more are added.
+    """
     maps = _maps(trace)
     programs: dict[int, list[tuple[Binary, int]]] = defaultdict(list)
-    for process, name in enumerate(trace.processes.names):
+    for process, name in enumerate(names):
         mapped = maps.get(int(trace.processes.pid[process]), {})
         for requested in dict.fromkeys((name, *mapped)):
             path = _best(files, requested, notes)
@@ -158,14 +188,11 @@ def _symbols(trace: Trace, folder: Path) -> Symbols:
             elif binary is not None:
                 notes.append(f"{PurePosixPath(requested).name} of {name}: it may lie anywhere in memory, and no event "
                              "MAPNAME or MMAP says where; its addresses stay numbers")  # fmt: skip
-    if not programs:
-        why = "; ".join(dict.fromkeys(notes)) or "none has the name of a process"
-        raise UsageError(f"{folder}: no program of this trace is in it: {why[:300]}")
     kernel = next((row for row, pid in enumerate(trace.processes.pid.tolist()) if pid == KERNEL_PID), None)
     for process in range(len(trace.processes)):  # every process, as the kernel is mapped into each
         if kernel is not None and process != kernel:
             programs[process] += programs.get(kernel, [])
-    return Symbols(folder, dict(programs), tuple(dict.fromkeys(notes)))
+    return dict(programs)
 
 
 def _opened(path: Path, notes: list[str]) -> Binary | None:

@@ -11,6 +11,7 @@ import pytest
 
 from satview.base.errors import UsageError
 from satview.events import wire
+from satview.formats.axis import Member, trace_on_axis
 from satview.formats.elf import Binary
 from satview.formats.symbols import Place, add_symbols, symbols_of
 from tests.helpers.elf import write_elf
@@ -69,6 +70,23 @@ def test_the_kernel_names_addresses_of_every_process(tmp_path):
     trace = builder.state("RUNNING", 50, 7, 1).open(tmp_path)
     symbols = add_symbols(trace, tmp_path / "x")
     assert symbols.text(trace.processes.row(7), 0xF0001004) == "intr_entry+0x4"
+
+
+def test_programs_of_files_on_an_axis_are_those_of_each_file(tmp_path):
+    """`planner` is in both files, the kernel in the second one only; of an unknown process nothing is known."""
+    write_elf(tmp_path / "x" / "planner", FUNCTIONS)
+    write_elf(tmp_path / "x" / "procnto-smp-instr", {"intr_entry": (0xF0001000, 64)})
+    host = trace_of(tmp_path, "usr/bin/planner")
+    builder = TraceBuilder().time_event(0).process_name(5, 1, "boot/procnto-smp-instr").process_name(6, 7, "planner")
+    guest = builder.state("RUNNING", 50, 7, 1).open(tmp_path)
+    both = trace_on_axis(tmp_path / "x.sataxis", [Member("host", host), Member("guest", guest)])
+    symbols = add_symbols(both, tmp_path / "x")
+    rows = [both.processes.names.index(name) for name in ("", "host:planner", "guest:planner")]
+    assert [symbols.text(row, 0x8049000) for row in rows] == ["", "plan", "plan"]
+    assert [symbols.text(row, 0xF0001004) for row in rows] == ["", "", "intr_entry+0x4"]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match="none has the name of a process"):
+        add_symbols(both, tmp_path / "empty")
 
 
 def test_a_program_that_may_lie_anywhere(tmp_path):
