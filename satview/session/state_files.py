@@ -73,9 +73,15 @@ class StateFiles:
         Raises:
             UsageError: The name is not valid.
         """
-        if name.endswith(SUFFIX) or "/" in name or "\\" in name:
-            return Path(name)
-        if self._sessions is None or not _NAME.fullmatch(name) or name.startswith("."):
+        return Path(name) if _is_path(name) else self._saved(name)
+
+    def _saved(self, name: str) -> Path:
+        """Return the path of a session in the folder of sessions: the only files that are written and removed.
+
+        Raises:
+            UsageError: The name is not valid, or it is a path.
+        """
+        if self._sessions is None or _is_path(name) or not _NAME.fullmatch(name) or name.startswith("."):
             raise UsageError(f"{name[:40]!r} is no name for a session; use letters, digits and blanks")
         return self._sessions / f"{name}{SUFFIX}"
 
@@ -88,7 +94,7 @@ class StateFiles:
         """
         from satview.session.workspace_file import FILE_BYTES_MAX, checked, to_json
 
-        path = self.path_of(name)
+        path = self._saved(name)
         file = StoredJson(path, checked, FILE_BYTES_MAX, makes_folder=True)
         file.store(lambda _content: to_json(state))
         if not file.is_stored:
@@ -120,13 +126,19 @@ class StateFiles:
         """Delete a saved session.
 
         Raises:
+            UsageError: The name is not valid.
             WriteError: The file cannot be removed.
         """
-        path = self.path_of(name)
+        path = self._saved(name)
         try:
             path.unlink(missing_ok=True)
         except OSError as error:
             raise WriteError(path, error.strerror or str(error)) from error
+
+
+def _is_path(name: str) -> bool:
+    """Return whether the name of a session is the path of a file to read, not a name in the folder of sessions."""
+    return name.endswith(SUFFIX) or "/" in name or "\\" in name
 
 
 def sign_of(path: Path) -> TraceSign | None:

@@ -8,6 +8,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialogButtonBox
 
+from satview.base.errors import UsageError
 from satview.gui import dialogs
 from satview.gui.settings_dialog import SaveSessionDialog
 from satview.gui.widgets import QuickPick
@@ -112,6 +113,22 @@ def test_what_cannot_be_saved_is_said_in_the_dialog(before, qtbot, tmp_path):
     dialog.buttons.accepted.emit()
     assert "is no pattern of names" in dialog.error.text()
     assert not (tmp_path / "sessions").exists()
+    dialog.close()
+
+
+@pytest.mark.parametrize("name", ["a/b", "a\\b", "mine.satsession", "{folder}/precious.txt"])
+def test_a_session_is_saved_under_a_name_and_never_into_the_file_of_a_path(before, qtbot, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "precious.txt").write_text("mine")
+    files = sorted(tmp_path.iterdir())
+    name = name.format(folder=tmp_path)
+    dialog = save(before, qtbot, name, {})
+    assert dialog.error.text() == f"{name[:40]!r} is no name for a session; use letters, digits and blanks."
+    assert sorted(tmp_path.iterdir()) == files
+    assert (tmp_path / "precious.txt").read_text() == "mine"
+    with pytest.raises(UsageError, match="is no name for a session"):
+        before.shared.files.remove(name)
+    assert sorted(tmp_path.iterdir()) == files
     dialog.close()
 
 
