@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from PySide6 import QtCore, QtGui
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt, QTimer, Slot
-from PySide6.QtGui import QKeyEvent, QPainter, QPalette
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPalette
 from PySide6.QtWidgets import (
     QAbstractSlider,
     QAbstractSpinBox,
@@ -311,6 +311,7 @@ _HEIGHT_PX: Final = 380
 _LEAST_PX: Final = 60  # height of the text shown if nothing matches
 _BESIDE_ENTRY_PX: Final = 3  # margin above and below the text of a row
 _NOTE_PX: Final = 10  # margin beside a note
+_FOCUS_RETURNS: Final = (Qt.FocusReason.PopupFocusReason, Qt.FocusReason.ActiveWindowFocusReason)
 _OPTION: Final = int(Qt.ItemDataRole.UserRole)
 
 
@@ -330,7 +331,10 @@ class Option:
 
 
 class _Floating(QFrame):
-    """An input field in a frame over the window; the frame closes on Escape, and when the field loses the focus."""
+    """An input field in a frame over the window, which closes on Escape and when another field gets the focus.
+
+    A menu, such as that of the field itself, and another window take the focus only until they close: the frame stays.
+    """
 
     def __init__(self, placeholder: str, text: str, parent: QWidget) -> None:
         super().__init__(parent)
@@ -355,7 +359,7 @@ class _Floating(QFrame):
             return is_escape
         if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
             return self._on_key(Qt.Key(event.key()))
-        if event.type() == QEvent.Type.FocusOut:
+        if isinstance(event, QFocusEvent) and event.lostFocus() and event.reason() not in _FOCUS_RETURNS:
             self.close()
         return False
 

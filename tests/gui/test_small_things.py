@@ -45,6 +45,42 @@ def test_a_proposed_range_is_replaced_by_what_is_typed(window, view, opened):
     assert opened.selection.time_range == TimeWindow(cycles(3_000), cycles(5_000))
 
 
+def test_a_prompt_keeps_what_is_typed_while_its_menu_or_another_window_is_in_front(
+    application, window, view, opened, qtbot
+):
+    opened.select_event(3)
+    window.activateWindow()
+    QTest.keyClick(view, K.Key_M, SHIFT)
+    line = window.findChild(LinePrompt).line
+    qtbot.waitUntil(line.hasFocus)
+    QTest.keyClicks(line, "late here")
+    position = QPoint(20, 10)
+    QApplication.sendEvent(
+        line, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, position, line.mapToGlobal(position))
+    )
+    menu = QApplication.activePopupWidget()
+    assert isinstance(menu, QMenu)
+    assert any("Paste" in action.text() for action in menu.actions())
+    menu.close()
+    assert line.hasFocus()
+    other = application.new_window()
+    other.activateWindow()
+    qtbot.waitUntil(lambda: not window.isActiveWindow())
+    window.activateWindow()
+    qtbot.waitUntil(line.hasFocus)
+    QTest.keyClicks(line, "!")
+    QTest.keyClick(line, K.Key_Return)
+    assert [mark.text for mark in opened.marks] == ["late here!"]
+
+
+def test_a_prompt_closes_if_another_field_gets_the_focus(window, view, opened):
+    opened.select_event(3)
+    QTest.keyClick(view, K.Key_M, SHIFT)
+    prompt = window.findChild(LinePrompt)
+    view.setFocus()
+    assert prompt.isHidden()
+
+
 def test_a_right_click_on_the_name_of_the_selected_lane_keeps_what_is_selected(window, opened):
     labels = window.workspace.area.labels
     opened.select_at(CLIENT_1, opened.trace.clock.cycles(6_000))
