@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -200,9 +201,20 @@ def guard_from_wheel(form: QWidget) -> None:
 # The line below an input: a hint, a result or an error.
 
 
+_BEGINS_WITH_WORD: Final = re.compile(r"[a-z][a-z'-]*[,;.!?]?(?!\S)")
+
+
+def capitalized(text: str) -> str:
+    """Return a text, such as an error message, with a capital letter, unless it begins with a name like `boot.kev`.
+
+    A name is recognized by what no word has: a digit, a capital letter, a sign such as a dot, or a colon at its end.
+    """
+    return text[:1].upper() + text[1:] if _BEGINS_WITH_WORD.match(text) else text
+
+
 def sentence(text: str) -> str:
     """Return a text, such as an error message, with a capital letter and a full stop."""
-    return text[:1].upper() + text[1:] + ("" if not text or text.endswith((".", "!", "?")) else ".")
+    return capitalized(text) + ("" if not text or text.endswith((".", "!", "?")) else ".")
 
 
 class MessageLine(PlainLabel):

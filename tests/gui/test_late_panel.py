@@ -140,6 +140,16 @@ def test_a_file_of_timing_is_obeyed_and_its_error_is_a_sentence(empty_window, lo
     assert texts(panel.activities, 0)["Misses"] == "0"
 
 
+def test_the_name_of_a_missing_file_of_timing_is_shown_as_it_was_typed(empty_window, load, looping, qtbot):
+    window = load(empty_window, looping)
+    panel = show(window, qtbot)
+    panel.on_lanes.click()
+    QTest.keyClicks(panel.timing, "none.toml")
+    QTest.keyClick(panel.timing, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: window.statusBar().currentMessage() == "none.toml: there is no such file")
+    settle(panel, qtbot)
+
+
 @pytest.mark.thorough
 def test_a_saved_file_of_timing_is_used_at_once(empty_window, load, looping, qtbot):
     looping.with_name("timing.toml").write_text('["control 1"]\ndeadline = "5us"\n')

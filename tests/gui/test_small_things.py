@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QMenu
 from satview.base.time import TimeWindow
 from satview.gui import dialogs
 from satview.gui.theme import LIGHT
-from satview.gui.widgets import LinePrompt
+from satview.gui.widgets import LinePrompt, capitalized
 from satview.session.filter_stack import suggested
 from satview.session.lanes.lane_arrangement import QUIET
 from tests.gui.conftest import settle
@@ -79,6 +79,25 @@ def test_a_prompt_closes_if_another_field_gets_the_focus(window, view, opened):
     prompt = window.findChild(LinePrompt)
     view.setFocus()
     assert prompt.isHidden()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("none.toml: there is no such file", "none.toml: there is no such file"),
+        ("timing: there is no such file", "timing: there is no such file"),
+        ("devb2 is no process", "devb2 is no process"),
+        ("lib/x cannot be read", "lib/x cannot be read"),
+        ("there is no file 'a'", "There is no file 'a'"),
+        ("read-only file system", "Read-only file system"),
+        ("pattern, column 3: unexpected end", "Pattern, column 3: unexpected end"),
+        ("stopped; nothing was written", "Stopped; nothing was written"),
+        ("stopped", "Stopped"),
+        ("", ""),
+    ],
+)
+def test_a_message_begins_with_a_capital_letter_but_a_name_stays_as_it_is(text, shown):
+    assert capitalized(text) == shown
 
 
 def test_a_right_click_on_the_name_of_the_selected_lane_keeps_what_is_selected(window, opened):

@@ -17,7 +17,7 @@ from satview.base.new_file import NewFile
 from satview.base.safe_text import counted
 from satview.base.time import format_duration
 from satview.capture.run import Capture, CaptureResult, run
-from satview.gui.widgets import Dialog, PlainLabel, line_up, sentence
+from satview.gui.widgets import Dialog, PlainLabel, capitalized, line_up, sentence
 from satview.session.tasks import IsCancelled, Report, Task
 from satview.target.capture import Captured, capture
 from satview.target.request import TargetRequest, filter_capture
@@ -242,7 +242,7 @@ def _capture_on_target(
         return is_stopped.is_set() or is_cancelled()
 
     def tell_all(text: str) -> None:
-        tell("\n".join([f"{text[:1].upper()}{text[1:]}", *messages]))
+        tell("\n".join([capitalized(text), *messages]))
 
     def say(text: str) -> None:
         messages.append(sentence(text))

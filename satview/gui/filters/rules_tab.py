@@ -52,7 +52,7 @@ from satview.gui import dialogs
 from satview.gui.dialogs import clicked_button
 from satview.gui.filters.editing import ProposingEditor
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import Dialog, LowGrid, MessageLine, flat_button, line_up, resize_on_screen
+from satview.gui.widgets import Dialog, LowGrid, MessageLine, capitalized, flat_button, line_up, resize_on_screen
 from satview.session.open_trace import OpenTrace
 from satview.session.tasks import Task
 from satview.store.arguments import taught
@@ -629,5 +629,4 @@ class RulesTab(QWidget):
         try:
             run()
         except UsageError as error:
-            text = str(error)
-            self.message.say(text[:1].upper() + text[1:], "error")
+            self.message.say(capitalized(str(error)), "error")

@@ -38,7 +38,7 @@ from satview.gui.filters.editing import ExpressionLine, fault_text
 from satview.gui.filters.rules_tab import RulesTab
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.theme import Theme
-from satview.gui.widgets import LowGrid, MessageLine, PlainLabel, flat_button, is_low, line_up
+from satview.gui.widgets import LowGrid, MessageLine, PlainLabel, capitalized, flat_button, is_low, line_up
 from satview.session.filter_stack import count_hits, make_columns_ready
 from satview.session.open_trace import OpenTrace
 from satview.session.tasks import Task
@@ -608,7 +608,7 @@ class ConditionBox(QWidget):
 
     @Slot(str)
     def _say_error(self, text: str) -> None:
-        self.message.say(text[:1].upper() + text[1:], "error")
+        self.message.say(capitalized(text), "error")
 
 
 _EFFECTS: Final = {

@@ -34,7 +34,7 @@ from satview.gui.panels.filter_panel import FilterPanel
 from satview.gui.panels.why_panel import VerdictsPanel
 from satview.gui.swimlane.area import Motion, Pane, Panes, SwimlaneArea
 from satview.gui.theme import Theme, restyle
-from satview.gui.widgets import FRAME_MS, ElidedLabel, PlainLabel, guard_from_wheel, line_up
+from satview.gui.widgets import FRAME_MS, ElidedLabel, PlainLabel, capitalized, guard_from_wheel, line_up
 from satview.gui.windows.docks import (
     Drawer,
     PanelSizes,
@@ -616,8 +616,8 @@ class Workspace(QWidget):
 
     @Slot(str)
     def report_failure(self, text: str) -> None:
-        """Show an error message in the status bar; `text` begins in lower case, as error messages do."""
-        self.report(text[:1].upper() + text[1:])
+        """Show an error message in the status bar; `text` begins in lower case or with a name, as error messages do."""
+        self.report(capitalized(text))
 
     def _dock(self, name: str, title: str) -> QDockWidget:
         dock = QDockWidget(title, self._window)
