@@ -6,7 +6,7 @@ from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
-from satview.base.safe_text import menu_text
+from satview.base.safe_text import counted, menu_text
 from satview.gui.filters.editing import ExpressionLine
 from satview.gui.theme import Theme
 from satview.gui.widgets import PlainLabel, flat_button, line_up
@@ -34,6 +34,7 @@ class FindBar(QWidget):
     def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._opened = opened
+        self._all_hidden = False
         self.line = ExpressionLine(opened.trace, theme, self, takes_names=True)
         self.line.setPlaceholderText("Name, /pattern/, or a condition such as event == MSG_SENDV and duration > 2ms")
         self.count = PlainLabel(self, role="dim")
@@ -56,7 +57,8 @@ class FindBar(QWidget):
             row.addWidget(button)
         self.line.textChanged.connect(self._typing.start)
         self.line.installEventFilter(self)
-        opened.search.changed.connect(self._show_count)
+        opened.search.changed.connect(self._on_hits)
+        opened.filters.view_changed.connect(self._on_hits)
         opened.reloaded.connect(self._on_reloaded)
         opened.selection.changed.connect(self._show_count)
         self.hide()
@@ -134,6 +136,12 @@ class FindBar(QWidget):
         self.step_requested.emit(BACK)
 
     @Slot()
+    def _on_hits(self) -> None:
+        search = self._opened.search
+        self._all_hidden = len(search.hits) > 0 and not len(search.shown_hits(self._opened.filters.rows))
+        self._show_count()
+
+    @Slot()
     def _show_count(self) -> None:
         search, event = self._opened.search, self._opened.selection.event
         if search.error:
@@ -144,6 +152,8 @@ class FindBar(QWidget):
             text = "Looking\N{HORIZONTAL ELLIPSIS}"
         elif not len(search.hits):
             text = _NO_HITS
+        elif self._all_hidden:
+            text = f"{counted(len(search.hits), 'hit')}, all hidden by the filter"
         else:
             position = int(search.hits.searchsorted(event)) if event is not None else len(search.hits)
             is_hit = position < len(search.hits) and int(search.hits[position]) == event

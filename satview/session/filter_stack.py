@@ -652,20 +652,23 @@ class Search(QObject):
             event: Row to start from; -1 = from the beginning.
             shown: Rows that a filter shows; None = all.
         """
-        hits = self._shown_hits(shown)
+        hits = self.shown_hits(shown)
         return int(hits[np.searchsorted(hits, event, side="right") % len(hits)]) if len(hits) else None
 
     def previous_hit(self, event: int, shown: NDArray[np.uint32] | None = None) -> int | None:
         """Return the last hit before an event, or the last of all before the first one; None without hits."""
-        hits = self._shown_hits(shown)
+        hits = self.shown_hits(shown)
         return int(hits[int(np.searchsorted(hits, event, side="left")) - 1]) if len(hits) else None
+
+    def shown_hits(self, shown: NDArray[np.uint32] | None) -> NDArray[np.uint32]:
+        """Return the hits among the rows that a filter shows, ascending; `shown` as for `next_hit`."""
+        if shown is None:
+            return self.hits
+        return self.hits[np.searchsorted(shown, self.hits) < np.searchsorted(shown, self.hits, side="right")]
 
     def close(self) -> None:
         """Cancel the background task."""
         self._job.close()
-
-    def _shown_hits(self, shown: NDArray[np.uint32] | None) -> NDArray[np.uint32]:
-        return self.hits if shown is None else np.intersect1d(self.hits, shown, assume_unique=True)
 
     @Slot(object)
     def _on_failed(self, error: Exception) -> None:

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject
 
 from satview.analysis.times.basis import Basis
 from satview.base.errors import SourceChangedError, UsageError
+from satview.base.safe_text import counted
 from satview.base.time import TimeWindow, parse_position, parse_range
 from satview.linkage.calls import are_made, partner
 from satview.linkage.chain import Step, are_linked, causes, effects
@@ -128,7 +129,11 @@ class Navigation(QObject):
             position += direction
 
     def step_hit(self, direction: int) -> None:
-        """Go to the next or previous hit of the search that the filter shows."""
+        """Go to the next or previous hit of the search that the filter shows.
+
+        Raises:
+            UsageError: The filter hides all hits.
+        """
         opened = self._opened
         start_row = (
             opened.selection.event
@@ -139,6 +144,8 @@ class Navigation(QObject):
         hit = find_hit(start_row, opened.filters.rows)
         if hit is not None:
             self.show_event(hit)
+        elif len(opened.search.hits):
+            raise UsageError(f"the filter hides all {counted(len(opened.search.hits), 'hit')} of the search")
 
     def step_lane(self, move: Callable[[int, int], int]) -> None:
         """Select another lane.

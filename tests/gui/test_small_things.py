@@ -81,6 +81,31 @@ def test_a_prompt_closes_if_another_field_gets_the_focus(window, view, opened):
     assert prompt.isHidden()
 
 
+def test_find_says_that_the_filter_hides_all_hits(window, view, opened, qtbot):
+    bar, message = window.workspace.find_bar, window.statusBar()
+    hides = "hits, all hidden by the filter"
+    QTest.keyClick(view, K.Key_Slash)
+    QTest.keyClicks(bar.line, "MSG_SENDV")
+    QTest.keyClick(bar.line, K.Key_Return)
+    qtbot.waitUntil(lambda: bar.count.text() == "2 hits")
+    opened.filters.add_pass("class == THREAD")
+    qtbot.waitUntil(lambda: bar.count.text() == f"2 {hides}")
+    before = opened.selection.event
+    QTest.keyClick(bar.line, K.Key_Return)
+    assert message.currentMessage() == "The filter hides all 2 hits of the search"
+    message.clearMessage()
+    view.setFocus()
+    QTest.keyClick(view, K.Key_F3)
+    assert message.currentMessage() == "The filter hides all 2 hits of the search"
+    assert opened.selection.event == before
+    opened.filters.show_all()
+    qtbot.waitUntil(lambda: hides not in bar.count.text())
+    message.clearMessage()
+    QTest.keyClick(view, K.Key_F3)
+    assert bar.count.text() == "1 of 2"
+    assert message.currentMessage() == ""
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [

@@ -66,3 +66,5 @@ def test_hits_go_round(opened, qtbot):
     assert search.next_hit(last) == first
     assert search.previous_hit(first) == last
     assert search.next_hit(-1, np.array([last], np.uint32)) == last
+    assert search.shown_hits(np.array([first - 1, first, last - 1], np.uint32)).tolist() == [first]
+    assert search.next_hit(-1, np.array([], np.uint32)) is None

@@ -619,6 +619,13 @@ class Workspace(QWidget):
         """Show an error message in the status bar; `text` begins in lower case or with a name, as error messages do."""
         self.report(capitalized(text))
 
+    @Slot(int)
+    def _step_hit(self, direction: int) -> None:
+        try:
+            self.navigation.step_hit(direction)
+        except UsageError as error:
+            self.report_failure(str(error))
+
     def _dock(self, name: str, title: str) -> QDockWidget:
         dock = QDockWidget(title, self._window)
         dock.setObjectName(f"dock.{name}")
@@ -653,7 +660,7 @@ class Workspace(QWidget):
         return self._settings.is_passing(USER_EVENTS)
 
     def _connect(self) -> None:
-        self.find_bar.step_requested.connect(self.navigation.step_hit)
+        self.find_bar.step_requested.connect(self._step_hit)
         show_panel = borrowed(self.show_panel)
         self.find_bar.list_requested.connect(partial(show_panel, "results"))
         self.chips.edit_requested.connect(self._edit_filter)
