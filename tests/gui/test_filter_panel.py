@@ -138,6 +138,18 @@ class TestChips:
         assert not chips.isVisible()
         assert opened.edits.undo_title == "removed filter"
 
+    def test_the_unknown_thread_is_not_counted(self, window, opened, settled):
+        def said():
+            settled()
+            return window.workspace.chips.chips["threads"].label.text()
+
+        opened.filters.only_threads([1], "only")
+        assert said() == "only 1 of 2 threads"
+        opened.filters.only_threads([1, 2], "only")
+        assert said() == "only 2 of 2 threads, without the unknown thread"
+        opened.filters.only_threads([0], "only")
+        assert said() == "only 0 of 2 threads, and the unknown thread"
+
     @pytest.mark.thorough
     def test_keys_undo_and_redo(self, window, view, opened, qtbot, settled):
         opened.filters.add_pass("class == USREVENT")

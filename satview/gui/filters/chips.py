@@ -459,13 +459,17 @@ class ChipBar(QFrame):
         state = filters.state
         occurring = trace.code_counts > 0
         count = _MORE if filters.is_pending else f"{filters.view.selected:,}"
+        threads = int(state.threads[1:].sum()), len(state.threads) - 1  # row 0 is the unknown thread
+        unknown = ""  # said if the numbers say nothing of what is checked
+        if threads[0] in (0, threads[1]) and state.threads[0] != (threads[0] > 0):
+            unknown = f", {'and' if state.threads[0] else 'without'} the unknown thread"
         texts = {}
-        for key, mask, shown, total in (
-            ("codes", state.codes, int((state.codes & occurring).sum()), int(occurring.sum())),
-            ("threads", state.threads, int(state.threads.sum()), len(state.threads)),
+        for key, mask, shown, total, more in (
+            ("codes", state.codes, int((state.codes & occurring).sum()), int(occurring.sum()), ""),
+            ("threads", state.threads, *threads, unknown),
         ):
             if not mask.all():
-                text = f"{_WORDS[state.effect]} {shown:,} of {total:,} {_TREES[key]}"
+                text = f"{_WORDS[state.effect]} {shown:,} of {total:,} {_TREES[key]}{more}"
                 tip = f"What is checked in the filter panel: {EFFECTS[state.effect].lower()}."
                 texts[key] = ChipText(text, count, tip, "mark" if state.effect is Effect.MARK else "on")
         return texts
