@@ -124,3 +124,15 @@ def test_a_task_of_linux_keeps_what_follows_a_slash_in_its_name(empty_window, lo
     path.write_text(linux_scene.TEXT.replace("client", "kworker/1"), encoding="ascii")
     window = load(empty_window, path)
     assert "kworker/1" in names_of_values(window.session.opened.timeline).values()
+
+
+def test_a_process_without_a_name_has_its_number_in_the_legend_and_in_the_tip(empty_window, load, qtbot, tmp_path):
+    builder = TraceBuilder().time_event(0)
+    for round_cycles in range(1_000, 5_001_000, 1_000_000):  # pid 7 runs for 0.4 ms, pid 8 for 0.6 ms, and so on
+        builder.state("RUNNING", round_cycles, 7, 1).state("RECEIVE", round_cycles + 400_000, 7, 1)
+        builder.state("RUNNING", round_cycles + 400_001, 8, 1).state("RECEIVE", round_cycles + 999_000, 8, 1)
+    window = load(empty_window, builder.write(tmp_path / "nameless.kev"))
+    area = window.workspace.area
+    qtbot.waitUntil(lambda: {"pid 7", "pid 8"} <= {entry.name for entry in area.legend.entries})
+    assert "" not in {entry.name for entry in area.legend.entries}
+    qtbot.waitUntil(lambda: "  pid 8" in area.overview.text_at(area.overview.width() // 2))

@@ -19,6 +19,7 @@ from satview.whatif.prediction import basis_of
 from satview.whatif.prediction import predict as predict_changes
 from satview.whatif.program import programs_of
 from satview.whatif.steps import parse_changes, with_changes
+from tests.helpers.kev import TraceBuilder
 from tests.whatif.test_fit import captured
 
 SECONDS = 1000
@@ -209,6 +210,13 @@ def test_what_the_trace_has_can_be_changed(tmp_path):
     assert not any("idle" in name for name in names)
     (lock,) = (name for name in names if name.startswith("lock "))
     predict_changes(basis_of(trace), parse_changes([f"{lock}:inherit=yes"]))
+
+
+def test_a_process_without_a_name_can_be_changed_by_its_number(tmp_path):
+    builder = TraceBuilder().time_event(0)
+    builder.state("RUNNING", 1_000, 7, 1).state("NANOSLEEP", 2_000, 7, 1).state("READY", 3_000, 7, 1)
+    targets = targets_of(open_trace(builder.write(tmp_path / "nameless.kev")), bool)
+    assert [(target.what, target.name) for target in targets] == [("thread", "pid 7 1"), ("process", "pid 7")]
 
 
 @pytest.mark.thorough

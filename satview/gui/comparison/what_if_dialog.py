@@ -95,7 +95,8 @@ def targets_of(trace: Trace, is_cancelled: IsCancelled) -> tuple[ChangeTarget, .
         return ()
     threads = np.unique(every_wait.thread[every_wait.thread > 0])
     threads = threads[~idle_threads(trace)[threads]]
-    processes = dict.fromkeys(trace.short_process_name(row) for row in trace.threads.process[threads].tolist())
+    rows = [row for row in trace.threads.process[threads].tolist() if row > 0]
+    processes = dict.fromkeys(trace.short_process_name(row) or trace.process_name(row) for row in rows)
     locks = np.unique(every_wait.object[(every_wait.value == MUTEX) & every_wait.has_object])
     delivered = latencies(trace)
     # The clock interrupt sends timer pulses, has no handler, and cannot be changed.
@@ -105,7 +106,7 @@ def targets_of(trace: Trace, is_cancelled: IsCancelled) -> tuple[ChangeTarget, .
     names = partition_names(trace)
     return (
         *(ChangeTarget(trace.thread_name(row), "thread", _OF_THREADS) for row in threads.tolist()),
-        *(ChangeTarget(name, "process", (*_OF_THREADS, "threads")) for name in processes if name),
+        *(ChangeTarget(name, "process", (*_OF_THREADS, "threads")) for name in processes),
         *(ChangeTarget(f"lock {lock:#x}", "lock", ("inherit", "ceiling")) for lock in locks.tolist()),
         *(ChangeTarget(f"interrupt {number:#x}", "interrupt", ("rate", "handler") if number in handled else ("rate",))
           for number in numbers.tolist()),

@@ -297,8 +297,8 @@ def names_of_values(timeline: Timeline) -> dict[int, str]:
     """Return the process name of each lane value on CPU lanes; several names if processes share a hue."""
     names: dict[int, dict[str, None]] = {}
     for process in range(1, len(timeline.trace.processes.names)):
-        name = visible_line(timeline.trace.short_process_name(process))
-        names.setdefault(timeline.process_value(process), {})[name] = None
+        name = timeline.trace.short_process_name(process) or timeline.trace.process_name(process)
+        names.setdefault(timeline.process_value(process), {})[visible_line(name)] = None
     return {value: ", ".join(of_value) for value, of_value in names.items()} | {states.QUIET_PROCESS: "other processes"}
 
 
