@@ -212,7 +212,11 @@ def _verdict_lines(trace: Trace) -> tuple[DetailLine, ...]:
     if len(verdicts) > _MAX_LINES:
         more = len(verdicts) - _MAX_LINES
         lines.append(DetailLine("", f"and {more:,} more, v-{_MAX_LINES + 1} to v-{len(verdicts)}"))
-    return tuple(lines) or (DetailLine("", "nothing found"),)
+    if lines:
+        return tuple(lines)
+    unknown = len(undecided_table(trace))
+    cannot = f", {unknown} of the kinds cannot be decided: see Cannot show below" if unknown else ""
+    return (DetailLine("", f"nothing found{cannot}"),)
 
 
 def _with_rest(lines: list[DetailLine], count: int, shown: int = _MAX_LINES) -> tuple[DetailLine, ...]:
