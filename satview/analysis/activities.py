@@ -536,7 +536,8 @@ def _names(trace: Trace, groups: Sequence[tuple[_TriggeredWork, NDArray[np.intp]
     seen: dict[str, int] = {}
     out = []
     for name, (part, _) in zip(plain, groups, strict=True):
-        full = name if plain.count(name) == 1 else f"{name} ({part.trigger})"
+        has_trigger = plain.count(name) == 1 or name.endswith(f" ({part.trigger})")
+        full = name if has_trigger else f"{name} ({part.trigger})"
         seen[full] = seen.get(full, 0) + 1
         out.append(full if seen[full] == 1 else f"{full[:-1]} {seen[full]})")
     return out

@@ -497,6 +497,9 @@ class Late:
     def _says(self, instance: int, parts: BlameParts, rows: range) -> str:
         trace, instances = self.trace, self.learned.instances
         activity = self.learned.activities[int(instances.activity[instance])]
+        start = format_moment(int(instances.start_cycles[instance]), trace.clock)
+        if not instances.is_known[instance]:
+            return f"{activity.name} from {start}: cannot tell how long it took: {_REASONS[Known.UNKNOWN]}."
         response, deadline = int(instances.response_cycles[instance]), activity.deadline_cycles
         at_least = "at least " if instances.is_open[instance] else ""
         late = ""
@@ -507,7 +510,6 @@ class Late:
         named = [part_words(trace, parts, row) for row in top[:_NAMED_PARTS]]
         if rest := int(parts.cycles[top[_NAMED_PARTS:]].sum()):
             named.append(f"{self._length(rest)} other things")
-        start = format_moment(int(instances.start_cycles[instance]), trace.clock)
         return f"{activity.name} took {at_least}{self._length(response)} from {start}{late}: {', '.join(named)}."
 
     def _length(self, cycles: int) -> str:

@@ -212,6 +212,25 @@ def test_a_pulse_that_queues_waits_for_earlier_work(tmp_path: Path) -> None:
                      ("earlier work", 2_000), ("own work", 1_000)]  # fmt: skip
 
 
+def test_a_length_that_is_not_known_is_not_said(tmp_path: Path) -> None:
+    """Two kinds of pulses every 10,000, each received 1,000 later; without states nobody knows by which thread."""
+    send, receive = wire.code(wire.WireClass.COMM, 4), wire.code(wire.WireClass.COMM, 3)
+    build = TraceBuilder().time_event(0)
+    for sent in range(10_000, 60_000, 10_000):
+        for connection in ((0x40000001, 5), (0x40000002, 6)):
+            build.event(send, sent, connection).event(receive, sent + 1_000, connection)
+    found = late(build.open(tmp_path))
+    rows = found.activities().records()
+    assert [(row["activity"], row["count"], row["max_ns"]) for row in rows] == [
+        ("nobody (pulse)", 5, None),
+        ("nobody (pulse 2)", 5, None),
+    ]
+    assert found.says(int(found.worst(0, 1)[0])) == (
+        "nobody (pulse) from 0.000 010 000 s: cannot tell how long it took: "
+        "events are missing in between, or its thread is not known."
+    )
+
+
 def beside_an_idle_cpu(mask: int | None) -> TraceBuilder:
     """Return a thread that is ready while another one has CPU 0 for 100,000; CPU 1 is idle for 80,000 of that."""
     build = TraceBuilder(cpus=2).time_event(0).time_event(0, 1)
