@@ -25,9 +25,11 @@ from satview.gui.theme import DARK
 from satview.session.panels.plots import PlotKind
 from satview.session.range_view import Extent
 from tests.helpers.extent import fewer
+from tests.helpers.kev import TraceBuilder
 from tests.helpers.scene import scene
 
 LEFT = Qt.MouseButton.LeftButton
+SYNC_SEM_POST = 84  # never blocks, so that its caller had the CPU
 DENSE = Path("sample_traces/dense-4cpu.kev").resolve()
 _PROGRAM = """
 import sys, time
@@ -334,6 +336,19 @@ def test_without_threads_or_priorities_it_says_what_to_capture(window, qtbot):
     choose(panel.measure, "Message round trip")
     drawn(panel, qtbot)
     assert "COMM events" in panel.message.text()
+
+
+@pytest.mark.thorough
+def test_calls_without_states_are_no_load(empty_window, load, tmp_path, qtbot):
+    """Calls show CPUs for an instant, so that it would be 0.0 % beside the rest, of which nothing is known."""
+    trace = TraceBuilder().time_event(0).call(SYNC_SEM_POST, 5_000).exit(SYNC_SEM_POST, 5_500).call(11, 10_000)
+    window = load(empty_window, trace.write(tmp_path / "calls.kev"))
+    window.workspace.toggle_panel("plots")
+    panel = window.workspace.panels["plots"]
+    qtbot.waitUntil(lambda: panel.load is not None)
+    drawn(panel, qtbot)
+    assert panel.message.text().startswith("The trace does not show who had the CPUs here")
+    assert panel.statement.text() == ""
 
 
 @pytest.mark.thorough

@@ -14,6 +14,7 @@ from tests.helpers.scene import scene
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
 LEFT = Qt.MouseButton.LeftButton
+SYNC_SEM_POST = 84  # never blocks, so that its caller had the CPU
 
 
 def texts(window):
@@ -80,10 +81,12 @@ def test_a_trace_without_priorities_says_what_to_capture(empty_window, load, tmp
     qtbot.waitUntil(lambda: window.workspace.panel_shows("doctor"))
 
 
-@pytest.mark.thorough
-def test_a_trace_without_states_says_what_to_capture(empty_window, load, tmp_path):
-    trace = TraceBuilder().time_event(0).call(11, 5)
+def test_a_trace_without_states_says_what_to_capture(empty_window, load, tmp_path, qtbot):
+    """A call that lasts 500 of 10,000 shows that its CPU was busy then, and of the rest nothing: not 5 % busy."""
+    trace = TraceBuilder().time_event(0).call(SYNC_SEM_POST, 5_000).exit(SYNC_SEM_POST, 5_500).call(11, 10_000)
     window = load(empty_window, trace.write(tmp_path / "calls.kev"))
+    qtbot.waitUntil(lambda: bool(window.session.opened.timeline.lanes_of_cpus))
+    window.workspace.summary.refresh()
     assert window.workspace.summary.buttons["lack"].text() == "no states of threads: capture the class THREAD"
     assert "busy" not in window.workspace.summary.buttons["size"].text()
 

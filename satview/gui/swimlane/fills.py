@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QLineF, QRectF, Qt
 from PySide6.QtGui import QBrush, QImage, QPaintEngine, QPainter, QPen
 
+from satview.analysis.needs import has_no_states
 from satview.base.safe_text import visible_line
 from satview.base.time import TimeWindow
 from satview.core import pictures
@@ -232,8 +233,10 @@ class CpuUse:
 
 
 def knows_use(timeline: Timeline) -> bool:
-    """Return whether all CPU lanes are built and at least one shows the running threads."""
-    return any(IS_BUSY[lane.shares.values].any() for lane in timeline.lanes_of_cpus)
+    """Return whether all CPU lanes are built and at least one shows the running threads, not only calls of some."""
+    return not has_no_states(timeline.trace) and any(
+        IS_BUSY[lane.shares.values].any() for lane in timeline.lanes_of_cpus
+    )
 
 
 def busy_share(timeline: Timeline) -> float:

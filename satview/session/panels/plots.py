@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Slot
 
 from satview.analysis.doctor import trust_in_durations, trust_in_load
+from satview.analysis.needs import has_no_states
 from satview.analysis.partitions import partition_names, partition_title
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import EXACT, Basis, Trust, scope_of
@@ -156,7 +157,7 @@ def plot_load(trace: Trace, basis: Basis, window: TimeWindow, by: LoadBy, is_can
         load,
         tuple(_band_title(trace, by, int(subject)) for subject in load.subjects),
         scope.window,
-        _missing(load),
+        _missing(trace, load),
         trust_in_load(Statistics(trace, scope.window, None, basis)),
     )
 
@@ -256,14 +257,15 @@ def _band_title(trace: Trace, by: LoadBy, subject: int) -> str:
     return f"{name} ({int(trace.processes.pid[subject])})" if trace.processes.names[subject] else name
 
 
-def _missing(load: Load) -> str:
+def _missing(trace: Trace, load: Load) -> str:
     """Return sentences on why a load plot would be empty and what to capture; "" if it would not."""
-    if not load.busy_cycles.any():
-        if load.unknown_cycles.sum() >= load.given_cycles.sum():
-            return (
-                "The trace does not show who had the CPUs here: it has no thread events in this window.\n"
-                "Capture the class THREAD: ADDCLASS THREAD in rules."
-            )
+    is_idle = not load.busy_cycles.any()
+    if has_no_states(trace) or (is_idle and load.unknown_cycles.sum() >= load.given_cycles.sum()):
+        return (
+            "The trace does not show who had the CPUs here: it has no thread events in this window.\n"
+            "Capture the class THREAD: ADDCLASS THREAD in rules."
+        )
+    if is_idle:
         return ""
     if load.by in _LOGGED and not np.any(load.subjects != NOT_LOGGED):
         return f"{_LOGGED[load.by]}\nCapture the class THREAD wide: SETCLASSWIDE THREAD in rules, or tracelogger -w."
