@@ -339,6 +339,19 @@ def test_without_threads_or_priorities_it_says_what_to_capture(window, qtbot):
 
 
 @pytest.mark.thorough
+def test_a_statement_that_does_not_fit_ends_with_an_ellipsis(panel, dense, qtbot):
+    """It is drawn as if its text were as many of the first words as fit, and the ellipsis."""
+    statement = panel.statement
+    panel._say("first words " * 60)
+    qtbot.waitUntil(lambda: statement.width() > 100)
+    image = statement.grab().toImage()
+    fitting = statement.fontMetrics().elidedText(statement.text(), Qt.TextElideMode.ElideRight, statement.width())
+    assert fitting.startswith("first words")
+    panel._say(fitting)
+    assert statement.grab().toImage() == image
+
+
+@pytest.mark.thorough
 def test_calls_without_states_are_no_load(empty_window, load, tmp_path, qtbot):
     """Calls show CPUs for an instant, so that it would be 0.0 % beside the rest, of which nothing is known."""
     trace = TraceBuilder().time_event(0).call(SYNC_SEM_POST, 5_000).exit(SYNC_SEM_POST, 5_500).call(11, 10_000)

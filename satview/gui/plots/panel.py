@@ -36,7 +36,7 @@ from satview.gui import dialogs
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.swimlane.legend import save_drawing, save_png
 from satview.gui.theme import Theme
-from satview.gui.widgets import Notice, PlainLabel, line_up
+from satview.gui.widgets import ElidedLabel, Notice, line_up
 from satview.session.panels.plots import (
     CountsPlotted,
     DurationsPlotted,
@@ -215,9 +215,8 @@ class PlotsPanel(Panel):
             action.setData(kind)
         menu.triggered.connect(self._on_export)
         self.export_button.setMenu(menu)
-        self.statement = PlainLabel(self, role="dim")
+        self.statement = ElidedLabel("", self, role="dim")
         self.statement.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self.statement.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         return line_up(QHBoxLayout(), self.tabs, (self.statement, 1), self.export_button, margins=(2, 0, 8, 0))
 
     def _load_options(self) -> QWidget:
@@ -389,7 +388,6 @@ class PlotsPanel(Panel):
     def _say(self, text: str, trust: Trust = EXACT) -> None:
         text = " \N{MIDDLE DOT} ".join(filter(None, (text, trust.says)))
         self.statement.setText(text)
-        self.statement.setToolTip(tool_tip(text))
 
     @Slot(object)
     def _on_export(self, action: object) -> None:
