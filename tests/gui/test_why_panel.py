@@ -81,6 +81,19 @@ def test_copy_takes_the_answer_while_the_panel_has_the_keyboard(answered, empty_
     assert "held by logger 1 (writer)" in text
 
 
+def test_a_short_answer_is_not_scattered_over_the_width(answered, empty_window, qtbot):
+    """The number, the state and the thread of its only step follow each other, with only margins between."""
+    opened = empty_window.session.opened
+    idle = next(row for row in range(1, len(opened.trace.threads)) if "idle" in opened.trace.thread_name(row))
+    opened.select_at(opened.lane_of_thread(idle), int(opened.trace.events.time_cycles[WAITS_FROM]))
+    qtbot.keyClick(empty_window.workspace.area.view, Qt.Key.Key_Y)
+    qtbot.waitUntil(lambda: bool(opened.why.steps) and opened.why.steps[0].thread == idle, timeout=10_000)
+    browser, state = answered.browser, opened.why.steps[0].state
+    widest_px = browser.fontMetrics().horizontalAdvance(f"1   {state}     ") + 40
+    assert browser.width() > 2 * widest_px
+    assert position_of(browser, opened.trace.thread_name(idle)).x() < widest_px
+
+
 def test_before_a_question_the_panel_says_how_to_ask(window):
     window.workspace.show_panel("why")
     assert "press Y" in window.workspace.panels["why"].browser.toPlainText()

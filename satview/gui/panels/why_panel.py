@@ -78,7 +78,7 @@ class WhyPanel(Panel):
             return
         lines = chain_lines(self._opened.trace, why.steps)
         self.browser.setHtml(
-            "<table cellpadding='3' cellspacing='0' width='100%' style='margin:4px 8px'>"
+            "<table cellpadding='3' cellspacing='0' style='margin:4px 8px'>"
             f"{''.join(self._row(line, why.steps[line.step]) for line in lines)}</table>"
         )
 
