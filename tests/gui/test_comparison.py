@@ -101,6 +101,21 @@ def test_both_move_together_and_name_their_files(compared, comparison):
 
 
 @pytest.mark.thorough
+@pytest.mark.thorough
+def test_a_long_name_of_a_file_ends_with_an_ellipsis(compared, qtbot):
+    area = compared.workspace.panes.second.area
+    area.set_title(f"{'long ' * 20}.kev")
+    head = area._heads[0]
+    assert head.text().startswith("long long")
+    assert head.text().endswith("\N{HORIZONTAL ELLIPSIS}")
+    narrow = len(head.text())
+    area._set_label_width(500)
+    assert len(head.text()) > narrow
+    area._set_label_width(180)
+    assert head.fontMetrics().horizontalAdvance(head.text()) <= head.width()
+    assert head.toolTip().startswith(f"{'long ' * 20}")
+
+
 def test_aligned_by_cursors_events_condition_and_offset(compared, comparison, qtbot):
     first, second = comparison.first, comparison.second
     assert comparison.offset_text == "0 ns"

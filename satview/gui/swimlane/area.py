@@ -312,9 +312,9 @@ class SwimlaneArea(QWidget):
 
     def set_title(self, title: str) -> None:
         """Show the name of the trace above the labels; empty if there is only one set of lanes."""
-        head = self._heads[0]
-        head.setText(visible_line(title) or _HEAD)
-        head.setToolTip(tool_tip(title))
+        self._title = visible_line(title)
+        self._heads[0].setToolTip(tool_tip(title))
+        self._show_head(0, self._title or _HEAD)
 
     @Slot()
     def _on_arrows(self) -> None:
@@ -351,7 +351,7 @@ class SwimlaneArea(QWidget):
         head, scale_head = PlainLabel(_HEAD, self), PlainLabel(_TIME, self)
         for label in (head, scale_head):
             label.setProperty("role", "head")
-        self._heads = (head, scale_head)
+        self._heads, self._title = (head, scale_head), ""
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setSpacing(0)
@@ -403,19 +403,25 @@ class SwimlaneArea(QWidget):
     @Slot()
     def _show_scale(self) -> None:
         """Show in the heading how many CPUs the full height of process lanes stands for."""
-        cpus, head = self.view.cpus_high, self._heads[1]
+        cpus = self.view.cpus_high
         noun = self._opened.trace.cpu_noun
         text = f"{_TIME}, processes up to {counted(cpus, noun)}" if cpus else _TIME
-        head.setText(head.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, head.width() - _HEAD_MARGIN_PX))
+        self._show_head(1, text)
         words = (f"Lanes of processes: the height of green is the {noun}s in use, of orange threads that are READY; "
                  f"the whole height is {counted(cpus, noun)}")  # fmt: skip
-        head.setToolTip(tool_tip(words if cpus else ""))
+        self._heads[1].setToolTip(tool_tip(words if cpus else ""))
+
+    def _show_head(self, number: int, text: str) -> None:
+        """Show as much of a heading as fits."""
+        head = self._heads[number]
+        head.setText(head.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, head.width() - _HEAD_MARGIN_PX))
 
     @Slot(int)
     def _set_label_width(self, width_px: int) -> None:
         width_px = min(max(80, width_px), 600)
         for widget in (self.labels, *self._heads):
             widget.setFixedWidth(width_px)
+        self._show_head(0, self._title or _HEAD)
         self._show_scale()
 
     @Slot(int)
