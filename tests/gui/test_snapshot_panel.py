@@ -68,6 +68,8 @@ def test_nothing_selected_says_what_to_do(empty_window, load, deadlock, qtbot):
     assert panel.view.answer is None
     assert "Select an event" in panel.message.text()
     assert panel.message.isVisible()
+    copy, _ = panel._buttons
+    assert copy.geometry().left() > panel.width() // 2, "at the right, as in other panels"
     assert not panel.table.isVisible()
 
 

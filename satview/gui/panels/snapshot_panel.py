@@ -157,7 +157,8 @@ class SnapshotPanel(AnswerPanel):
             reason = ("Select an event or interval, or set cursor A (1), to see the state of every thread at that time."
                       if view.at_cycles is None else "Examining all threads\N{HORIZONTAL ELLIPSIS}")  # fmt: skip
         self.show_page(reason)
-        self.moment.setVisible(not reason)
+        if reason:
+            self.moment.setText("")
         if view.answer is None:
             return
         count = sum(view.answer.held(row, "count") for row in range(len(view.answer)))
