@@ -234,14 +234,16 @@ def _bounds_on_axis(
             end_row=np.where(here.end_row >= 0, files.own_row[here.end_row].astype(np.int64), here.end_row),
         )  # fmt: skip
         rate, cpus = part.trace.clock.cycles_per_s, range(part.first_cpu, part.first_cpu + part.trace.cpu_count)
-        found = response_bounds(
+        bounds_of_part = response_bounds(
             part.trace, replace(learned, instances=in_file),
             scaled(np.array(periods, np.int64), part.rate, rate).tolist(),
             {position: [cpu - cpus.start for cpu in said if cpu in cpus] for position, said in said_cpus.items()},
         )  # fmt: skip
         for position in np.unique(here.activity).tolist():
             is_first = position not in bounds
-            bounds[position] = _on_axis(part, found[position]) if is_first else Bound("several files have instances")
+            bounds[position] = (
+                _on_axis(part, bounds_of_part[position]) if is_first else Bound("several files have instances")
+            )
     return [bounds.get(position, Bound("no instance is known")) for position in range(len(periods))]
 
 

@@ -216,9 +216,9 @@ def one_sided(before: Trace, after: Trace, tables: Sequence[str] = ()) -> list[s
     for key in tables or FIGURES:
         analysis = TRUST_IN[key].analysis if key in TRUST_IN else "pulses"  # pulses begin most latencies
         diagnosed = [(trace, diagnosis(trace, analysis, is_quick=True)) for trace in (before, after)]
-        lacking = [(trace, found) for trace, found in diagnosed if not found.trust.mark.is_answer]
+        lacking = [(trace, result) for trace, result in diagnosed if not result.trust.mark.is_answer]
         if lacking and (tables or len(lacking) == 1):
-            lines += [f"{key} of {trace.path.name}: {found.advice}" for trace, found in lacking]
+            lines += [f"{key} of {trace.path.name}: {result.advice}" for trace, result in lacking]
     return lines
 
 
