@@ -199,11 +199,7 @@ def thread_spans(trace: Trace, thread: int, values: NDArray[np.uint8]) -> LaneSp
     time, value = core_lanes.thread_states(rows, *columns, wire.THREAD_DESTROY, DEAD, ABSENT)
     before = opening_values(trace, time, value, np.zeros(1, np.intp), trace.events.code[rows[:1]])
     known_from = int(time[0])
-    if (
-        int(trace.events.code[rows[0]]) == wire.THREAD_CREATE and value[0] != UNKNOWN
-    ):  # by the dump, which shows its state
-        rows, time, value = rows[1:], time[1:], value[1:]
-    if int(time[0]) > window.start:
+    if known_from > window.start:
         time = np.concatenate((np.array([window.start]), time))
         value = np.concatenate((before, value))
         rows = np.concatenate((np.array([NO_EVENT], np.uint32), rows))

@@ -75,8 +75,7 @@ def test_every_step_is_true(name: str, loss: bool, wide: bool, release: Release,
             assert position >= 0
             time, state, priority = mine[position]
             assert step.state == state, (step, mine[position - 1 : position + 2])
-            # A thread that starts straight after the opening dump looks like a part of it.
-            assert step.since_cycles == time or time <= max(made.since, trace.dump_end_cycles)
+            assert step.since_cycles == time or time <= made.since
             assert step.priority in (-1, priority)
             seen[state] += 1
             seen["held"] += state == "REPLY" and time > made.since

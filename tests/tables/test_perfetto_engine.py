@@ -138,7 +138,7 @@ def test_a_thread_number_that_comes_again_is_another_thread(tmp_path):
                     f"join process using (upid) where tid = {7 << 32 | 2} order by ts, thread_state.id")  # fmt: skip
     ids = list(dict.fromkeys(row[0] for row in rows))
     lives = [[row[1] for row in rows if row[0] == utid] for utid in ids]
-    assert lives == [["R", "Running", "Z"], ["Created", "R", "Running", "Z"]]
+    assert lives == [["R", "Running", None, "R", "Running", "Z"], ["Created", "R", "Running", "Z"]]
     assert {row[3] for row in rows} == {"app"}
 
 

@@ -21,7 +21,6 @@ from satview.store.time_ranges import idle_threads, lost_marks
 from satview.timeline.lane import build_levels
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.spans import LaneSpans, exact_raster, pixel_edges
-from satview.timeline.state_lanes import contradicted_runs
 from tests.helpers.kev import START, TraceBuilder, draw, from_lanes
 from tests.helpers.shared import GUIDE_LISTINGS, shared_path
 
@@ -135,23 +134,8 @@ class TestThreadLanes:
         columns = table["state"], table["start_ns"].tolist(), table["length_ns"].tolist()
         assert [(state.lower() if state.lower() == "unknown" else state, start, length)
                 for state, start, length in zip(*columns, strict=True)] == expected  # fmt: skip
-        timeline = Timeline(trace)
-        lanes = [info.index for info in timeline.infos if info.thread]
-        timeline.build(lanes)
-        starts = [(timeline.lane(lane).spans.start_cycles - START).tolist() for lane in lanes]
-        assert starts == [[0, 1000], [0, 2001], [0, 2002, 4002]], "the creation begins no interval of its own"
         sums = Statistics(trace).states
         assert sums.total_cycles.tolist() == [8000, 8000, 4002, 3998], "by thread, unknown before SEND"
-
-    def test_a_repeated_state_begins_no_row_where_a_cpu_contradicts_a_run(self, tmp_path):
-        """Thread 2 is in MUTEX at 1,000 and again at 3,000; at 5,000 the CPU of thread 1 runs thread 3."""
-        builder = TraceBuilder().time_event(0).state("RUNNING", 500, 5, 1).state("MUTEX", 1000, 5, 2)
-        builder.state("MUTEX", 3000, 5, 2).state("RUNNING", 5000, 5, 3).event(wire.code(6, 1), 7999)
-        trace = builder.open(tmp_path)
-        assert len(contradicted_runs(trace)[0]) == 1
-        table = with_answers(trace).table("state")
-        rows = np.flatnonzero(table["thread"] == trace.threads.row(5, 2)).tolist()
-        assert [(table["state"][row], int(table["start_ns"][row])) for row in rows] == [("UNKNOWN", 0), ("MUTEX", 1000)]
 
     def test_a_thread_lives_from_create_to_destroy(self, tmp_path):
         builder = TraceBuilder().time_event(0).state("RUNNING", 500, 5, 1).call(1, 600).exit(1, 700)

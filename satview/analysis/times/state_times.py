@@ -271,16 +271,14 @@ def _blocks(scope: Scope) -> Iterator[StateSpans]:
 
 
 def _lanes(scope: Scope) -> Iterator[StateSpans]:
-    """Yield the intervals of one thread after the other, as on their lanes but with repeated states merged."""
+    """Yield the intervals of one thread after the other, as on their lanes."""
     trace = scope.trace
     values = value_of_code(trace)
     of_idle = idle_values(values)
     for thread in range(1, len(trace.threads)):
         spans = thread_spans(trace, thread, of_idle if scope.basis.is_idle[thread] else values)
-        begins = np.append(True, spans.value[1:] != spans.value[:-1])
-        start = spans.start_cycles[begins]
-        end = np.append(start[1:], spans.end_cycles)
-        yield StateSpans(np.full(len(start), thread), spans.value[begins], start, end, spans.event[begins])
+        start, end = spans.start_cycles, np.append(spans.start_cycles[1:], spans.end_cycles)
+        yield StateSpans(np.full(len(start), thread), spans.value, start, end, spans.event)
 
 
 def _index(scope: Scope) -> StateIndex:
