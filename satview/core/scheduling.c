@@ -325,7 +325,7 @@ static int change_state(const struct scheduling *of, int64_t thread, int64_t cod
         else if (code == of->created)
             state->now = of->absent;
     } else {
-        if (number == 1 && state->is_created && now <= of->dump_end)
+        if (number == 1 && state->is_created)
             state->now = value; /* the dump logs the creation of a thread before its state */
         if (of->gaps)
             doubt(of, thread, now);

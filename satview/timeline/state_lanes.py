@@ -197,11 +197,10 @@ def thread_spans(trace: Trace, thread: int, values: NDArray[np.uint8]) -> LaneSp
         return constant_lane(window, UNKNOWN)
     columns = trace.events.code, trace.events.time_cycles, values
     time, value = core_lanes.thread_states(rows, *columns, wire.THREAD_DESTROY, DEAD, ABSENT)
-    before = opening_values(trace, time, value, np.zeros(1, np.intp), trace.events.code[rows[:1]])
-    known_from = int(time[0])
+    before, known_from = _value_before(trace, time, int(trace.events.code[rows[0]]), value), int(time[0])
     if known_from > window.start:
         time = np.concatenate((np.array([window.start]), time))
-        value = np.concatenate((before, value))
+        value = np.concatenate((np.array([before], np.uint8), value))
         rows = np.concatenate((np.array([NO_EVENT], np.uint32), rows))
     spans = touching(time, value, rows, window.end)
     return forget_thread(
@@ -235,34 +234,12 @@ def contradicted_runs(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int6
     return rows[cut], ends[cut]
 
 
-def opening_values(
-    trace: Trace,
-    time: NDArray[np.int64],
-    value: NDArray[np.uint8],
-    heads: NDArray[np.intp],
-    first_codes: NDArray[np.uint16],
-) -> NDArray[np.uint8]:
-    """Return the state of threads before their first event: that of the opening dump, absent if created, or unknown.
-
-    The dump creates a thread again a moment before it shows its state, so the state of such a creation in `value`
-    becomes the one that the dump shows.
-
-    Args:
-        trace: The trace.
-        time: int64 (n,), cycles of the state events of the threads, thread after thread.
-        value: uint8 (n,), the lane values of the states that they begin; changed in place.
-        heads: (threads,), position of each thread's first event, ascending.
-        first_codes: uint16 (threads,), codes of these first events.
-
-    Returns:
-        uint8 (threads,).
-    """
-    is_created = first_codes == wire.THREAD_CREATE
-    shown = heads + (is_created & (np.diff(np.append(heads, len(time))) > 1))
-    from_dump = np.where(time[shown] <= trace.dump_end_cycles, value[shown], UNKNOWN)
-    in_dump = time[heads] <= trace.dump_end_cycles
-    value[heads[in_dump]] = from_dump[in_dump]
-    return np.where(in_dump, from_dump, np.where(is_created, ABSENT, UNKNOWN)).astype(np.uint8)
+def _value_before(trace: Trace, time: NDArray[np.int64], first_code: int, value: NDArray[np.uint8]) -> int:
+    is_created = first_code == wire.THREAD_CREATE
+    if int(time[0]) <= trace.dump_end_cycles:
+        state = 1 if is_created and len(value) > 1 else 0
+        return int(value[state]) if int(time[state]) <= trace.dump_end_cycles else UNKNOWN
+    return ABSENT if is_created else UNKNOWN
 
 
 def process_spans(lanes: Sequence[LaneSpans], end_cycles: int) -> LaneSpans:

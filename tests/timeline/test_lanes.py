@@ -1,7 +1,6 @@
 """Lanes drawn as text, and their pictures against a brute-force sum."""
 
 import threading
-from dataclasses import replace
 from time import sleep
 
 import numpy as np
@@ -9,14 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satview.analysis.statistics import Statistics
-from satview.base.threads import Once
 from satview.base.time import TimeWindow
 from satview.events import states, wire
 from satview.events.states import SEEN_EVENT, SEEN_RUNNING, STATE_BY_NAME, VALUE_MASK
 from satview.formats.registry import open_trace
 from satview.linkage.calls import partner
-from satview.opened import with_answers
 from satview.store.time_ranges import idle_threads, lost_marks
 from satview.timeline.lane import build_levels
 from satview.timeline.lane_tree import LaneKind, Timeline
@@ -116,26 +112,6 @@ class TestThreadLanes:
         assert picture(trace, "thread 1", 8) == "cccccRRR"
         assert picture(trace, "thread 2", 8) == "mmmmmmmm"
         assert trace.processes.created_cycles.tolist() == [-1, -1]
-
-    def test_a_thread_that_the_opening_dump_creates_has_the_state_that_it_shows(self, tmp_path):
-        """On its lane as in the table `state` and in the sums; a state after the dump says nothing of what was before.
-
-        Thread 1 is created at 0, the begin of the trace, thread 2 at 2,000, thread 3 at 2,002, the end of the dump.
-        """
-        builder = TraceBuilder().time_event(0).event(wire.THREAD_CREATE, 0, (5, 1)).state("RECEIVE", 1000, 5, 1)
-        builder.event(wire.THREAD_CREATE, 2000, (5, 2)).state("MUTEX", 2001, 5, 2)
-        builder.event(wire.THREAD_CREATE, 2002, (5, 3)).state("SEND", 4002, 5, 3)
-        trace = replace(
-            builder.event(wire.code(6, 1), 7999).open(tmp_path), dump_end_cycles=START + 2002, _cached=Once()
-        )
-        assert [picture(trace, f"thread {tid}", 8) for tid in (1, 2, 3)] == ["cccccccc", "mmmmmmmm", "uuuussss"]
-        table = with_answers(trace).table("state")
-        expected = [("RECEIVE", 0, 8000), ("MUTEX", 0, 8000), ("unknown", 0, 4002), ("SEND", 4002, 3998)]
-        columns = table["state"], table["start_ns"].tolist(), table["length_ns"].tolist()
-        assert [(state.lower() if state.lower() == "unknown" else state, start, length)
-                for state, start, length in zip(*columns, strict=True)] == expected  # fmt: skip
-        sums = Statistics(trace).states
-        assert sums.total_cycles.tolist() == [8000, 8000, 4002, 3998], "by thread, unknown before SEND"
 
     def test_a_thread_lives_from_create_to_destroy(self, tmp_path):
         builder = TraceBuilder().time_event(0).state("RUNNING", 500, 5, 1).call(1, 600).exit(1, 700)

@@ -43,7 +43,7 @@ from satview.store.tables import StateIndex
 from satview.store.time_ranges import EVERY_CPU, Cycles, TimeRanges, idle_threads, losses, losses_of
 from satview.store.trace import Trace
 from satview.timeline.spans import NO_EVENT
-from satview.timeline.state_lanes import contradicted_runs, idle_values, opening_values, thread_spans, value_of_code
+from satview.timeline.state_lanes import contradicted_runs, idle_values, thread_spans, value_of_code
 
 # Sums over a whole trace, from one pass of the compiled core over its events.
 
@@ -314,7 +314,9 @@ def _spans_of(scope: Scope, states: StateIndex, begin: int, stop: int, tables: N
     after_end = np.append(False, code[:-1] == wire.THREAD_DESTROY)[: len(code)] & ~is_first
     value[after_end & (value == DEAD)] = ABSENT
     heads = np.flatnonzero(is_first)
-    before = opening_values(trace, time, value, heads, code[heads])
+    before = _before(trace, heads, sizes[sizes > 0], time, code, value)
+    in_dump = time[heads] <= trace.dump_end_cycles
+    value[heads[in_dump]] = before[in_dump]  # the dump creates a thread again a moment before it shows its state
     silent = np.setdiff1d(np.arange(begin, stop), thread[heads])
     end = np.append(time[1:], trace.window.end)[: len(time)]
     end[np.append(is_first[1:], True)[: len(end)]] = trace.window.end
@@ -349,6 +351,22 @@ def _known_until(basis: Basis, start: Cycles, end: Cycles, since: Cycles) -> Cyc
     position = np.searchsorted(basis.lost.end[is_long], start + (start == since), side="right")
     begin = np.append(basis.lost.start[is_long], np.iinfo(np.int64).max - 1)[position]
     return np.asarray(np.clip(np.maximum(begin, since) + 1, start, end))
+
+
+def _before(
+    trace: Trace,
+    heads: NDArray[np.intp],
+    sizes: Cycles,
+    time: Cycles,
+    code: NDArray[np.uint16],
+    value: NDArray[np.uint8],
+) -> NDArray[np.uint8]:
+    """Return the state of threads before their first event: that of the opening dump, absent if created, or unknown."""
+    is_created = code[heads] == wire.THREAD_CREATE
+    from_dump = value[heads + (is_created & (sizes > 1))]
+    return np.where(time[heads] <= trace.dump_end_cycles, from_dump, np.where(is_created, ABSENT, UNKNOWN)).astype(
+        np.uint8
+    )
 
 
 def _preemptions(scope: Scope, spans: StateSpans) -> NDArray[np.int64]:
