@@ -95,7 +95,7 @@ def test_a_claim_about_what_is_almost_a_name_does_not_hold(trace: OpenedTrace, n
 
 
 def test_a_claim_about_another_text_counts_user_events(trace: OpenedTrace) -> None:
-    assert Kev(trace, {}, ClaimResults()).events("brake released") == 0
+    assert Kev(trace, {}, ClaimResults()).if_known.events("brake released") == 0
 
 
 def test_public_calls_choose_events_in_filters_rules_and_claims(trace: OpenedTrace) -> None:

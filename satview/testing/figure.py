@@ -209,7 +209,7 @@ class Figure(float):
             more_is_better: Whether a smaller value is worse.
 
         Raises:
-            KevFailure: The value is worse.
+            KevFailure: The value is worse, or only a lower bound, which may be worse.
         """
         __tracebackhide__ = True
         before = None if self.claims.baseline is None else self.claims.baseline.record(
@@ -220,6 +220,8 @@ class Figure(float):
             return True
         limit = before * (1 - by if more_is_better else 1 + by)
         if float(self) >= limit if more_is_better else float(self) <= limit:
+            if self.missing and not more_is_better:
+                raise KevFailure(f"cannot tell whether {self.says} is no worse than in the baseline: {self.missing}")
             return True
         if self.location is not None:
             self.claims.locations.append(self.location)
@@ -337,7 +339,8 @@ class MeasuredDurations:
         unsure: Number of durations that were left out because events are missing between start and end.
         open_cycles: int64 (k,), start of each open duration.
         open_row: int64 (k,), row of the event that starts each open duration.
-        missing: Why the trace may lack some durations; empty = none is missing.
+        missing: Why the trace cannot show these durations, such as a class that was not captured; may be empty.
+        lost: Why the trace may lack some durations, so that count and total are lower bounds; may be empty.
     """
 
     trace: Trace
@@ -352,6 +355,7 @@ class MeasuredDurations:
     open_cycles: Cycles = field(default_factory=lambda: np.empty(0, np.int64))
     open_row: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     missing: str = ""
+    lost: str = ""
 
     def __len__(self) -> int:
         return len(self.start_cycles)
@@ -368,13 +372,14 @@ class MeasuredDurations:
     def location_of_first(self) -> Location:
         """Location of the duration that starts first."""
         __tracebackhide__ = True
-        self._refuse_none()
+        if not len(self):
+            self._refuse_none()
         return self._location(int(np.argmin(self.start_cycles)))
 
     @property
     def count(self) -> Figure:
         """Number of durations; zero is not a failure."""
-        return self._figure(float(len(self)), "number", 0 if len(self) else None, Unit.COUNT, self.missing)
+        return self._figure(float(len(self)), "number", 0 if len(self) else None, Unit.COUNT, self.missing or self.lost)
 
     @property
     def longest(self) -> Figure:
@@ -402,7 +407,8 @@ class MeasuredDurations:
     def total(self) -> Figure:
         """The sum, 0 without durations; its location is that of the longest duration."""
         __tracebackhide__ = True
-        return self._figure(float(self.ns.sum()), "total", self._longest() if len(self) else None)
+        position = self._longest() if len(self) else None
+        return self._figure(float(self.ns.sum()), "total", position, missing=self.missing or self.lost)
 
     @property
     def jitter(self) -> Figure:
@@ -504,6 +510,8 @@ class MeasuredDurations:
 
     def _refuse_none(self) -> None:
         __tracebackhide__ = True
+        if self.missing:
+            raise KevFailure(f"cannot tell the lengths of {self.says}: {self.missing}")
         if not len(self):
             unsure = f"; {self.unsure:,} were left out where events are missing" if self.unsure else ""
             raise KevFailure(f"{self.says}: {self.why_none}{unsure}")

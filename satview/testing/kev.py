@@ -22,7 +22,18 @@ from satview.analysis.activities import (
     reactions,
     said_needs,
 )
-from satview.analysis.needs import INTERRUPTS, events_need, missing_class
+from satview.analysis.needs import (
+    EXITS,
+    INTERRUPT_EXITS,
+    INTERRUPTS,
+    LOGGED_INTERRUPTS,
+    NAMES,
+    SOME_NAME,
+    STATES,
+    Need,
+    events_need,
+    missing_class,
+)
 from satview.analysis.thread_names import names_of_process, names_of_thread, thread_of
 from satview.analysis.verdicts.evidence import Verdict
 from satview.analysis.verdicts.find import all_kinds, find_verdicts, kind_of
@@ -35,7 +46,7 @@ from satview.base.safe_text import counted, listed, visible_line
 from satview.base.time import format_duration
 from satview.events import wire
 from satview.events.catalogue import call_numbers
-from satview.events.states import STATES
+from satview.events.states import STATE_BY_VALUE
 from satview.events.variants import text_words
 from satview.filters.diagnostics import did_you_mean, nearest
 from satview.filters.expressions.nodes import glob
@@ -43,9 +54,24 @@ from satview.filters.expressions.semantics import event_names, state_value
 from satview.filters.expressions.syntax import in_quotes, looks_like_condition
 from satview.linkage.links import is_whole, rows_of_codes
 from satview.opened import OpenedTrace
-from satview.store.axis import last_rows
+from satview.store.axis import files_of, last_rows
 from satview.store.time_ranges import Location, location_of, lost_marks
+from satview.store.trace import Trace
 from satview.testing.figure import Chain, ClaimResults, Figure, KevFailure, MeasuredDurations, Unit
+
+# What the trace cannot show: an assertion that depends on it fails, unless the trace is read leniently.
+
+
+def _unmet(trace: Trace, is_lenient: bool, *needs: Need) -> str:
+    """Return why the trace cannot decide an assertion that has these needs; empty if it can, or if read leniently."""
+    return "" if is_lenient else next(filter(None, (need.advice(trace) for need in needs)), "")
+
+
+def _lost(trace: Trace, is_lenient: bool) -> str:
+    """Return that events are missing, so that what is found is the least there can be; empty if read leniently."""
+    lost = 0 if is_lenient else len(lost_marks(trace))
+    return f"events are missing in {counted(lost, 'range')}" if lost else ""
+
 
 # Assertions about one thread or several threads.
 
@@ -59,12 +85,14 @@ class Threads:
         claims: Assertions of the test.
         says: Name of the thread or threads in messages.
         rows: Rows of the thread table.
+        is_lenient: Whether an assertion passes if the trace lacks the events to decide it.
     """
 
     trace: OpenedTrace
     claims: ClaimResults
     says: str
     rows: tuple[int, ...]
+    is_lenient: bool = False
 
     def never(self, *states: str) -> bool:
         """Return True if no thread is ever in one of these states.
@@ -73,16 +101,18 @@ class Threads:
             states: Names such as `MUTEX`, `STATE_SEND`, `THREADY`.
 
         Raises:
-            KevFailure: A thread is in such a state; the message has count, total time and first location.
+            KevFailure: A thread is in such a state (the message has count, total time and first location); or the
+                trace cannot tell, unless `if_known` is used.
             UsageError: There is no such state, or none is given.
         """
         __tracebackhide__ = True
         if not states:
             raise UsageError("never() of no state holds always; name a state, such as never('MUTEX')")
         times_there = self.in_state(*states)
-        if not len(times_there):
-            return True
         what = " or ".join(states)
+        if not len(times_there):
+            self._refuse_unknown(f"a state of {self.says} is {what}")
+            return True
         location = times_there.location_of_first
         self.claims.locations.append(location)
         total = format_duration(int(times_there.ns.sum()))
@@ -137,13 +167,15 @@ class Threads:
         selected = np.isin(runs["thread"], self.rows)
         used = int(runs["cpu_cycles"][selected].sum())
         location = None if not selected.any() else self.runs.longest.location
-        return Figure(used / self.trace.window.length, f"CPU share of {self.says}", Unit.SHARE, location, self.claims)
+        return Figure(used / self.trace.window.length, f"CPU share of {self.says}", Unit.SHARE, location, self.claims,
+                      self._missing() or self._lost())  # fmt: skip
 
     def stays_on(self, *cpus: int) -> bool:
         """Return True if the threads run only on these CPUs.
 
         Raises:
-            KevFailure: A thread runs on another CPU; the message has the first location.
+            KevFailure: A thread runs on another CPU (the message has the first location); or the trace cannot tell,
+                unless `if_known` is used.
             UsageError: The trace has no CPU with one of these numbers.
         """
         __tracebackhide__ = True
@@ -153,6 +185,7 @@ class Threads:
             count = self.trace.cpu_count
             if unknown := [cpu for cpu in cpus if not 0 <= cpu < count]:
                 raise UsageError(f"the trace has no CPU {unknown[0]}; it has {counted(count, 'CPU')}, from 0 on")
+            self._refuse_unknown(f"runs of {self.says} are on other CPUs than {', '.join(map(str, cpus))}")
             return True
         earliest = int(wrong[np.argmin(runs["start_cycles"][wrong])])
         location = location_of(self.trace, int(runs["start_cycles"][earliest]), int(runs["end_cycles"][earliest]),
@@ -170,7 +203,27 @@ class Threads:
         self, says: str, starts: NDArray[np.int64], ends: NDArray[np.int64], rows: NDArray[np.int64]
     ) -> MeasuredDurations:
         order = np.argsort(starts, kind="stable")
-        return MeasuredDurations(self.trace, self.claims, says, starts[order], ends[order], rows[order])
+        return MeasuredDurations(self.trace, self.claims, says, starts[order], ends[order], rows[order],
+                                 missing=self._missing(), lost=self._lost())  # fmt: skip
+
+    def _missing(self) -> str:
+        return next(filter(None, (_unmet(trace, self.is_lenient, STATES) for trace in self._traces())), "")
+
+    def _lost(self) -> str:
+        return next(filter(None, (_lost(trace, self.is_lenient) for trace in self._traces())), "")
+
+    def _traces(self) -> tuple[Trace, ...]:
+        """Return the trace, or of several files on one axis those that have the threads."""
+        if (files := files_of(self.trace)) is None:
+            return (self.trace,)
+        has_them = {found[0].name for row in self.rows if (found := files.part_of_thread(row)) is not None}
+        return tuple(part.trace for part in files.parts if part.name in has_them)
+
+    def _refuse_unknown(self, what: str) -> None:
+        """Fail if the trace cannot tell: where nothing was found although events that would show it are missing."""
+        __tracebackhide__ = True
+        if why := self._missing() or self._lost():
+            raise KevFailure(f"cannot tell whether {what}: {why}")
 
 
 def _state(name: str) -> str:
@@ -180,10 +233,10 @@ def _state(name: str) -> str:
         UsageError: There is no such state.
     """
     value = state_value(name)
-    state_name = next((state.name for state in STATES if state.value == value), None)
-    if state_name is None:
-        raise UsageError(f"{name[:40]!r} is no state; there are {', '.join(state.name for state in STATES)}")
-    return state_name
+    if value not in STATE_BY_VALUE:
+        known = ", ".join(state.name for state in STATE_BY_VALUE.values())
+        raise UsageError(f"{name[:40]!r} is no state; there are {known}")
+    return STATE_BY_VALUE[value].name
 
 
 # Value of the pytest fixture `kev`: a trace with methods for assertions.
@@ -192,6 +245,7 @@ def _state(name: str) -> str:
 _LIKE_A_NAME: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")  # as QNX spells its events
 _USER_EVENT: Final = re.compile(r"EVENT[ :]?\d+")
 _MISSPELT: Final = 0.8  # similarity from which a text counts as a misspelt event name
+_USER_EVENTS: Final = (wire.code(wire.WireClass.USER, 0),)
 _MESSAGES: Final = (wire.code(wire.WireClass.COMM, 0),)
 _MAX_NAMED: Final = 4
 _MAX_INTERRUPTS: Final = 8
@@ -238,7 +292,7 @@ class Kev:
             row = thread_of(self.trace, name)
         except UsageError as error:
             raise KevFailure(f"{error}{self._nearest(name)}") from None
-        return Threads(self.trace, self.claims, self.trace.thread_name(row), (row,))
+        return Threads(self.trace, self.claims, self.trace.thread_name(row), (row,), self.is_lenient)
 
     def threads(self, pattern: str) -> Threads:
         """Return all threads of which a thread or process name equals or matches a pattern such as `io-*`.
@@ -255,7 +309,7 @@ class Kev:
         )
         if not rows:
             raise KevFailure(f"no thread of the trace fits {pattern!r}{self._nearest(pattern)}")
-        return Threads(self.trace, self.claims, f"threads {pattern}", rows)
+        return Threads(self.trace, self.claims, f"threads {pattern}", rows, self.is_lenient)
 
     def rows(self, event: str) -> NDArray[np.uint32]:
         """Return the rows in the event table of the events with a name, uint32 (n,), ascending.
@@ -296,9 +350,7 @@ class Kev:
         """
         rows = self.rows(event)
         location = self._location_of_row(int(rows[0])) if len(rows) else None
-        missing = self._missing_of(() if event in self.names else self._codes(event))
-        if not missing and not self.is_lenient and (event in self.names or looks_like_condition(event)):
-            missing = events_need(self.trace, self.names.get(event, event)).advice(self.trace)
+        missing = self._missing_events(event) or self._lost()
         return Figure(float(len(rows)), f"number of events {event}", Unit.COUNT, location, self.claims, missing)
 
     def latency(self, begin: str, end: str, *, same_thread: bool = False) -> MeasuredDurations:
@@ -317,6 +369,7 @@ class Kev:
         times = self.trace.events.time_cycles
         unanswered = np.setdiff1d(begins, begin_rows)
         unanswered = unanswered[is_whole(self.trace, unanswered, last_rows(self.trace, unanswered))]
+        missing = dict.fromkeys(filter(None, map(self._missing_events, (begin, end))))
         return MeasuredDurations(
             self.trace,
             self.claims,
@@ -329,6 +382,8 @@ class Kev:
             int(np.count_nonzero(~whole)),
             times[unanswered],
             unanswered.astype(np.int64),
+            "" if whole.any() else "; ".join(missing),
+            self._lost(),
         )
 
     def activity(self, name: str) -> MeasuredDurations:
@@ -370,18 +425,17 @@ class Kev:
         """
         __tracebackhide__ = True
         messages = self.trace.table("message")
-        selected = np.ones(len(messages), np.bool_)
+        selected, missing = np.ones(len(messages), np.bool_), self._missing_of(_MESSAGES)
         if client:
             selected &= messages["client"] == self.thread(client).rows[0]
         if server:
             pids = [int(self.trace.processes.pid[row]) for row in range(1, len(self.trace.processes))
                     if server in names_of_process(self.trace, row)]  # fmt: skip
             selected &= np.isin(messages["server_pid"], pids)
+            missing = missing or ("" if pids else self._unmet(SOME_NAME, NAMES))
         says = f"messages{f' of {client}' if client else ''}{f' to {server}' if server else ''}"
         is_over = messages["round_trip_known"] != Known.AT_LEAST.word
-        return self._lengths(
-            messages, selected, "time_cycles", "round_trip_cycles", says, is_over, self._missing_of(_MESSAGES)
-        )
+        return self._lengths(messages, selected, "time_cycles", "round_trip_cycles", says, is_over, missing)
 
     def calls(self, name: str) -> MeasuredDurations:
         """Return the durations of a kernel call, each from entry to exit.
@@ -399,7 +453,7 @@ class Kev:
             raise UsageError(f"there is no kernel call {name[:40]!r}{did_you_mean(nearest(name, known))}")
         code = wire.code(wire.WireClass.KER_CALL, number)
         calls, spelt = self.trace.table("call"), book.name(code)
-        missing = self._missing_of((code,))
+        missing = self._missing_of((code,)) or self._unmet(EXITS)
         return self._lengths(calls, calls["name"] == spelt, "start_cycles", "length_cycles", f"kernel calls {spelt}",
                              missing=missing)  # fmt: skip
 
@@ -420,9 +474,9 @@ class Kev:
         if known and number not in known and not self.is_lenient:
             present = listed([f"0x{vector:x}" for vector in known], _MAX_INTERRUPTS)
             raise KevFailure(f"the trace has no interrupt 0x{number:x}; it has {present}")
-        missing = "" if self.is_lenient else "" if known else INTERRUPTS.advice(self.trace)
+        missing = self._unmet(INTERRUPTS, LOGGED_INTERRUPTS, INTERRUPT_EXITS)
         return self._lengths(interrupts, interrupts["vector"] == number, "start_cycles", "length_cycles",
-                             f"interrupt 0x{number:x}", missing=missing or self._lost())  # fmt: skip
+                             f"interrupt 0x{number:x}", missing=missing)  # fmt: skip
 
     def no_verdict(self, kind: str = "", thresholds: Thresholds | None = None) -> bool:
         """Return True if the trace has no verdict of a kind, or no verdict of any kind.
@@ -481,12 +535,13 @@ class Kev:
         """Return the durations of activities, the positions `of` which are given: of one, or of those of a chain."""
         said, known = said_needs(self.trace, self.timing), activities(self.trace, self.timing).activities
         missing = lacks(self.trace, {known[number].name: said.get(known[number].name, ()) for number in of})
+        said_missing = "" if self.is_lenient else "; ".join(missing)
         is_done, goes_on = times.is_known & ~times.is_open, times.is_known & times.is_open
         return MeasuredDurations(
             self.trace, self.claims, says, times.start_cycles[is_done], times.end_cycles[is_done],
             times.start_row[is_done], unsure=int(np.count_nonzero(~times.is_known)),
             open_cycles=times.start_cycles[goes_on], open_row=times.start_row[goes_on],
-            missing="" if self.is_lenient else "; ".join(missing) or self._lost(),
+            missing="" if is_done.any() else said_missing, lost=said_missing or self._lost(),
         )  # fmt: skip
 
     def _paired_by_thread(
@@ -513,7 +568,8 @@ class Kev:
             self.trace, self.claims, says, starts, starts + table[length][known],
             table["event"][known].astype(np.int64), "the trace has none with both ends",
             int(np.count_nonzero(selected & ~known)), open_cycles=table[start][goes_on],
-            open_row=table["event"][goes_on].astype(np.int64), missing=missing,
+            open_row=table["event"][goes_on].astype(np.int64), missing="" if known.any() else missing,
+            lost=self._lost(),
         )  # fmt: skip
 
     def _names_of(self, thread: int) -> tuple[str, ...]:
@@ -527,15 +583,22 @@ class Kev:
         return codes if event == event.upper() or event.removesuffix("()") in calls else ()
 
     def _missing_of(self, codes: Sequence[int]) -> str:
-        """Return why events with some codes, none = any, may be missing from the trace; empty = none is missing."""
-        if self.is_lenient:
-            return ""
-        missing = missing_class(self.trace, np.array(codes, np.int64))
-        return f"{missing}; capture them" if missing else self._lost()
+        """Return that the trace has no events of the classes of some codes; empty if it has, or if read leniently."""
+        missing = "" if self.is_lenient else missing_class(self.trace, np.array(codes, np.int64))
+        return f"{missing}; capture them" if missing else ""
+
+    def _missing_events(self, event: str) -> str:
+        """Return that the trace has no events of the class of the events with a name (see `rows`); else empty."""
+        codes = () if event in self.names else self._codes(event)
+        if not codes and (event in self.names or looks_like_condition(event)):
+            return self._unmet(events_need(self.trace, self.names.get(event, event)))
+        return self._missing_of(codes or _USER_EVENTS)
+
+    def _unmet(self, *needs: Need) -> str:
+        return _unmet(self.trace, self.is_lenient, *needs)
 
     def _lost(self) -> str:
-        lost = 0 if self.is_lenient else len(lost_marks(self.trace))
-        return f"events are missing in {counted(lost, 'range')}" if lost else ""
+        return _lost(self.trace, self.is_lenient)
 
     def _location_of_row(self, row: int) -> Location:
         cycles = int(self.trace.events.time_cycles[row])
@@ -558,7 +621,9 @@ class Kev:
     def _nearest(self, name: str) -> str:
         labels = {self.trace.thread_name(row) for row in range(1, len(self.trace.threads))}
         near = difflib.get_close_matches(name, sorted(labels | set(filter(None, self.trace.threads.names))), 3, 0.4)
-        return f"; is it {' or '.join(map(repr, near))}?" if near else ""
+        if near:
+            return f"; is it {' or '.join(map(repr, near))}?"
+        return f"; {STATES.advice(self.trace)}" if len(self.trace.threads) == 1 else ""  # row 0 is no thread
 
 
 def _user_rows(trace: OpenedTrace, text: str) -> NDArray[np.uint32]:

@@ -276,6 +276,88 @@ def test_what_cannot_be_decided_fails_unless_it_is_asked_otherwise(kev):
     assert kev.events("tick") == 3, "user events are there"
 
 
+def without_states(folder):
+    """The dump of all threads names `logger`, as filters keep it; then one user event, no states and no messages."""
+    builder = TraceBuilder().time_event(0).process_name(1, 7, "logger").event(wire.THREAD_CREATE, 2, (7, 1))
+    return kev_of(builder.event(wire.code(6, 7), 1_000), folder)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    ["never('MUTEX')", "stays_on(0)", "cpu_share < 0.2", "in_state('MUTEX').count == 0", "in_state('READY').total < 1",
+     "in_state('READY').longest < 1", "runs.p99 < 1", "responses.deadline(1)", "periods.within(0, 1)"],
+)  # fmt: skip
+def test_no_states_do_not_show_that_a_thread_is_in_none(tmp_path, claim):
+    kev = without_states(tmp_path)
+    with pytest.raises(
+        KevFailure, match=r"^cannot tell .*: not all events of threads are there; capture the class THREAD"
+    ):
+        assert eval(f"thread.{claim}", {"thread": kev.thread("logger")})
+    for thread in (kev.if_known.thread("logger"), kev.if_known.threads("log*")):
+        assert thread.never("MUTEX")
+        assert thread.stays_on(0)
+        assert thread.cpu_share == thread.in_state("MUTEX").count == thread.in_state("READY").total == 0
+
+
+def test_some_states_do_not_show_that_a_thread_is_in_no_other(tmp_path):
+    """Two threads begin to run on one CPU and none leaves it: what they did in between was not captured."""
+    builder = TraceBuilder().time_event(0).process_name(1, 7, "logger")
+    for at in (10, 30, 50):
+        builder.state("RUNNING", at, 7, 1).state("RUNNING", at + 10, 8, 1)
+    thread = kev_of(builder, tmp_path).thread("7:1")
+    for claim in (lambda: thread.never("MUTEX"), lambda: thread.runs.longest < 1 * s):
+        with pytest.raises(KevFailure, match=r"cannot tell .*: not all events of threads are there"):
+            claim()
+
+
+def test_a_latency_needs_the_classes_of_both_events(tmp_path):
+    """User events are there, messages are not: an end that is not there is not one that never came."""
+    kev = without_states(tmp_path)
+    reason = "no events of the class COMM are there; capture them"
+    for begin, end in (("REC_MESSAGE", "EVENT 7"), ("EVENT 7", "REC_MESSAGE"), ("EVENT 7", "event == REC_MESSAGE")):
+        found = kev.latency(begin, end)
+        with pytest.raises(KevFailure, match=f"^cannot tell the lengths of {begin} to {end}: {reason}$"):
+            assert found.p99 > 0
+        with pytest.raises(KevFailure, match=f"^cannot tell whether number of {begin} to {end} is == 0: {reason}$"):
+            assert found.count == 0
+        assert kev.if_known.latency(begin, end).count == 0
+
+
+def test_no_thread_is_known_without_events_of_threads(tmp_path):
+    kev = kev_of(TraceBuilder().time_event(0).process_name(1, 7, "logger").event(wire.code(6, 7), 9), tmp_path)
+    for claim in (kev.thread, kev.threads):
+        with pytest.raises(
+            KevFailure, match=r"no thread .*logger.*; no states of threads are there; capture the class"
+        ):
+            claim("logger")
+
+
+def test_a_text_needs_the_class_of_user_events(tmp_path):
+    kev = kev_of(TraceBuilder().time_event(0).process_name(1, 7, "logger"), tmp_path)
+    for text in ("panic", "a longer text"):
+        with pytest.raises(KevFailure, match=f"{text} is == 0: no events of the class USREVENT are there; capture"):
+            assert kev.events(text) == 0
+        assert kev.if_known.events(text) == 0
+
+
+def test_calls_and_interrupts_without_exits_have_no_lengths(tmp_path):
+    builder = TraceBuilder().time_event(0).call(11, 1_000).event(wire.code(3, 1), 2_000, (0x1B, 0))
+    kev = kev_of(builder, tmp_path)
+    with pytest.raises(KevFailure, match="MSG_SENDV is == 0: no exits of kernel calls are there"):
+        assert kev.calls("MSG_SENDV").count == 0
+    with pytest.raises(KevFailure, match="0x1b is == 0: no exits of interrupts are there"):
+        assert kev.interrupts(0x1B).count == 0
+
+
+def test_messages_to_a_server_need_its_name(tmp_path):
+    builder = ticking().event(wire.code(wire.WireClass.COMM, 0), 50_000, (1, 2))
+    builder.state("RUNNING", 60_000, 8, 1)  # of a process without a name
+    kev = kev_of(builder, tmp_path)
+    assert kev.round_trips(server="logger").count == 0
+    with pytest.raises(KevFailure, match=r"messages to devb is == 0: \d of \d processes have no name here"):
+        assert kev.round_trips(server="devb").count == 0
+
+
 def test_a_count_across_lost_events_is_a_lower_bound(tmp_path):
     from satview.opened import open_trace
     from tests.helpers.scene import scene
@@ -287,6 +369,32 @@ def test_a_count_across_lost_events_is_a_lower_bound(tmp_path):
         assert kev.events("MSG_SENDV") == count
     assert not kev.events("MSG_SENDV") < count
     assert kev.if_known.events("MSG_SENDV") == count
+    kev.claims.baseline = Baseline({"": {"number of events MSG_SENDV": float(count)}})
+    with pytest.raises(KevFailure, match="cannot tell whether number of events MSG_SENDV is no worse than in the base"):
+        kev.events("MSG_SENDV").no_worse_than_baseline()
+    assert kev.events("MSG_SENDV").no_worse_than_baseline(more_is_better=True)
+
+
+def test_nothing_found_across_lost_events_is_no_proof(tmp_path):
+    """The client runs on CPU 0 and is in no mutex, as far as four lost buffers leave it to be seen."""
+    from satview.opened import open_trace
+    from tests.helpers.scene import scene
+
+    kev = Kev(open_trace(scene(tmp_path)), {}, ClaimResults())
+    client, reason = kev.thread("2:1"), ": events are missing in 1 range$"
+    with pytest.raises(KevFailure, match="^cannot tell whether a state of .* is MUTEX or SEM" + reason):
+        client.never("MUTEX", "SEM")
+    with pytest.raises(KevFailure, match="^cannot tell whether runs of .* are on other CPUs than 0, 1" + reason):
+        client.stays_on(0, 1)
+    with pytest.raises(KevFailure, match="^cannot tell whether CPU share of .* is < 90.00%" + reason):
+        assert client.cpu_share < 0.9
+    with pytest.raises(KevFailure, match="^cannot tell whether total of REPLY of .* is < 1.000 s" + reason):
+        assert client.in_state("REPLY").total < 1 * s
+    with pytest.raises(KevFailure, match="REPLY once, "):
+        client.never("REPLY")
+    assert client.in_state("REPLY").longest < 1 * s, "what is measured is measured"
+    assert kev.if_known.thread("2:1").never("MUTEX")
+    assert kev.if_known.thread("2:1").stays_on(0)
 
 
 def test_what_never_ends_counts_to_the_end_of_the_trace(tmp_path):
@@ -342,3 +450,17 @@ def test_the_reaction_of_a_chain(tmp_path):
         said.no_verdict("chain")
     with pytest.raises(UsageError, match="chain needs a file of timing"):
         kev.no_verdict("chain")
+
+
+def test_of_several_files_only_those_with_the_thread_need_its_states(tmp_path):
+    """The second file has one user event and no states."""
+    from satview.opened import open_trace
+
+    ticking().write(tmp_path / "a.kev")
+    TraceBuilder().time_event(0).event(wire.code(6, 7), 1_000).write(tmp_path / "b.kev")
+    files = '{"name": "a", "path": "a.kev", "offset_ps": 0}, {"name": "b", "path": "b.kev", "offset_ps": 0}'
+    (tmp_path / "both.sataxis").write_text(f'{{"satview_axis": 1, "files": [{files}]}}')
+    kev = Kev(open_trace(tmp_path / "both.sataxis"), {}, ClaimResults())
+    threads = kev.threads("*logger*")
+    assert threads.never("SEM")
+    assert threads.in_state("MUTEX").longest <= 3_000
