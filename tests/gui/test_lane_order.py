@@ -11,6 +11,7 @@ from satview.__main__ import main
 from satview.analysis.statistics import Statistics
 from satview.base.time import TimeWindow
 from satview.events.states import QUIET_PROCESS
+from satview.filters.passes import Effect
 from satview.gui.swimlane.shares import figure, quiet_figure, quiet_use
 from satview.gui.widgets import LinePrompt
 from satview.session.lanes.lane_arrangement import IDLE_CPUS, QUIET, SortBy
@@ -170,6 +171,32 @@ def test_the_row_of_quiet_processes_shows_their_use_together(dense):
     strength = [255 - QColor(image.pixel(int(x), y)).red() for x in (columns[:-1] + columns[1:]) // 2]
     busiest, quietest = np.argmax(cpus[3:-3]) + 3, np.argmin(cpus[3:-3]) + 3
     assert strength[busiest] > strength[quietest] > 20
+
+
+@pytest.mark.thorough
+def test_the_row_of_quiet_processes_obeys_the_filter_as_lanes_do(dense, qtbot):
+    """No interval of a CPU begins with a message, so that nothing remains; it is as pale as a lane if all is dimmed."""
+    opened, view = dense.session.opened, dense.workspace.area.view
+
+    def greens():
+        settle(qtbot, dense)
+        (head,) = opened.lanes.heads
+        image, y = view.grab().toImage(), head.y_px - view.scroll_px + head.height_px // 2
+        background = QColor(image.pixel(view.width() // 2, head.y_px - view.scroll_px + 2)).red()
+        return [background - QColor(image.pixel(x, y)).red() for x in range(20, view.width() - 20)]
+
+    before = greens()
+    assert min(before) > 20
+    opened.filters.add_pass("class == COMM")
+    qtbot.waitUntil(lambda: not opened.filters.is_pending)
+    assert max(greens()) <= 0
+    opened.filters.show_all()
+    opened.filters.add_pass("class == COMM", effect=Effect.DIM)
+    qtbot.waitUntil(lambda: not opened.filters.is_pending)
+    assert 0 < max(greens()) < min(before)
+    opened.filters.show_all()
+    qtbot.waitUntil(lambda: not opened.filters.is_pending)
+    assert greens() == before
 
 
 @pytest.mark.thorough

@@ -87,7 +87,7 @@ class LaneSource(QObject):
         if (
             any(not self._timeline.is_ready(lane) for lane in request.lanes)
             or (request.kinds and not self._timeline.has_kinds)
-            or not self.overlay.has_shares(request.lanes)
+            or not self.overlay.has_shares(_shared(self._timeline, request))
         ):
             self._refine()
         else:
@@ -271,6 +271,11 @@ def _make(timeline: Timeline, lanes: Sequence[int], is_cancelled: IsCancelled) -
     timeline.make_bins(lanes)
 
 
+def _shared(timeline: Timeline, request: LaneRequest) -> tuple[int, ...]:
+    """Return the lanes of which a frame draws shares: those of a request, and for the quiet processes those of CPUs."""
+    return tuple(dict.fromkeys((*request.lanes, *timeline.cpu_lanes)))
+
+
 def _compute(
     timeline: Timeline,
     request: LaneRequest,
@@ -280,8 +285,8 @@ def _compute(
     report: Report,
 ) -> Values | None:
     """Return the exact values of a request, or None if cancelled; for the arguments see `exact_values`."""
-    if overlay is not None and not overlay.has_shares(request.lanes):
-        for lane in request.lanes:
+    if overlay is not None and not overlay.has_shares(_shared(timeline, request)):
+        for lane in _shared(timeline, request):
             if is_cancelled():
                 return None
             overlay.plain(lane, waits=True)

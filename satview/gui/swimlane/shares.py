@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -303,7 +304,7 @@ def quiet_figure(timeline: Timeline, window: TimeWindow) -> str:
 
 
 def quiet_use(
-    timeline: Timeline, scale: TimeScale, width_px: int
+    timeline: Timeline, scale: TimeScale, width_px: int, shares_of: Callable[[int], LaneShares | None] | None = None
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]] | None:
     """Return the total CPU use of quiet processes (which use little) in each bin; None until known.
 
@@ -311,16 +312,19 @@ def quiet_use(
         timeline: The lanes.
         scale: Time to logical pixels.
         width_px: Device pixels.
+        shares_of: Returns what a filter leaves of the shares of a CPU's lane, or None until known; None = all shares.
 
     Returns:
         (bins + 1,), pixel columns of the bins; float64 (bins,), CPUs in use.
     """
-    whole, lanes = timeline.trace.window, timeline.lanes_of_cpus
-    bins = _bins(whole, scale, width_px, _CPU_BIN_PX)
-    if not lanes:
+    whole, bins = timeline.trace.window, _bins(timeline.trace.window, scale, width_px, _CPU_BIN_PX)
+    if not timeline.lanes_of_cpus:
         return None
     cycles = np.zeros(len(bins.length), np.int64)
-    for shares in (lane.shares for lane in lanes):
+    for lane in (info.index for info in timeline.infos if info.kind is LaneKind.CPU):
+        shares = timeline.lane(lane).shares if shares_of is None else shares_of(lane)
+        if shares is None:
+            return None
         of_lane = shares.binned(whole, bins.shift, bins.first, bins.last)
         cycles += of_lane[:, shares.values == states.QUIET_PROCESS].sum(axis=1)
     return bins.columns, cycles / bins.length

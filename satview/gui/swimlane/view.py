@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import inf
 from typing import Any, Final
 
 import numpy as np
 from PySide6.QtCore import QRectF, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtGui import QImage, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from satview.base.process import timed
@@ -309,18 +310,23 @@ class SwimlaneView(QWidget):
                 self._draw_quiet(painter, area)
 
     def _draw_quiet(self, painter: QPainter, area: QRectF) -> None:
-        """Draw the CPU use of all quiet processes together as a strip of varying colour strength."""
-        ratio = self.devicePixelRatioF()
-        use = quiet_use(self._opened.timeline, self.scale, max(1, round(area.width() * ratio)))
-        if use is not None and len(use[1]):
-            columns, cpus = use
-            heat = np.repeat(heat_of(cpus, self.lanes.painter.palette.heat), np.diff(columns))
-            left, width = int(columns[0]) / ratio, len(heat) / ratio
-            strip = QRectF(left, area.center().y() - _STRIP_PX / 2, width, _STRIP_PX)
+        """Draw the CPU use of all quiet processes together as a strip of varying colour strength, as the filter is."""
+        ratio, overlay = self.devicePixelRatioF(), self.source.overlay
+        shown, plain = (
+            quiet_use(self._opened.timeline, self.scale, max(1, round(area.width() * ratio)), partial(of, waits=False))
+            for of in (overlay.shown, overlay.plain)
+        )
+        if shown is not None and plain is not None and len(shown[1]):
+            columns, is_plain = shown[0], plain[1] > 0
+            heat = heat_of(np.where(is_plain, plain[1], shown[1]), self.lanes.painter.palette.heat)
             if self._opened.filters.view.marked is not None:
-                painter.setOpacity(1 - FADE)  # like everything that the filter does not mark
-            painter.drawImage(strip, image_of(heat[None, :].copy(), 1.0))
-            painter.setOpacity(1)
+                is_plain[:] = False  # like everything that the filter does not mark
+            opacity = np.where(is_plain, 255, round(255 * (1 - FADE))).astype(np.uint32)
+            pixels = np.repeat(heat & 0xFFFFFF | opacity << 24, np.diff(columns))[None, :].copy()
+            left, width = int(columns[0]) / ratio, pixels.shape[1] / ratio
+            image = image_of(pixels, 1.0)
+            image.reinterpretAsFormat(QImage.Format.Format_ARGB32)
+            painter.drawImage(QRectF(left, area.center().y() - _STRIP_PX / 2, width, _STRIP_PX), image)
 
     def _draw_arrows(self, painter: QPainter, rows: tuple[LaneRow, ...], scale: TimeScale, *, may_wait: bool) -> bool:
         """Draw all arrows and those of the selection; return whether the former belong to this time window."""
