@@ -361,12 +361,11 @@ def cpu_spans(
         windows: `row_bounds` of the ranges in which the lane must be right; elsewhere it may be wrong, to save time.
             None = always.
     """
+    values = process_values(trace) if values is None else values
     if (files := files_of(trace)) is not None and (part := files.part_of_cpu(cpu)) is not None:
-        of_file = part.trace
-        own_values = None if values is None else values[part.processes]
+        of_file, own_values = part.trace, values[part.processes]
         return on_axis(trace, part, cpu_spans(of_file, cpu - part.first_cpu, idle_threads(of_file), own_values))
     events, window = trace.events, trace.window
-    values = process_values(trace) if values is None else values
     value = np.where(idle, np.uint8(IDLE), values[trace.threads.process])
     # In a thread trace, an LWP without a named thread has none to run.
     gap = IDLE if trace.release == Release.UNIXWARE else UNKNOWN

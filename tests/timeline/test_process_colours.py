@@ -83,3 +83,26 @@ def test_the_name_of_a_file_on_an_axis_does_not_count(tmp_path):
     expected = [process_value(name) for name in ("io-pkt", "kworker/1", "9")]
     assert [name_values(trace)[trace.processes.row(pid)] for pid in (7, 8, 9)] == expected
     assert [name_values(both)[both.processes.row(pid)] for pid in (7, 8, 9, 17, 18, 19)] == expected * 2
+
+
+def test_lanes_of_an_axis_have_the_colours_of_the_processes_of_the_axis(dense, tmp_path):
+    """Beside another target that works more, a process of a quiet target has no colour, on its own CPUs either."""
+    path = tmp_path / "few.kev"
+    builder = TraceBuilder().time_event(0)
+    builder.process_name(10, 7, "bin/seldom").process_name(20, 8, "bin/idler")
+    for round_cycles in range(1_000, 1_000_000, 100_000):
+        builder.state("RUNNING", round_cycles, 7, 1).state("NANOSLEEP", round_cycles + 1_000, 7, 1)
+    few = open_kev(builder.write(path))
+    alone = Timeline(few)
+    alone.build(alone.cpu_lanes)
+    assert values_of(alone)["seldom"] == process_value("seldom")
+    axis = Timeline(trace_on_axis(tmp_path / "x.sataxis", [Member("car", dense.trace), Member("few", few)]))
+    axis.build(axis.cpu_lanes)
+    assert values_of(axis)["few:seldom"] == QUIET_PROCESS
+    for info in axis.infos:
+        if info.kind is LaneKind.CPU:
+            spans = axis.lane(info.index).spans
+            runs = np.flatnonzero(spans.value >= FIRST_PROCESS)
+            assert len(runs)
+            processes = axis.trace.threads.process[spans.thread[runs]]
+            assert spans.value[runs].tolist() == [axis.process_value(row) for row in processes.tolist()]
