@@ -26,6 +26,7 @@ from PySide6.QtWidgets import (
     QListWidgetItem,
     QPushButton,
     QScrollBar,
+    QStatusBar,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -215,6 +216,12 @@ def capitalized(text: str) -> str:
 def sentence(text: str) -> str:
     """Return a text, such as an error message, with a capital letter and a full stop."""
     return capitalized(text) + ("" if not text or text.endswith((".", "!", "?")) else ".")
+
+
+def withdraw(bar: QStatusBar, text: str) -> None:
+    """Remove a message that does not hold any more from a status bar; another message stays."""
+    if bar.currentMessage() == text:
+        bar.clearMessage()
 
 
 class MessageLine(PlainLabel):

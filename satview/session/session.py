@@ -67,6 +67,7 @@ class Session(QObject):
         reloaded: `opened` has switched to a reloaded trace of the same file.
         follow_changed: Following began or ended, or its status changed.
         reported: Something happened to the followed file, as a sentence.
+        withdrawn: A sentence of `reported` does not hold any more.
     """
 
     stage_changed = Signal()
@@ -74,6 +75,7 @@ class Session(QObject):
     reloaded = Signal()
     follow_changed = Signal()
     reported = Signal(str)
+    withdrawn = Signal(str)
     previewed = Signal()
     _preview_ready = Signal(int, object)
 
@@ -100,6 +102,7 @@ class Session(QObject):
         self._unshown: OpenTrace | None = None  # becomes `opened` in the next pass of the event loop
         self.error: Exception | None = None
         self.follow: Follow | None = None
+        self._told = ""  # what the user was told of the followed file's `note`
         self.preview: PreviewView | None = None
         self._opens = 0
         # Sent from the worker thread, before it reads the whole file.
@@ -250,6 +253,7 @@ class Session(QObject):
         if self.follow is not None:
             follow, self.follow = self.follow, None
             follow.stop()
+            self._on_noted("")
             follow.deleteLater()
             self.follow_changed.emit()
 
@@ -267,8 +271,11 @@ class Session(QObject):
 
     @Slot(str)
     def _on_noted(self, note: str) -> None:
-        if self.opened is not None:  # else the waiting page shows it
-            self.reported.emit(f"{note}; what is shown stays")
+        if self._told:
+            self.withdrawn.emit(self._told)
+        self._told = f"{note}; what is shown stays" if note and self.opened is not None else ""
+        if self._told:  # else the waiting page shows the note
+            self.reported.emit(self._told)
 
     @Slot()
     def _read_followed(self) -> None:

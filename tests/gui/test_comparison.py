@@ -197,6 +197,22 @@ def test_keys_act_on_the_trace_whose_lanes_have_the_keyboard(compared, compariso
     assert comparison.first.selection.time_range is None
 
 
+def test_that_both_move_together_is_said_while_they_do(compared, comparison):
+    message = compared.statusBar()
+    assert message.currentMessage().startswith("Both traces move together")
+    trigger(compared, "compare.linked")
+    assert message.currentMessage() == ""
+    message.showMessage("Something else")
+    trigger(compared, "compare.end")
+    assert message.currentMessage() == "Something else"
+
+
+def test_that_both_move_together_is_not_said_of_one(compared, comparison):
+    assert compared.statusBar().currentMessage().startswith("Both traces move together")
+    trigger(compared, "compare.end")
+    assert compared.statusBar().currentMessage() == ""
+
+
 @pytest.mark.thorough
 def test_the_second_trace_goes_and_leaves_nothing(compared, comparison, qtbot):
     limits = comparison.first.viewport.limits

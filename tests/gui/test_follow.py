@@ -521,6 +521,8 @@ def test_file_that_vanishes_and_comes_back(writer, follow, qtbot):
     assert window.session.opened is shown
     writer.write(0.6)
     grown(qtbot, window, writer.upto(0.6))
+    assert window.session.follow.note == ""
+    assert window.statusBar().currentMessage() == "", "it is there again"
 
 
 @pytest.mark.thorough

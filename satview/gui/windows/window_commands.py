@@ -25,7 +25,7 @@ from satview.gui.capture.target_dialog import TargetDialog
 from satview.gui.dialogs import InfoDialog, KeysDialog, PluginsDialog
 from satview.gui.settings_dialog import SettingsDialog, StateLooksDialog
 from satview.gui.theme import Theme, css
-from satview.gui.widgets import LinePrompt, Option, PlainLabel, QuickPick, line_up
+from satview.gui.widgets import LinePrompt, Option, PlainLabel, QuickPick, line_up, withdraw
 from satview.gui.windows.command_window import CommandActions
 from satview.session.commands import MOUSE_HELP, CommandRegistry, Menu
 from satview.session.session import Stage
@@ -145,6 +145,7 @@ class CaptureCommands(QObject):
         job.done.connect(self._on_done)
         job.failed.connect(self._on_failed)
         session.reported.connect(self._report)
+        session.withdrawn.connect(self._withdraw)
 
     def bind(self, registry: CommandRegistry) -> None:
         """Bind all commands of this class."""
@@ -233,6 +234,10 @@ class CaptureCommands(QObject):
     @Slot(str)
     def _report(self, text: str) -> None:
         self._window.statusBar().showMessage(text, 15_000)
+
+    @Slot(str)
+    def _withdraw(self, text: str) -> None:
+        withdraw(self._window.statusBar(), text)
 
     @Slot()
     def _on_began(self) -> None:

@@ -34,7 +34,7 @@ from satview.gui.panels.filter_panel import FilterPanel
 from satview.gui.panels.why_panel import VerdictsPanel
 from satview.gui.swimlane.area import Motion, Pane, Panes, SwimlaneArea
 from satview.gui.theme import Theme, restyle
-from satview.gui.widgets import FRAME_MS, ElidedLabel, PlainLabel, capitalized, guard_from_wheel, line_up
+from satview.gui.widgets import FRAME_MS, ElidedLabel, PlainLabel, capitalized, guard_from_wheel, line_up, withdraw
 from satview.gui.windows.docks import (
     Drawer,
     PanelSizes,
@@ -292,6 +292,7 @@ class StatusFields(QWidget):
         return format_duration(self._opened.trace.clock.duration_ns(cycles))
 
 
+_MOVE_TOGETHER: Final = "Both traces move together; View > Compared trace 2 aligns them by cursors, events or an offset"
 _RIGHT_PX: Final = 340
 _CHECK_AFTER_MS: Final = 200  # between checks whether the lanes are exact
 _CHECK_AGAIN_AFTER_MS: Final = 2000  # after the trace last grew
@@ -691,6 +692,7 @@ class Workspace(QWidget):
         self.panes.removed.connect(self._on_second_removed)
         self.second_trace.failed.connect(self.report)
         self.comparison.failed.connect(self.report)
+        self.comparison.changed.connect(self._on_comparison)
 
     @Slot()
     def _on_second_opened(self) -> None:
@@ -700,7 +702,12 @@ class Workspace(QWidget):
         second.marks.file.changed.connect(self._on_second_notes)
         self._on_second_notes()
         self.show_panel("comparison")
-        self.report("Both traces move together; View > Compared trace 2 aligns them by cursors, events or an offset")
+        self.report(_MOVE_TOGETHER)
+
+    @Slot()
+    def _on_comparison(self) -> None:
+        if self.comparison.second is None or not self.comparison.is_linked:
+            withdraw(self._window.statusBar(), _MOVE_TOGETHER)
 
     @Slot()
     def _on_second_notes(self) -> None:

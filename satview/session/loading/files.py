@@ -114,7 +114,7 @@ class Follow(QObject):
     Signals:
         due: The file has changed and the pause after the last read is over: read it.
         changed: Something shown in the status bar changed.
-        noted: `note` changed to another text.
+        noted: `note` changed, also to "".
         over: The file is complete, and all of it has been read.
     """
 
@@ -219,6 +219,6 @@ class Follow(QObject):
         self.changed.emit()
 
     def _note(self, note: str) -> None:
-        is_new, self.note = note not in ("", self.note), note
+        is_new, self.note = note != self.note, note
         if is_new:
             self.noted.emit(note)
