@@ -168,7 +168,8 @@ class OpenTrace(QObject):
             is_at_end: True to move the view to the end of the trace, which is now later.
         """
         self.begins_reload.emit()
-        before = self.trace
+        before, asked = self.trace, self.why.question
+        asked_lane = self.lane_of_thread(asked[0]) if asked is not None else None  # threads may get other rows
         for view in (self, *self.others):
             view.use_lanes(reload)
         self.filters.reload(self.trace, reload.evaluator, reload.state, reload.view)
@@ -185,6 +186,8 @@ class OpenTrace(QObject):
         for shown in (self.why, self.highlight, self.path):
             shown.forget()
         self._reselect(before, reload.moved)
+        if asked is not None and asked_lane in reload.moved:  # the answer may be another one now
+            self.why.search(self.trace, self.timeline.infos[reload.moved[asked_lane]].thread, asked[1])
         self.search.reload(self.trace, reload.evaluator, reload.hits)
         self.reloaded.emit(reload)
 

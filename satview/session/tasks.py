@@ -402,11 +402,13 @@ class WhySearch(Answer):
 
     Attributes:
         steps: The answer; empty = none yet.
+        question: Thread and moment that were asked about; None = no question.
     """
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.steps: tuple[WhyStep, ...] = ()
+        self.question: tuple[int, int] | None = None
 
     def search(self, trace: Trace, thread: int, at_cycles: int) -> None:
         """Start to search for the answer.
@@ -416,7 +418,7 @@ class WhySearch(Answer):
             thread: Row of the thread table.
             at_cycles: The moment.
         """
-        self.steps = ()
+        self.steps, self.question = (), (thread, at_cycles)
         self._start(lambda _: why(trace, thread, at_cycles))
 
     @Slot()
@@ -424,7 +426,7 @@ class WhySearch(Answer):
         """Clear the question and its answer."""
         if self.steps or self.error or self.is_busy:
             self._job.cancel()
-            self.steps, self.error = (), ""
+            self.steps, self.error, self.question = (), "", None
             self.changed.emit()
 
     def _take(self, result: object) -> None:

@@ -102,6 +102,27 @@ def test_new_events_appear_and_end_like_a_trace_opened_at_once(writer, follow, q
     assert [info.title for info in other.timeline.infos] == [info.title for info in opened.timeline.infos]
 
 
+def test_the_answer_of_why_stays_when_the_file_grows(writer, follow, qtbot):
+    """Of the same thread at the same moment; what ended its state is in the later part of the file now."""
+    writer.write(0.5)
+    window = follow(writer.path)
+    window.activateWindow()
+    opened, why = window.session.opened, window.session.opened.why
+    states = opened.trace.states.event
+    event = int(states[len(states) // 2])
+    opened.select_event(event)
+    qtbot.keyClick(window.workspace.area.view, Qt.Key.Key_Y)
+    qtbot.waitUntil(lambda: bool(why.steps))
+    name, since = opened.trace.thread_name(why.steps[0].thread), why.steps[0].since_cycles
+    browser = window.workspace.panels["why"].browser
+    for before, share in ((0.5, 0.8), (0.8, 1.0)):
+        writer.append(before, share)
+        grown(qtbot, window, writer.upto(share))
+        qtbot.waitUntil(lambda: bool(why.steps))
+        assert (opened.trace.thread_name(why.steps[0].thread), why.steps[0].since_cycles) == (name, since)
+        assert name in browser.toPlainText()
+
+
 @pytest.mark.thorough
 def test_plots_follow_the_longer_reading(writer, follow, qtbot):
     import satview
