@@ -310,13 +310,22 @@ class Prediction:
     figures: Mapping[Key, ActivityFigures]
 
 
-def basis_of(trace: Trace, timing: Mapping[str, Timing] | None = None, seed: int = 1) -> ReplayBasis:
+def basis_of(
+    trace: Trace, timing: Mapping[str, Timing] | None = None, seed: int = 1, changes: Sequence[ProgramChange] = ()
+) -> ReplayBasis:
     """Replay a trace without changes; return its programs, and how well the replay fits the trace.
 
+    Args:
+        trace: The trace.
+        timing: Result of `read_timing`.
+        seed: Seed of the costs of kernel calls.
+        changes: Changes that will be predicted, only checked here: a replay may take minutes.
+
     Raises:
-        UsageError: The trace cannot be replayed, or the timing does not fit it.
+        UsageError: The trace cannot be replayed, or the timing or a change does not fit it.
     """
     programs = programs_of(trace)
+    with_changes(programs, changes)
     with TemporaryDirectory(prefix="satview-") as folder:
         replayed = replay(programs, Path(folder) / "unchanged.kev", seed=seed)
         fit = fit_of((trace, programs.begin_cycles), _times(replayed), programs.length_ns, timing)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from satview.base.errors import UsageError
+from satview.whatif.prediction import basis_of
 from satview.whatif.program import programs_of
 from satview.whatif.steps import (
     Await,
@@ -139,3 +140,12 @@ def test_a_sporadic_thread_stays_above_its_low_priority(tmp_path: Path) -> None:
         with_changes(programs, parse_changes(["aperiodic:priority=4"]))
     changed = with_changes(programs, parse_changes(["aperiodic:policy=rr", "aperiodic:priority=4"])).programs
     assert thread_of(changed, "sporadic 1") == (4, 2, (1 << 64) - 1)
+
+
+def test_a_target_that_is_not_there_is_refused_before_the_replay(
+    servers: Programs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a damaged trace of many CPUs the replay takes a minute."""
+    monkeypatch.setattr("satview.whatif.prediction.replay", lambda *_, **__: pytest.fail("it was replayed"))
+    with pytest.raises(UsageError, match="the trace has no such thread or process"):
+        basis_of(servers.trace, changes=parse_changes(["nobody:priority=3"]))

@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     if (args.search and args.sensitivity) or ((args.search or args.sensitivity) and (changes or args.output)):
         raise UsageError("--search and --sensitivity make changes of their own: leave out --set, --changes and -o")
     with working(working_on("replaying", trace.path)):
-        basis = basis_of(trace, timing, args.seed)
+        basis = basis_of(trace, timing, args.seed, changes)
     if args.search or args.sensitivity:
         _print_search(basis, args)
         return COST_DATA if trace.problems.cost_data else FINE
