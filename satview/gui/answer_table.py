@@ -31,7 +31,7 @@ from satview.base.time import TimeWindow
 from satview.formats.registry import source_files
 from satview.gui import dialogs
 from satview.gui.colours import state_colour
-from satview.gui.panel import PanelContext, TablePanel, add_copy_and_export, set_up_rows
+from satview.gui.panel import PanelContext, TablePanel, add_copy_and_export, select_row, set_up_rows
 from satview.gui.theme import Theme, colour, icon
 from satview.gui.widgets import Notice, line_up
 from satview.session.highlight import of_row, window_of
@@ -312,6 +312,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
     Attributes:
         shown_names: Columns to show; empty = all. If the last column has sentences, it is wrapped.
         widest_px: Limit of the automatic column width.
+        keeps_unfolded: Rows stay unfolded when the trace was read again; otherwise the panel unfolds them itself.
         model, table: The rows.
         message: Says why there are no rows.
         stack: Shows the table or the message.
@@ -319,6 +320,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
 
     shown_names: tuple[str, ...] = ()
     widest_px = _WIDEST_PX
+    keeps_unfolded = True
 
     def __init__(self, context: PanelContext, name: str, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -360,7 +362,15 @@ class AnswerPanel(TablePanel[AnswerModel]):
         self._buttons = add_copy_and_export(head, self, self._copy, self._export)
 
     def show_answer(self, answer: Table, sort_name: str, *, is_descending: bool) -> None:
-        """Show an answer in the table; the caller has sorted the rows by `sort_name`."""
+        """Show an answer in the table; the caller has sorted the rows by `sort_name`.
+
+        If a file that grows was read again, the same row stays selected, and the same rows stay unfolded.
+        """
+        before = self.model.answer
+        is_longer = before is not None and before.trace is not answer.trace
+        rows = [row for row in range(self.model.rowCount()) if self.model.is_open(row)] if is_longer else []
+        current = self.table.currentIndex().row() if is_longer else -1
+        unfolded, selected = (list(map(self._key, chosen)) for chosen in (rows, [current] if current >= 0 else []))
         self.model.show(answer, sort_name, is_descending=is_descending)
         if self.model.columns and self.model.columns[-1].kind is Kind.SENTENCE:  # few rows, of individual heights
             self.table.setWordWrap(True)
@@ -372,6 +382,33 @@ class AnswerPanel(TablePanel[AnswerModel]):
                 self.table.resizeRowsToContents, Qt.ConnectionType.UniqueConnection
             )
         self._fit_columns()
+        if self.keeps_unfolded:
+            for row in sorted({row for row in map(self._row_of, unfolded) if row >= 0}, reverse=True):
+                self.model.unfold(row)
+        for row in map(self._row_of, selected):
+            if row >= 0:
+                select_row(self.table, row)
+
+    def _key(self, row: int) -> tuple[str, int]:
+        """Return what a row is called, whatever its figures are: its first text, and when it begins; -1 for no time."""
+        answer = self.model.answer
+        assert answer is not None
+        name = next((column.name for column in self.model.columns if column.kind.is_words), "")
+        return (answer.text(row, name) if name else ""), (answer.held(row, "start") if self._has_starts else -1)
+
+    def _row_of(self, key: tuple[str, int]) -> int:
+        """Return the first row that is called like that, -1 for none."""
+        answer = self.model.answer
+        assert answer is not None
+        starts = answer[f"{answer.question.column('start').sql_name}_cycles"] if self._has_starts else None
+        rows = range(len(answer)) if starts is None else np.flatnonzero(starts == key[1]).tolist()
+        return next((row for row in rows if self._key(row) == key), -1)
+
+    @property
+    def _has_starts(self) -> bool:
+        return self.model.answer is not None and any(
+            column.name == "start" for column in self.model.answer.question.columns
+        )
 
     def show_page(self, why_empty: str) -> None:
         """Show the table, or a message if `why_empty` is not empty."""

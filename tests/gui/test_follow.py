@@ -123,6 +123,27 @@ def test_the_answer_of_why_stays_when_the_file_grows(writer, follow, qtbot):
         assert name in browser.toPlainText()
 
 
+def test_the_selected_row_of_a_table_stays_when_the_file_grows(writer, follow, qtbot):
+    """Of latencies, the longest first, which get more rows: the same begin is selected, wherever it stands now."""
+    writer.write(0.5)
+    window = follow(writer.path)
+    window.workspace.toggle_panel("transactions")
+    panel = window.workspace.panels["transactions"]
+    tabs = panel.tabs
+    qtbot.mouseClick(tabs, Qt.MouseButton.LeftButton, pos=tabs.tabRect(1).center())
+    qtbot.waitUntil(lambda: panel.view.answer is not None and panel.model.rowCount() > 3)
+    table, model = panel.table, panel.model
+    qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=table.visualRect(model.index(2, 0)).center())
+    start, before = int(model.answer["start_cycles"][2]), model.answer.trace
+    assert table.currentIndex().row() == 2
+    writer.append(0.5, 1.0)
+    grown(qtbot, window, writer.upto(1.0))
+    qtbot.waitUntil(lambda: model.answer.trace is not before)
+    assert model.rowCount() > 3
+    assert int(model.answer["start_cycles"][table.currentIndex().row()]) == start
+    assert [index.row() for index in table.selectionModel().selectedRows()] == [table.currentIndex().row()]
+
+
 @pytest.mark.thorough
 def test_plots_follow_the_longer_reading(writer, follow, qtbot):
     import satview

@@ -120,6 +120,7 @@ class SnapshotPanel(AnswerPanel):
         moment: Label with the time of the snapshot.
     """
 
+    keeps_unfolded = False  # by state, also between two moments
     shown_names = ("state", "thread", "count", "cpu", "waits_for", "holder", "length")
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
