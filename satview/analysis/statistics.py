@@ -10,21 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.partitions import Bankruptcies, PartitionTable, bankruptcies, partition_times
+from satview.analysis.times import message_times
 from satview.analysis.times.basis import Basis, Mask, Scope, scope_of, sum_by
 from satview.analysis.times.cpu_times import CpuTable, Migrations, RunTimes, cpu_times, measured_cpu, migrations
-from satview.analysis.times.message_times import (
-    IS_SEND,
-    CallTable,
-    EventKinds,
-    InterruptTable,
-    MessageTable,
-    RunSums,
-    ThreadCounts,
-    call_times,
-    event_counts,
-    interrupt_times,
-    message_times,
-)
 from satview.analysis.times.state_times import StateLengths, StateTimes, state_lengths, state_times
 from satview.base.threads import Begun
 from satview.base.time import TimeWindow
@@ -126,7 +114,7 @@ class _Served:
     server: _Ints
     begin: _Ints
     end: _Ints
-    run: RunSums
+    run: message_times.RunSums
 
     @classmethod
     def within(cls, scope: Scope) -> _Served:
@@ -139,7 +127,7 @@ class _Served:
         lasting = np.flatnonzero(end > start)
         return cls(served.client[lasting], served.server[lasting], np.searchsorted(time, start[lasting]),
                    np.searchsorted(time, end[lasting]),
-                   RunSums.of(runs, working, begin, stop, time, len(scope.trace.threads)))  # fmt: skip
+                   message_times.RunSums.of(runs, working, begin, stop, time, len(scope.trace.threads)))  # fmt: skip
 
 
 def _imposed(scope: Scope, served: _Served) -> ImposedTable:
@@ -279,7 +267,7 @@ class CpuMessages:
 
 def cpu_messages(scope: Scope) -> CpuMessages:
     """Return the numbers of messages sent within the range, by sending and, even if later, receiving CPU."""
-    sends, cpu, cpus = scope.selected(IS_SEND), scope.trace.events.cpu, scope.trace.cpu_count
+    sends, cpu, cpus = scope.selected(message_times.IS_SEND), scope.trace.events.cpu, scope.trace.cpu_count
     sends = sends[cpu[sends] < cpus]  # damaged events name CPUs that the target does not have
     received = messages(scope.trace).ends_of(sends)
     known = received != NO_EVENT
@@ -434,24 +422,24 @@ class Statistics:
         return self._cpu_times[0]
 
     @cached_property
-    def events(self) -> EventKinds:
+    def events(self) -> message_times.EventKinds:
         """One row per kind of event."""
         return self._event_counts[0]
 
     @cached_property
-    def calls(self) -> CallTable:
+    def calls(self) -> message_times.CallTable:
         """One row per kernel call."""
-        return call_times(self._scope)
+        return message_times.call_times(self._scope)
 
     @cached_property
-    def messages(self) -> MessageTable:
+    def messages(self) -> message_times.MessageTable:
         """One row per client thread and server process."""
-        return message_times(self._scope)
+        return message_times.message_times(self._scope)
 
     @cached_property
-    def interrupts(self) -> InterruptTable:
+    def interrupts(self) -> message_times.InterruptTable:
         """One row per interrupt vector."""
-        return interrupt_times(self._scope)
+        return message_times.interrupt_times(self._scope)
 
     @cached_property
     def client_server(self) -> ClientServer:
@@ -535,5 +523,5 @@ class Statistics:
         return cpu_times(self._scope)
 
     @cached_property
-    def _event_counts(self) -> tuple[EventKinds, ThreadCounts]:
-        return event_counts(self._scope)
+    def _event_counts(self) -> tuple[message_times.EventKinds, message_times.ThreadCounts]:
+        return message_times.event_counts(self._scope)

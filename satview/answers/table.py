@@ -390,6 +390,11 @@ class Table(Frames):
         assert self._data.trace is not None, f"{self.question.name} is about many traces"
         return self._data.trace
 
+    @property
+    def has_trace(self) -> bool:
+        """Whether the table is about one trace, which `trace` returns."""
+        return self._data.trace is not None
+
     # ---- rows ---------------------------------------------------------------------------------------------------
 
     @property

@@ -367,7 +367,8 @@ class AnswerPanel(TablePanel[AnswerModel]):
         If a file that grows was read again, the same row stays selected, and the same rows stay unfolded.
         """
         before = self.model.answer
-        is_longer = before is not None and before.trace is not answer.trace
+        of_one = before is not None and before.has_trace and answer.has_trace  # a comparison is of two
+        is_longer = before is not None and of_one and before.trace is not answer.trace
         rows = [row for row in range(self.model.rowCount()) if self.model.is_open(row)] if is_longer else []
         current = self.table.currentIndex().row() if is_longer else -1
         unfolded, selected = (list(map(self._key, chosen)) for chosen in (rows, [current] if current >= 0 else []))

@@ -12,25 +12,13 @@ import numpy as np
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
 from satview.events.wire import CODE_COUNT
+from satview.session import workspace_file
 from satview.session.filter_stack import FilterState
 from satview.session.lanes.lane_arrangement import GroupBy, LaneArrangement, LaneGroup, SortBy, labels_in
 from satview.session.lanes.lane_list import LaneList
 from satview.session.lanes.lane_row import LaneKey, lane_keys
 from satview.session.lanes.lane_sorter import Fits, fits_name
 from satview.session.open_trace import OpenTrace
-from satview.session.workspace_file import (
-    CodeForm,
-    CodeRange,
-    FilterPart,
-    GroupState,
-    LanesState,
-    OwnedLane,
-    OwnedThread,
-    OwnerName,
-    SelectionState,
-    ViewState,
-    WorkspaceState,
-)
 from satview.store.trace import Trace
 from satview.timeline.lane_info import LaneKind
 from satview.timeline.lane_tree import LaneInfo
@@ -38,7 +26,7 @@ from satview.timeline.lane_tree import LaneInfo
 # From an open trace to its state.
 
 
-def view_state(opened: OpenTrace, scroll_px: int) -> ViewState:
+def view_state(opened: OpenTrace, scroll_px: int) -> workspace_file.ViewState:
     """Return the state of the viewport.
 
     Args:
@@ -51,10 +39,12 @@ def view_state(opened: OpenTrace, scroll_px: int) -> ViewState:
     key = lane_keys(opened.timeline)[top.index] if top is not None and scroll_px else None
     above_px = max(0, scroll_px - top.y_px) if top is not None and scroll_px else 0
     start_ns, end_ns = clock.ns(window.start), clock.ns(window.end)
-    return ViewState(window.start, window.end, start_ns, end_ns, viewport.width_px, key, above_px, viewport.is_whole)
+    return workspace_file.ViewState(
+        window.start, window.end, start_ns, end_ns, viewport.width_px, key, above_px, viewport.is_whole
+    )
 
 
-def selection_state(opened: OpenTrace) -> SelectionState:
+def selection_state(opened: OpenTrace) -> workspace_file.SelectionState:
     """Return the state of the selection."""
     selection = opened.selection
     lane = None if selection.lane is None else lane_keys(opened.timeline)[selection.lane]
@@ -62,12 +52,12 @@ def selection_state(opened: OpenTrace) -> SelectionState:
         (selection.time_range.start, selection.time_range.end) if selection.time_range is not None else (None, None)
     )
     span = selection.span.start_cycles if selection.span is not None else None
-    return SelectionState(
+    return workspace_file.SelectionState(
         selection.event, lane, span, selection.is_interval, start, end, selection.cursor_a, selection.cursor_b
     )
 
 
-def lanes_state(lanes: LaneList) -> LanesState:
+def lanes_state(lanes: LaneList) -> workspace_file.LanesState:
     """Return the arrangement of the lanes, with pid, tid and names of the thread or process of each lane."""
     arrangement = lanes.arrangement
     named = {
@@ -87,8 +77,8 @@ def lanes_state(lanes: LaneList) -> LanesState:
     def rows(keys: Iterable[LaneKey]) -> tuple[int, ...]:
         return tuple(sorted(index_of[key] for key in keys))
 
-    return LanesState(
-        tuple(_owned(key, owners.get(key, OwnerName())) for key in index_of),
+    return workspace_file.LanesState(
+        tuple(_owned(key, owners.get(key, workspace_file.OwnerName())) for key in index_of),
         open=rows(key for key in arrangement.turned if lanes.is_open(key)),
         closed=rows(key for key in arrangement.turned if not lanes.is_open(key)),
         hidden=rows(arrangement.hidden),
@@ -98,7 +88,7 @@ def lanes_state(lanes: LaneList) -> LanesState:
         order=tuple(index_of[key] for key in arrangement.order),
         group=arrangement.group,
         patterns=arrangement.patterns,
-        groups=tuple(GroupState(group.title, rows(group.members)) for group in arrangement.groups),
+        groups=tuple(workspace_file.GroupState(group.title, rows(group.members)) for group in arrangement.groups),
         closed_groups=tuple(sorted(arrangement.closed)),
         classes=tuple(sorted(arrangement.classes)),
         labels=tuple(sorted(arrangement.labels)),
@@ -106,49 +96,49 @@ def lanes_state(lanes: LaneList) -> LanesState:
     )
 
 
-def _owned(key: LaneKey, owner: OwnerName) -> OwnedLane:
+def _owned(key: LaneKey, owner: workspace_file.OwnerName) -> workspace_file.OwnedLane:
     kind, cpu, pid, tid = key
-    return OwnedLane(pid, tid, owner.process, owner.thread, kind, cpu)
+    return workspace_file.OwnedLane(pid, tid, owner.process, owner.thread, kind, cpu)
 
 
-def filter_state(trace: Trace, state: FilterState) -> FilterPart:
+def filter_state(trace: Trace, state: FilterState) -> workspace_file.FilterPart:
     """Return a filter in its stored form, with pid, tid and names of the threads that are checked or unchecked."""
     shows = np.count_nonzero(state.threads) * 2 < len(state.threads)
     rows = np.flatnonzero(state.threads if shows else ~state.threads).tolist()
-    threads = tuple(OwnedThread(**asdict(owner_of_thread(trace, row)), row=row) for row in rows)
-    forms = tuple(CodeForm(code, is_wide) for code, is_wide in sorted(state.is_wide.items()))
+    threads = tuple(workspace_file.OwnedThread(**asdict(owner_of_thread(trace, row)), row=row) for row in rows)
+    forms = tuple(workspace_file.CodeForm(code, is_wide) for code, is_wide in sorted(state.is_wide.items()))
     codes, stack = _ranges(np.flatnonzero(~state.codes)), state.stack
-    return FilterPart(codes, bool(shows), threads, state.effect, stack.passes, stack.combination, forms)
+    return workspace_file.FilterPart(codes, bool(shows), threads, state.effect, stack.passes, stack.combination, forms)
 
 
-def owner_of_thread(trace: Trace, row: int) -> OwnerName:
+def owner_of_thread(trace: Trace, row: int) -> workspace_file.OwnerName:
     """Return pid, tid and names of a row of the thread table."""
     table = trace.threads
     process = trace.processes.names[int(table.process[row])].rsplit("/", 1)[-1]
-    return OwnerName(int(table.pid[row]), int(table.tid[row]), process, table.names[row])
+    return workspace_file.OwnerName(int(table.pid[row]), int(table.tid[row]), process, table.names[row])
 
 
-def owner_of_lane(trace: Trace, info: LaneInfo) -> OwnerName:
+def owner_of_lane(trace: Trace, info: LaneInfo) -> workspace_file.OwnerName:
     """Return pid, tid and names of the thread or process of a lane."""
     if info.thread:
         return owner_of_thread(trace, info.thread)
     name = trace.processes.names[info.process].rsplit("/", 1)[-1] if info.process else ""
-    return OwnerName(int(trace.processes.pid[info.process]), -1, name, "")
+    return workspace_file.OwnerName(int(trace.processes.pid[info.process]), -1, name, "")
 
 
-def _ranges(numbers: np.ndarray[tuple[int], np.dtype[np.intp]]) -> tuple[CodeRange, ...]:
+def _ranges(numbers: np.ndarray[tuple[int], np.dtype[np.intp]]) -> tuple[workspace_file.CodeRange, ...]:
     """Return the ranges of consecutive numbers in ascending numbers."""
     if not len(numbers):
         return ()
     breaks = np.flatnonzero(np.diff(numbers) > 1)
     firsts, lasts = numbers[np.append(0, breaks + 1)], numbers[np.append(breaks, len(numbers) - 1)]
-    return tuple(map(CodeRange, firsts.tolist(), lasts.tolist()))
+    return tuple(map(workspace_file.CodeRange, firsts.tolist(), lasts.tolist()))
 
 
 # Sessions that are saved under a name: parts of a state, with name patterns for other traces.
 
 
-_Owner = TypeVar("_Owner", bound=OwnerName)
+_Owner = TypeVar("_Owner", bound=workspace_file.OwnerName)
 PARTS = {
     "lanes": "Lanes: folded, hidden, pinned, order, groups",
     "filter": "Filter",
@@ -157,15 +147,17 @@ PARTS = {
 }
 
 
-def names_in(state: WorkspaceState) -> tuple[str, ...]:
+def names_in(state: workspace_file.WorkspaceState) -> tuple[str, ...]:
     """Return the names of processes and threads in a state, each once, sorted."""
-    owners: list[OwnerName] = [] if state.lanes is None else list(state.lanes.lanes)
+    owners: list[workspace_file.OwnerName] = [] if state.lanes is None else list(state.lanes.lanes)
     owners += [] if state.filter is None else state.filter.threads
     names = {name for owner in owners for name in (owner.process, owner.thread) if name}
     return tuple(sorted(names, key=str.casefold))
 
 
-def session_of(state: WorkspaceState, parts: frozenset[str], patterns: Mapping[str, str]) -> WorkspaceState:
+def session_of(
+    state: workspace_file.WorkspaceState, parts: frozenset[str], patterns: Mapping[str, str]
+) -> workspace_file.WorkspaceState:
     """Return the part of a window's state that is saved as a session, usable with other traces too.
 
     Args:
@@ -183,7 +175,7 @@ def session_of(state: WorkspaceState, parts: frozenset[str], patterns: Mapping[s
     panels = state.panels
     if panels is not None:  # the state of the event list holds an event of this trace
         panels = replace(panels, values={name: shown for name, shown in panels.values.items() if name != "events"})
-    return WorkspaceState(
+    return workspace_file.WorkspaceState(
         view=state.view if "view" in parts else None,
         lanes=lanes and replace(lanes, lanes=_renamed(lanes.lanes, patterns)),
         filter=part and replace(part, threads=_renamed(part.threads, patterns)),
@@ -212,7 +204,7 @@ def check_name(name: str) -> str:
 _MOST_NS: Final = 1 << 62
 
 
-def restore_view(opened: OpenTrace, state: ViewState, is_same: bool, is_first: bool = False) -> None:
+def restore_view(opened: OpenTrace, state: workspace_file.ViewState, is_same: bool, is_first: bool = False) -> None:
     """Show the stored part of the trace; nothing changes if the trace has no such part.
 
     Args:
@@ -240,7 +232,7 @@ def restore_view(opened: OpenTrace, state: ViewState, is_same: bool, is_first: b
     show(window)
 
 
-def restore_selection(opened: OpenTrace, state: SelectionState) -> None:
+def restore_selection(opened: OpenTrace, state: workspace_file.SelectionState) -> None:
     """Restore the selection in the same trace; an interval only if its lane is built."""
     limits, events = opened.viewport.limits, len(opened.trace.events)
     event = state.event if state.event is not None and 0 <= state.event < events else None
@@ -255,7 +247,7 @@ def restore_selection(opened: OpenTrace, state: SelectionState) -> None:
     opened.selection.set_cursors(state.cursor_a, state.cursor_b)
 
 
-def restore_lanes(opened: OpenTrace, state: LanesState, is_same: bool, is_first: bool = False) -> None:
+def restore_lanes(opened: OpenTrace, state: workspace_file.LanesState, is_same: bool, is_first: bool = False) -> None:
     """Apply an arrangement of lanes; for another trace, lanes are sorted and grouped again.
 
     Args:
@@ -306,7 +298,7 @@ def restore_lanes(opened: OpenTrace, state: LanesState, is_same: bool, is_first:
         opened.group_lanes(state.group, state.patterns)
 
 
-def restore_filter(opened: OpenTrace, part: FilterPart, is_same: bool, is_first: bool = False) -> None:
+def restore_filter(opened: OpenTrace, part: workspace_file.FilterPart, is_same: bool, is_first: bool = False) -> None:
     """Apply a filter. Python files that its rules name are not run until the panel has asked the user.
 
     Args:
@@ -349,18 +341,18 @@ class NameFinder:
             for key, info in zip(self._keys, opened.timeline.infos, strict=True)
         ]
 
-    def lanes(self, lane: OwnedLane) -> tuple[LaneKey, ...]:
+    def lanes(self, lane: workspace_file.OwnedLane) -> tuple[LaneKey, ...]:
         """Return the lanes with pid, tid and names of a stored lane; without such lanes, all that fit its names."""
         kind, cpu, pid, tid = lane.key
         if not (kind in (LaneKind.PROCESS, LaneKind.THREAD) or (":" in kind and pid > 0)):
             return tuple(other for other in self._keys if other[:2] == (kind, cpu))
         fits = _fits_owner(lane, kind == LaneKind.THREAD or (":" in kind and tid > 0))
         lanes = [(other, owner) for other, its_kind, owner in self._owners if its_kind == kind and fits(owner)]
-        name = OwnerName(pid, tid, lane.process, lane.thread)
+        name = workspace_file.OwnerName(pid, tid, lane.process, lane.thread)
         exact = [other for other, owner in lanes if owner == name]
         return tuple(exact or (other for other, _ in lanes))
 
-    def threads(self, part: FilterPart) -> set[int]:
+    def threads(self, part: workspace_file.FilterPart) -> set[int]:
         """Return the rows of the threads that fit the names in a stored filter."""
         owners = [owner_of_thread(self._trace, row) for row in range(len(self._trace.threads))]
         rows: set[int] = set()
@@ -373,12 +365,12 @@ class NameFinder:
         return rows
 
 
-def _fits_owner(name: OwnerName, is_thread: bool) -> Callable[[OwnerName], bool]:
+def _fits_owner(name: workspace_file.OwnerName, is_thread: bool) -> Callable[[workspace_file.OwnerName], bool]:
     """Return a function that tells whether a process or thread fits: by its names, or by pid or tid where unnamed."""
     process: Fits = fits_name(name.process)
     thread: Fits = fits_name(name.thread)
 
-    def fits(other: OwnerName) -> bool:
+    def fits(other: workspace_file.OwnerName) -> bool:
         if name.process and not process(other.process):
             return False
         if not name.process and (other.process or other.pid != name.pid):
@@ -390,7 +382,7 @@ def _fits_owner(name: OwnerName, is_thread: bool) -> Callable[[OwnerName], bool]
     return fits
 
 
-def _same_rows(trace: Trace, part: FilterPart) -> set[int]:
+def _same_rows(trace: Trace, part: workspace_file.FilterPart) -> set[int]:
     table = trace.threads
     return {
         thread.row

@@ -216,7 +216,7 @@ class Threads:
         """Return the trace, or of several files on one axis those that have the threads."""
         if (files := files_of(self.trace)) is None:
             return (self.trace,)
-        has_them = {found[0].name for row in self.rows if (found := files.part_of_thread(row)) is not None}
+        has_them = {part[0].name for row in self.rows if (part := files.part_of_thread(row)) is not None}
         return tuple(part.trace for part in files.parts if part.name in has_them)
 
     def _refuse_unknown(self, what: str) -> None:

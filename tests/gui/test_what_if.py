@@ -60,8 +60,11 @@ def predict(qtbot, dialog, changes):
 
 
 def heads(window):
+    """Return the whole headings of both traces; the labels show as much of each as fits."""
     panes = window.workspace.panes
-    return [pane.area._heads[0].text() for pane in (panes.first, panes.second) if pane is not None]
+    areas = [pane.area for pane in (panes.first, panes.second) if pane is not None]
+    assert all(area._title.startswith(area._heads[0].text().rstrip("\N{HORIZONTAL ELLIPSIS}")) for area in areas)
+    return [area._title for area in areas]
 
 
 @pytest.mark.thorough

@@ -12,19 +12,7 @@ from numpy.typing import NDArray
 from satview.analysis.times.basis import Basis, Mask, Scope, largest_by, percentiles_by, sum_by
 from satview.base.column_arrays import numbers_of
 from satview.base.time import TimeWindow
-from satview.core.statistics import (
-    CPU_SUMS,
-    IS_ENTRY,
-    IS_EXIT,
-    IS_RUN,
-    IS_STATE,
-    RUN_SUMS,
-    STATE_SUMS,
-    Missing,
-    Rules,
-    Sums,
-    scheduling,
-)
+from satview.core import statistics
 from satview.events import wire
 from satview.events.spec import Release
 from satview.events.states import (
@@ -109,20 +97,20 @@ def _walked(trace: Trace) -> Walk | None:
     events, cut = trace.events, losses(trace)[:, 0]
     lost = TimeRanges.of_rows(losses(trace))
     columns = events.code, events.thread, events.cpu, events.time_cycles
-    sums = scheduling(_rules(trace), *columns, idle_threads(trace), trace.cpu_count,
-                      Missing(cut, lost.start, lost.end))  # fmt: skip
+    sums = statistics.scheduling(_rules(trace), *columns, idle_threads(trace), trace.cpu_count,
+                      statistics.Missing(cut, lost.start, lost.end))  # fmt: skip
     # If the pass and the index of states count different events for a thread, lanes are summed, which use the index.
     if sums is None or not np.array_equal(sums.events, np.diff(trace.states.start)):
         return None
     sums.states[0] = 0  # row 0 is nobody
-    thread, value = np.nonzero(sums.states[..., STATE_SUMS.index("total")])
-    runs = _named(RUN_SUMS, sums.runs)
-    states = _named(STATE_SUMS, sums.states[thread, value])
+    thread, value = np.nonzero(sums.states[..., statistics.STATE_SUMS.index("total")])
+    runs = _named(statistics.RUN_SUMS, sums.runs)
+    states = _named(statistics.STATE_SUMS, sums.states[thread, value])
     return Walk(thread, value, states, runs["preemptions"], _cpu_sums(trace, runs, sums))
 
 
-def _cpu_sums(trace: Trace, runs: Sum, sums: Sums) -> CpuSums | None:
-    cpus = _named(CPU_SUMS, sums.cpus)
+def _cpu_sums(trace: Trace, runs: Sum, sums: statistics.Sums) -> CpuSums | None:
+    cpus = _named(statistics.CPU_SUMS, sums.cpus)
     is_silent = cpus["events"] == 0
     if is_silent.any() and np.bincount(trace.events.cpu, minlength=len(is_silent))[: len(is_silent)][is_silent].any():
         return None  # kernel calls may show when such a CPU was busy
@@ -132,14 +120,14 @@ def _cpu_sums(trace: Trace, runs: Sum, sums: Sums) -> CpuSums | None:
     return CpuSums(runs, cpus, np.where(most < 0, 0, busiest), np.maximum(most, 0), works, overlaps)
 
 
-def _rules(trace: Trace) -> Rules:
+def _rules(trace: Trace) -> statistics.Rules:
     states, values = trace.catalogue.state_value_of_code, value_of_code(trace)
-    kind = (states != NOT_A_STATE) * np.uint8(IS_STATE)
-    kind[[wire.THREAD_CREATE, wire.THREAD_DESTROY]] = IS_STATE
-    kind[states == RUNNING] |= IS_RUN
-    kind[STEP_OF_CODE > 0] = IS_ENTRY
-    kind[STEP_OF_CODE < 0] = IS_EXIT
-    return Rules(
+    kind = (states != NOT_A_STATE) * np.uint8(statistics.IS_STATE)
+    kind[[wire.THREAD_CREATE, wire.THREAD_DESTROY]] = statistics.IS_STATE
+    kind[states == RUNNING] |= statistics.IS_RUN
+    kind[STEP_OF_CODE > 0] = statistics.IS_ENTRY
+    kind[STEP_OF_CODE < 0] = statistics.IS_EXIT
+    return statistics.Rules(
         kind, np.stack((values, idle_values(values))), wire.THREAD_DESTROY, wire.THREAD_CREATE, RUNNING, READY, DEAD,
         ABSENT, UNKNOWN, trace.dump_end_cycles, trace.window.start, trace.window.end, FIRST_PROCESS,
     )  # fmt: skip
@@ -211,7 +199,7 @@ def state_times(scope: Scope) -> StateTimes:
     scope.check()
     is_plain = scope.is_whole and not len(contradicted_runs(scope.trace)[0])
     if is_plain and (walked := walk(scope.trace)) is not None:
-        count, total, longest, start = (walked.states[name] for name in STATE_SUMS)
+        count, total, longest, start = (walked.states[name] for name in statistics.STATE_SUMS)
         return StateTimes(walked.thread, walked.value, count, total, longest, start, walked.preemptions)
     parts = []
     preemptions = np.zeros(len(scope.trace.threads), np.int64)

@@ -11,24 +11,12 @@ from numpy.typing import NDArray
 
 from satview.core import printing
 from satview.core.printing import LineField
-from satview.events import wire
+from satview.events import variants, wire
 from satview.events.catalogue import Catalogue
 from satview.events.layout import SIGEVENT_WORDS, Layout, PayloadPart, layout_of, printed_layout
 from satview.events.modes import flag_names
 from satview.events.spec import EventSpec, Release, Show
 from satview.events.user_events import UserEvent
-from satview.events.variants import (
-    BY_COUNT,
-    DOUBTFUL,
-    FAILED,
-    FAILED_FOR_VENDOR,
-    FAILED_UNKNOWN,
-    LISTED,
-    has_letters,
-    is_user,
-    join64,
-    user_text,
-)
 from satview.events.wire import FAST_WORDS
 from satview.formats.kev.payloads import plain_text, sigevent_text, vendor_text
 
@@ -63,7 +51,7 @@ class EventGroup:
     def wide(self, start: int) -> NDArray[np.uint64]:
         """Return the words `start` and `start + 1` as 64-bit values, uint64 (m,)."""
         halves = self.words[:, start : start + 2].astype(np.uint64)
-        return join64(halves[:, 0], halves[:, 1], self.byte_order)
+        return variants.join64(halves[:, 0], halves[:, 1], self.byte_order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +172,10 @@ def user_tails(*, is_vendor: bool) -> TemplateColumn:
 
 
 def _user_tail(raw: bytes, words: list[int]) -> str:
-    if user_text(raw) is not None:
+    if variants.user_text(raw) is not None:
         return f' STR:"{plain_text(raw)}"'
     # As 7.1 prints it: a possible text and all words, so that no data is hidden.
-    text = f' STR:"{plain_text(raw)}"' if has_letters(raw) else ""
+    text = f' STR:"{plain_text(raw)}"' if variants.has_letters(raw) else ""
     return f"{text}, {word_list(words)}"
 
 
@@ -252,7 +240,7 @@ def fields_column(event: UserEvent, count: int, index: int | None = None) -> Tem
         count: Number of payload words.
         index: The field; empty text if the payload has no such field. None = all fields.
     """
-    is_wide = not is_user(event.code) and count > FAST_WORDS
+    is_wide = not variants.is_user(event.code) and count > FAST_WORDS
 
     def text_of(payload: bytes, byte_order: str) -> str:
         shown = event.shown(payload, byte_order, is_wide=is_wide)
@@ -280,7 +268,7 @@ _LABEL_WIDTHS_6 = {"THREAD": 13, "VTHREAD": 13, "PROCESS": 13, "COMM": 13, "SYST
 _ONE_LINE_7 = ("THREAD", "VTHREAD", "QVM")
 _DROPPED_BY_VENDOR_6 = ("RESERVED", "BUFFER_END", "DROPPED", "COMPACTION")
 # Printers take every exit of two words that begins with -1 for a failed call.
-_PRINTED_AS_FAILED = (FAILED, FAILED_UNKNOWN, DOUBTFUL)
+_PRINTED_AS_FAILED = (variants.FAILED, variants.FAILED_UNKNOWN, variants.DOUBTFUL)
 MISPLACED_BAD = 101  # the sources of the 6.4 printer have BAD here, one above its position in every release
 
 
@@ -332,7 +320,9 @@ class Form:
     event: int = 0
 
 
-def make_form(spec: EventSpec, count: int, style: Style, names: Catalogue, variant: int = BY_COUNT) -> Form | None:
+def make_form(
+    spec: EventSpec, count: int, style: Style, names: Catalogue, variant: int = variants.BY_COUNT
+) -> Form | None:
     """Return the form of a kind of event; None if the events are not printed.
 
     Args:
@@ -348,7 +338,7 @@ def make_form(spec: EventSpec, count: int, style: Style, names: Catalogue, varia
     if style.is_vendor and style.is_old and (spec.code & 0x7F) == MISPLACED_BAD and spec.code >> 10 == 2:
         listed_code = names.find(f"{spec.class_name}/BAD")[0]
         spec = replace(names.spec(listed_code), code=spec.code)
-    if variant >= LISTED:
+    if variant >= variants.LISTED:
         layout = printed_layout(names.release, listed_code, count, variant)
         if spec.class_name == "USREVENT" and layout is not None:
             return _listed_user(spec, layout, style)
@@ -357,7 +347,7 @@ def make_form(spec: EventSpec, count: int, style: Style, names: Catalogue, varia
     form = special(spec, count, style) if special else None
     if form:
         return form
-    if (count == 2 and variant in _PRINTED_AS_FAILED) or variant == FAILED_FOR_VENDOR:
+    if (count == 2 and variant in _PRINTED_AS_FAILED) or variant == variants.FAILED_FOR_VENDOR:
         return _failed(spec, style)
     return _listed(spec, count, style, printed_layout(names.release, listed_code, count, variant))
 

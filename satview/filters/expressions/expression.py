@@ -16,21 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import Cancelled
+from satview.events import variants
 from satview.events.catalogue import catalogue
 from satview.events.layout import PayloadPart, Taught, argument_part, described_part, text_at, text_offset
 from satview.events.spec import Release
-from satview.events.variants import (
-    BY_COUNT,
-    DOUBTFUL,
-    FAILURES,
-    TEXT,
-    error_of,
-    is_exit,
-    is_user,
-    join64,
-    user_text,
-    variant_of,
-)
 from satview.events.wire import WireClass, class_of, event_of
 from satview.filters.derived_columns import Bools, DerivedColumns, TraceDerivedColumns, chunks, rows_of
 from satview.filters.diagnostics import Diagnostic, ExpressionError
@@ -142,17 +131,17 @@ class _Event:
             return self.is_known(node)
         assert isinstance(node, nodes.EventField)
         # The only flag is `failed`.
-        return self.variant() in FAILURES
+        return self.variant() in variants.FAILURES
 
     def is_known(self, node: nodes.IsKnown) -> bool:
         if node.as_text:
             return bool(self.texts(node.value))
         if isinstance(node.value, nodes.EventField) and FIELDS[node.value.name].kind is FieldKind.FLAG:
-            return is_exit(self.context.code) and self.variant() != DOUBTFUL
+            return variants.is_exit(self.context.code) and self.variant() != variants.DOUBTFUL
         return self.number(node.value) is not None
 
     def variant(self) -> int:
-        return variant_of(self.release, self.context.code, self.context.words)
+        return variants.variant_of(self.release, self.context.code, self.context.words)
 
     def code_test(self, node: CodeTest) -> bool:
         code, book = self.context.code, catalogue(self.release)
@@ -202,13 +191,17 @@ class _Event:
         position = text_offset(self.release, context.code, len(context.words))
         if position is None:
             return ()
-        text = user_text(context.payload) if is_user(context.code) else text_at(context.payload, position)
+        text = (
+            variants.user_text(context.payload)
+            if variants.is_user(context.code)
+            else text_at(context.payload, position)
+        )
         return () if text is None else (text,)
 
     def part_named(self, name: str) -> PayloadPart | None:
         context = self.context
-        if is_user(context.code):
-            variant = BY_COUNT if user_text(context.payload) is None else TEXT
+        if variants.is_user(context.code):
+            variant = variants.BY_COUNT if variants.user_text(context.payload) is None else variants.TEXT
         else:
             variant = self.variant()
         count = len(context.words)
@@ -245,7 +238,7 @@ class _Event:
         if name in plain:
             return plain[name]
         if name == "errno":
-            return error_of(self.release, context.code, context.words)
+            return variants.error_of(self.release, context.code, context.words)
         if name in ("pid", "tid"):
             value = context.pid if name == "pid" else context.tid
             return value if value >= 0 else None
@@ -259,7 +252,7 @@ class _Event:
         if position.size:
             return position.from_bytes(context.payload, order)
         if position.words == 2:
-            return wrapped(join64(word, context.word(position.word + 1), order))
+            return wrapped(variants.join64(word, context.word(position.word + 1), order))
         return signed_word(word) if position.is_signed else word
 
 
