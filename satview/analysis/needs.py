@@ -56,8 +56,8 @@ class Need:
     Attributes:
         key: Name under which the result of `reason` is cached with a trace.
         lack: Mark of a figure if the need is not met.
-        unmet: Function that returns why the need is not met, without a full stop; empty if it is. For several files
-            on one axis, one that meets the need is enough.
+        unmet: Function that returns why the need is not met, without a full stop; empty if it is. `reason` asks it
+            of each file on an axis.
         remedy: What to do to meet the need, in the imperative; may be empty.
         classes: Classes to capture to meet the need.
         is_wide: True if events of these classes must be wide.

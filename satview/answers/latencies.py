@@ -24,6 +24,7 @@ from satview.answers.table import (
     least_known,
 )
 from satview.base.errors import UsageError
+from satview.base.safe_text import listed
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.linkage.calls import TIMER_EVENT, interrupt_numbers
@@ -182,9 +183,8 @@ def refuse_unknown_interrupt(trace: Trace, number: int) -> None:
     """
     known = np.unique(interrupt_numbers(trace)).tolist()
     if known and number not in known:
-        more = f" and {len(known) - _MOST_NUMBERS} more" if len(known) > _MOST_NUMBERS else ""
-        present = ", ".join(f"0x{one:x}" for one in known[:_MOST_NUMBERS])
-        raise UsageError(f"the trace has no interrupt 0x{number:x}; it has {present}{more}")
+        present = listed([f"0x{one:x}" for one in known], _MOST_NUMBERS)
+        raise UsageError(f"the trace has no interrupt 0x{number:x}; it has {present}")
 
 
 def _matching(trace: Trace, links: Latencies, requested: LatencyFilter) -> NDArray[np.bool_]:

@@ -28,7 +28,7 @@ from satview.events.variants import text_words
 from satview.events.wire import SLOT_BYTES
 from satview.filters.external import EventContext
 from satview.filters.rules.triggers import Trigger, Watch
-from satview.formats import qst as reader
+from satview.formats import qst
 from satview.formats.kev.header import SlotWriter, write_kev
 from satview.store.mark_file import MARK_EVENT, is_mark, mark_number, mark_text
 
@@ -596,12 +596,12 @@ def _slot_bytes(buffers: Sequence[_KernelBuffer]) -> bytes:
 def _version_3(
     main: Sequence[_KernelBuffer], names: Sequence[_KernelBuffer], target: Target, end_ns: int, last_stamp: int
 ) -> bytes:
-    head = np.zeros(1, reader.HEAD_3)
-    head[0] = (reader.MAGIC_3, 3, target.cycles_per_s, end_ns // NS_PER_S, end_ns % NS_PER_S, last_stamp, b"")
+    head = np.zeros(1, qst.HEAD_3)
+    head[0] = (qst.MAGIC_3, 3, target.cycles_per_s, end_ns // NS_PER_S, end_ns % NS_PER_S, last_stamp, b"")
     parts = [head.tobytes()]
-    for magic, buffers in ((reader.NAMES, names), (reader.MAIN, main)):
+    for magic, buffers in ((qst.NAMES, names), (qst.MAIN, main)):
         data = _slot_bytes(_filled(buffers))
-        section = np.zeros(1, reader.SECTION_3)
+        section = np.zeros(1, qst.SECTION_3)
         section[0] = (magic, len(data) // SLOT_BYTES, b"")
         parts += [section.tobytes(), data]
     return b"".join(parts)
@@ -617,26 +617,26 @@ def _version_4(
     is_raw = form is QstForm.VERSION_4
     has_own_rings = target.release is Release.QNX_8
     slots_at = BUFFER_BYTES - BUFFER_SIZES[target.release].slots * SLOT_BYTES
-    head = np.zeros(1, reader.HEAD_4)
+    head = np.zeros(1, qst.HEAD_4)
     head[0] = (
-        reader.MAGIC_4, 4, reader.HEAD_BYTES, 0, target.cycles_per_s, *wall_ns, target.cpus,
+        qst.MAGIC_4, 4, qst.HEAD_BYTES, 0, target.cycles_per_s, *wall_ns, target.cpus,
         _SYSTEM[target.release],
         BUFFER_BYTES if is_raw else 0, slots_at if is_raw else 0,
         len(main) // target.cpus if has_own_rings else 0, 0,
     )  # fmt: skip
     if is_raw:
         return b"".join((
-            head.tobytes(), _raw_section(reader.DATA, main, slots_at), _raw_section(reader.NAMES, names, slots_at),
+            head.tobytes(), _raw_section(qst.DATA, main, slots_at), _raw_section(qst.NAMES, names, slots_at),
         ))  # fmt: skip
-    listed = np.zeros(len(main), reader.BUFFER_4)
+    listed = np.zeros(len(main), qst.BUFFER_4)
     for row, buffer in enumerate(main):
-        cpu = buffer.cpu if has_own_rings else reader.NO_CPU
+        cpu = buffer.cpu if has_own_rings else qst.NO_CPU
         listed[row] = (buffer.index, buffer.sequence, len(buffer.slots), 0, cpu, b"")
     slots, pinf = _slot_bytes(main), _slot_bytes(_filled(names))
     return b"".join((
-        head.tobytes(), _section(reader.BUFFERS, listed.tobytes(), len(main)),
-        _section(reader.MAIN, slots, len(slots) // SLOT_BYTES),
-        _section(reader.NAMES, pinf, len(pinf) // SLOT_BYTES),
+        head.tobytes(), _section(qst.BUFFERS, listed.tobytes(), len(main)),
+        _section(qst.MAIN, slots, len(slots) // SLOT_BYTES),
+        _section(qst.NAMES, pinf, len(pinf) // SLOT_BYTES),
     ))  # fmt: skip
 
 
@@ -645,13 +645,13 @@ def _raw_section(magic: int, buffers: Sequence[_KernelBuffer], slots_at: int) ->
     data: NDArray[Any] = np.zeros((len(buffers), BUFFER_BYTES), np.uint8)
     for row, buffer in zip(data, buffers, strict=True):
         head = np.array([len(buffer.slots), buffer.sequence & 0xFFFFFFFF], "<u4")
-        row[reader.SLOT_COUNT_AT : reader.SLOT_COUNT_AT + 8] = head.view(np.uint8)
+        row[qst.SLOT_COUNT_AT : qst.SLOT_COUNT_AT + 8] = head.view(np.uint8)
         slots = buffer.slots.astype("<u4").tobytes()
         row[slots_at : slots_at + len(slots)] = np.frombuffer(slots, np.uint8)
     return _section(magic, data.tobytes(), len(buffers))
 
 
 def _section(magic: int, data: bytes, entries: int) -> bytes:
-    head = np.zeros(1, reader.SECTION_4)
-    head[0] = (magic, reader.SECTION_VERSION, len(data), entries, 0)
+    head = np.zeros(1, qst.SECTION_4)
+    head[0] = (magic, qst.SECTION_VERSION, len(data), entries, 0)
     return head.tobytes() + data

@@ -39,10 +39,11 @@ from satview.analysis.verdicts.evidence import Verdict
 from satview.analysis.verdicts.find import all_kinds, find_verdicts, kind_of
 from satview.analysis.verdicts.rule import Thresholds, default_thresholds, refuse_unsearched
 from satview.answers.frames import Texts
+from satview.answers.latencies import refuse_unknown_interrupt
 from satview.answers.table import Known, Table
 from satview.answers.verdicts import undecided_table
 from satview.base.errors import UsageError
-from satview.base.safe_text import counted, listed, visible_line
+from satview.base.safe_text import counted, visible_line
 from satview.base.time import format_duration
 from satview.events import wire
 from satview.events.catalogue import call_numbers
@@ -248,7 +249,6 @@ _MISSPELT: Final = 0.8  # similarity from which a text counts as a misspelt even
 _USER_EVENTS: Final = (wire.code(wire.WireClass.USER, 0),)
 _MESSAGES: Final = (wire.code(wire.WireClass.COMM, 0),)
 _MAX_NAMED: Final = 4
-_MAX_INTERRUPTS: Final = 8
 _SHORT_BYTES: Final = 8  # shorter texts fit into two words with their NUL
 
 
@@ -470,10 +470,11 @@ class Kev:
         __tracebackhide__ = True
         number = vector if isinstance(vector, int) else _interrupt_number(vector)
         interrupts = self.trace.table("interrupt")
-        known = np.unique(interrupts["vector"]).tolist()
-        if known and number not in known and not self.is_lenient:
-            present = listed([f"0x{vector:x}" for vector in known], _MAX_INTERRUPTS)
-            raise KevFailure(f"the trace has no interrupt 0x{number:x}; it has {present}")
+        if not self.is_lenient:
+            try:
+                refuse_unknown_interrupt(self.trace, number)
+            except UsageError as error:
+                raise KevFailure(str(error)) from None
         missing = self._unmet(INTERRUPTS, LOGGED_INTERRUPTS, INTERRUPT_EXITS)
         return self._lengths(interrupts, interrupts["vector"] == number, "start_cycles", "length_cycles",
                              f"interrupt 0x{number:x}", missing=missing)  # fmt: skip
