@@ -171,24 +171,24 @@ def _descriptor(given: Any) -> int:
 
 def wait_patches() -> list[tuple[Any, str, Any]]:
     """Return owner, name and replacement of all functions that sleep, read, write or wait for a process."""
-    wait_patches: list[tuple[Any, str, Any]] = [(time, "sleep", _TracedFunction(time, "sleep", codes.SLEEP, _sleep_ns))]
+    patches: list[tuple[Any, str, Any]] = [(time, "sleep", _TracedFunction(time, "sleep", codes.SLEEP, _sleep_ns))]
     for name, interface in _SYSTEM_CALLS.items():
         if hasattr(os, name):
-            wait_patches.append((os, name, _TracedFunction(os, name, interface, _descriptor)))
-    wait_patches.append((select, "select", _TracedFunction(select, "select", codes.POLL, _descriptor)))
-    wait_patches += [
+            patches.append((os, name, _TracedFunction(os, name, interface, _descriptor)))
+    patches.append((select, "select", _TracedFunction(select, "select", codes.POLL, _descriptor)))
+    patches += [
         (socket.socket, name, _socket_method(name, interface))
         for name, interface in _SOCKET_CALLS.items()
         if hasattr(socket.socket, name)
     ]
     for kind in vars(selectors).values():
         if isinstance(kind, type) and kind is not selectors.BaseSelector and "select" in kind.__dict__:
-            wait_patches.append((kind, "select", _selector_method(kind.__dict__["select"])))
+            patches.append((kind, "select", _selector_method(kind.__dict__["select"])))
     opening = _TracedOpen(io.open)
-    wait_patches += [(io, "open", opening), (builtins, "open", opening)]
+    patches += [(io, "open", opening), (builtins, "open", opening)]
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         watch_file(stream)
-    return wait_patches
+    return patches
 
 
 # Records creation, start, end, join and names of threads, of `threading.Thread` and of `_thread`.
