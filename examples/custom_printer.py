@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 from satview.traceparser.api import (
+    Info,
     State,
     traceparser,
     traceparser_cs,
@@ -16,7 +17,6 @@ from satview.traceparser.api import (
     traceparser_get_info,
     traceparser_init,
 )
-from satview.traceparser.constants import Info
 
 KERCALLENTER, THREAD, COMM = 3, 10, 14
 THRUNNING, SMSG = 1 << 1, 0

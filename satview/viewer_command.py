@@ -264,11 +264,11 @@ def _looks(options: argparse.Namespace) -> dict[str, str | int]:
 
         read_user_events(Path(options.user_events))
     if options.pidin:
-        from satview.formats.pidin import read_pidin  # brings numpy
+        from satview.formats.outside_names import read_pidin  # brings numpy
 
         read_pidin(Path(options.pidin))
     if options.symbols:
-        from satview.formats.symbols import check_folder  # brings a parser of ELF files
+        from satview.formats.outside_names import check_folder  # brings a parser of ELF files
 
         check_folder(Path(options.symbols))
     looks: dict[str, str | int] = {

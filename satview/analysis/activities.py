@@ -25,7 +25,7 @@ from satview.events import wire
 from satview.events.states import DEAD, READY, RUNNING, STATE_BY_NAME
 from satview.filters.diagnostics import named_by
 from satview.filters.expressions.expression import select
-from satview.formats.symbols import symbols_of
+from satview.formats.outside_names import symbols_of
 from satview.linkage import messages
 from satview.linkage.calls import calls
 from satview.linkage.latencies import DEATH_PULSE

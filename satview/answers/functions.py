@@ -21,7 +21,7 @@ from satview.base.safe_text import counted
 from satview.base.time import TimeWindow
 from satview.events.states import RUNNING
 from satview.events.wire import KER_64BIT, WireClass, code
-from satview.formats.symbols import Place, symbols_of
+from satview.formats.outside_names import Place, symbols_of
 from satview.linkage.links import OPEN, rows_of_codes, thread_rows
 from satview.store.arguments import argument, arguments
 from satview.store.axis import ends_of_files
@@ -35,7 +35,7 @@ from satview.timeline.finders import function_calls
 # table = function_table(trace).sorted_by("running").head(20)
 #
 # A row is a function of one thread with a certain stack of callers. Functions have names after
-# `formats.symbols.add_symbols`, before that addresses.
+# `formats.outside_names.add_symbols`, before that addresses.
 
 
 _Ints = NDArray[np.int64]

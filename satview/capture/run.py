@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from satview.base.errors import Cancelled, UsageError
 from satview.base.time import NS_PER_S
-from satview.capture import control
 from satview.capture.buffers import (
     DAY_S,
     RULE,
@@ -45,6 +44,7 @@ from satview.capture.sim.programs import MAX_FAULTS
 from satview.capture.sim.target import Target, target
 from satview.capture.sim.threads import Body, Thread, lock_state
 from satview.capture.sim.truth import Truth, describe
+from satview.capture.workloads import registry
 from satview.capture.workloads.registry import Workload, find
 from satview.events import wire
 from satview.events.catalogue import catalogue
@@ -332,7 +332,7 @@ def run(
 
     with (
         _file(capture, path, kernel, started, stream, watch, bounds, say or _say_nothing) as file,
-        control.advancing(machine, path.name, capture.patience_s, lambda: file.is_waiting),
+        registry.advancing(machine, path.name, capture.patience_s, lambda: file.is_waiting),
     ):
         machine.run(started, poll)
         logger = _logger(kernel, options, file, say or _say_nothing, capture.control)
@@ -590,7 +590,7 @@ def make_tile(
     kernel.control.hook = sink
     call(mode("ADDALLCLASSES"))
     call(mode("SETALLCLASSESWIDE" if is_wide else "SETALLCLASSESFAST"))
-    with control.advancing(machine, selected.name):
+    with registry.advancing(machine, selected.name):
         machine.run(machine.now + machine.target.cycles(selected.lead_in_ns), cancelled)
         started = machine.now
         call(mode("START"))

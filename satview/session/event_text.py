@@ -19,7 +19,7 @@ from satview.events.layout import canonical
 from satview.events.spec import Argument, arguments_text
 from satview.events.states import STATE_BY_VALUE, UNKNOWN
 from satview.filters.rules.fastwide import logged_form
-from satview.formats.symbols import symbols_of
+from satview.formats.outside_names import symbols_of
 from satview.linkage.blockers import blockers, owner_of
 from satview.linkage.calls import Fate
 from satview.linkage.chain import Connections, NamedHop, Step, WaitedFor, link_table

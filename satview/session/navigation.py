@@ -16,11 +16,10 @@ from satview.base.time import TimeWindow, parse_position, parse_range
 from satview.linkage.calls import are_made, partner
 from satview.linkage.chain import Step, are_linked, causes, effects
 from satview.session.commands import ON
-from satview.session.event_links import LINKS_AT_ONCE
 from satview.session.lanes.class_loader import event_near
 from satview.session.lanes.lane_list import LaneList
 from satview.session.lanes.lane_sorter import LaneSorter
-from satview.session.open_trace import OpenTrace
+from satview.session.open_trace import LINKS_AT_ONCE, OpenTrace
 from satview.session.settings import Settings
 from satview.session.viewport import Viewport
 from satview.store.mark_file import Mark

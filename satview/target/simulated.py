@@ -26,7 +26,6 @@ from satview.base.process import BAD_USE
 from satview.base.safe_text import visible_line
 from satview.base.time import NS_PER_S
 from satview.capture.buffers import VERSIONS, KevFile, LoggerOptions, LoggerReport, TraceBuffers
-from satview.capture.control import advancing
 from satview.capture.kernel import BOOT_SECONDS, Kernel
 from satview.capture.kernel import mode as mode_of_name
 from satview.capture.logger import Logger
@@ -37,6 +36,7 @@ from satview.capture.sim.target import Target
 from satview.capture.sim.threads import Cpu, InterruptSource, Policy, Process, Thread
 from satview.capture.sim.truth import describe
 from satview.capture.workloads import registry
+from satview.capture.workloads.registry import advancing
 from satview.events.catalogue import release_of
 from satview.events.spec import Release
 from satview.filters.diagnostics import RuleError

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from satview.base.time import TimeWindow
 from satview.events.states import ABSENT, FIRST_PROCESS, PROCESS_HUES
-from satview.formats.symbols import symbols_of
+from satview.formats.outside_names import symbols_of
 from satview.store.axis import ends_of_files
 from satview.store.trace import Trace
 from satview.timeline.lane_classes import LaneClass, Owner

@@ -18,6 +18,10 @@ from satview.events.spec import Release
 
 if TYPE_CHECKING:
     from satview.traceparser.api import (
+        Debug,
+        Error,
+        Info,
+        Sort,
         traceparser,
         traceparser_cs,
         traceparser_cs_range,
@@ -27,7 +31,6 @@ if TYPE_CHECKING:
         traceparser_init,
         traceparser_sort,
     )
-    from satview.traceparser.constants import Debug, Error, Info, Sort
 
 __all__ = [
     "Debug", "Error", "Info", "Sort", "traceparser", "traceparser_cs", "traceparser_cs_range", "traceparser_debug",
@@ -46,9 +49,9 @@ def header_names(release: str = "7.x") -> dict[str, int]:
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        return getattr(import_module(f"{__name__}.{'api' if name.startswith('trace') else 'constants'}"), name)
+        return getattr(import_module(f"{__name__}.api"), name)
     if name.startswith("_TRACEPARSER_"):
-        number = import_module(f"{__name__}.constants").header_number(name)
+        number = import_module(f"{__name__}.api").header_number(name)
     elif "_NTO_TRACE_" in name or "__KER_" in name:
         spec = import_module("satview.events.spec")
         number = import_module("satview.events.modes").number_of(name, spec.Release.QNX_7)

@@ -18,7 +18,7 @@ from satview.capture.workloads.kernel_notes import CHECK, PLAN, SEARCH, STORE
 from satview.events import wire
 from satview.export.by_ending import export
 from satview.formats.kev.reader import open_kev
-from satview.formats.symbols import add_symbols
+from satview.formats.outside_names import add_symbols
 from tests.helpers.elf import write_elf
 from tests.helpers.kev import START, TraceBuilder
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from satview.__main__ import main
-from satview.capture import control, nto
+from satview.capture import nto
 from satview.capture.kernel import Kernel
 from satview.capture.sim.calls import TraceEvent
 from satview.capture.sim.target import target
+from satview.capture.workloads import registry
 from satview.events.modes import header_names
 from satview.events.spec import Release
 from satview.formats.kev.reader import open_kev
@@ -115,7 +116,7 @@ def main():
 @pytest.mark.parametrize("release", ["6.x", "7.x", "8.0"])
 def test_thrunning_logs_thrunning(tmp_path, release):
     (tmp_path / "control.py").write_text(PROGRAM)
-    assert control.load(tmp_path / "control.py", Release(release))
+    assert registry.load(tmp_path / "control.py", Release(release))
     assert (
         main(
             [

@@ -20,7 +20,6 @@ import pytest
 
 import satview
 from satview.__main__ import main
-from satview.capture import control
 from satview.capture.buffers import LoggerOptions
 from satview.capture.kernel import Kernel
 from satview.capture.logger import Logger
@@ -664,7 +663,7 @@ def test_a_long_trace_of_several_cpus_has_nothing_wrong(release: Release, tmp_pa
 def test_very_long_traces_survive_a_device_that_hangs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(control, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(registry, "PATIENCE_S", 0.3)
     device = (
         "def gap():\n    while True:\n        pass\n"
         "def setup(kernel):\n    kernel.machine.at(kernel.machine.now + 9, lambda _: kernel.device(5, gap))\n"

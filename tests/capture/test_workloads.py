@@ -9,7 +9,6 @@ import pytest
 
 from satview.analysis.statistics import Statistics
 from satview.base.errors import UsageError
-from satview.capture import control
 from satview.capture.buffers import LoggerOptions
 from satview.capture.run import Capture, CaptureResult, run
 from satview.capture.workloads import registry
@@ -296,7 +295,7 @@ def test_time_passes_in_any_loop(step: str, tmp_path: Path) -> None:
 def test_files_that_do_what_they_must_not_are_refused(
     text: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(control, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(registry, "PATIENCE_S", 0.3)
     if "def main" not in text:
         text += "\ndef main():\n    yield Compute(1)\n"
     with pytest.raises(UsageError) as caught:

@@ -34,9 +34,8 @@ from satview.formats.linux.records import (
     schedule_of,
 )
 from satview.formats.linux.trace_dat import Pages, Walked, walk
-from satview.formats.number_payloads import NumberPayloads
 from satview.store.problems import Problems
-from satview.store.trace import Trace
+from satview.store.trace import NumberPayloads, Trace
 
 SLEEPING = STATE_BY_NAME["SLEEPING"].value
 PAGE = 64

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from satview.base.errors import UsageError
-from satview.formats.pidin import read_pidin, with_names
+from satview.formats.outside_names import read_pidin, with_names
 from tests.helpers.commands import satview
 from tests.helpers.kev import TraceBuilder, write_trace
 

@@ -13,7 +13,7 @@ from satview.base.errors import UsageError
 from satview.events import wire
 from satview.formats.axis import Member, trace_on_axis
 from satview.formats.elf import Binary
-from satview.formats.symbols import Place, add_symbols, symbols_of
+from satview.formats.outside_names import Place, add_symbols, symbols_of
 from tests.helpers.elf import write_elf
 from tests.helpers.extent import usually
 from tests.helpers.kev import TraceBuilder

@@ -15,7 +15,7 @@ from satview.events.spec import Release
 from satview.export.listing.forms import Style
 from satview.export.listing.printer import Printer
 from satview.export.listing.rows import TextRows, layout_of
-from satview.filters.expression import Expression
+from satview.filters.expressions.expression import Expression
 from satview.formats.listing.reader import read_listing, trace_of_listing
 from satview.formats.source import source_of
 from satview.opened import open_trace

@@ -10,7 +10,7 @@ from satview.events import wire
 from satview.events.catalogue import call_numbers
 from satview.events.spec import Release
 from satview.linkage import messages
-from satview.session import event_links
+from satview.session import open_trace
 from satview.timeline.lane_info import LaneKind
 from tests.helpers.kev import START, TraceBuilder
 
@@ -81,7 +81,7 @@ def test_arrow_leads_from_the_client_to_the_server_lane(empty_window, load, tmp_
 
 @pytest.mark.thorough
 def test_links_of_a_long_trace_come_from_the_background(empty_window, load, tmp_path, qtbot, monkeypatch):
-    monkeypatch.setattr(event_links, "LINKS_AT_ONCE", 0)
+    monkeypatch.setattr(open_trace, "LINKS_AT_ONCE", 0)
     window = load(empty_window, exchange(tmp_path))
     opened, panel = window.session.opened, window.workspace.panels["details"]
     times = opened.trace.events.time_cycles - opened.trace.clock.start_cycles

@@ -36,9 +36,9 @@ class TestDetails:
 
     @pytest.mark.thorough
     def test_partner_of_a_long_trace_is_looked_for_in_the_background(self, window, opened, monkeypatch, qtbot):
-        monkeypatch.setattr("satview.session.event_links._PAIRS_AT_ONCE", 0)
-        monkeypatch.setattr("satview.session.event_links.LINKS_AT_ONCE", 0)
-        monkeypatch.setattr("satview.session.event_links.are_made", lambda _: False)
+        monkeypatch.setattr("satview.session.open_trace._PAIRS_AT_ONCE", 0)
+        monkeypatch.setattr("satview.session.open_trace.LINKS_AT_ONCE", 0)
+        monkeypatch.setattr("satview.session.open_trace.are_made", lambda _: False)
         details = window.workspace.panels["details"]
         window.workspace.navigation.show_position("2us")
         assert "Ends with" not in details.browser.toPlainText()

@@ -7,8 +7,8 @@ import pytest
 
 from satview.base.errors import Cancelled
 from satview.events.wire import PROC_CREATE_NAME
-from satview.session.event_links import hits_text
 from satview.session.event_text import COLUMNS
+from satview.session.open_trace import hits_text
 from tests.filters.made import RUNNING, START_CYCLES, Maker, make_trace
 
 

@@ -75,7 +75,7 @@ def test_partner_of_a_call(opened, moves):
 def test_long_traces_are_not_searched_for_pairs_while_the_window_waits(opened, moves, monkeypatch):
     monkeypatch.setattr("satview.session.navigation._AT_ONCE", 0)
     for limit in ("_PAIRS_AT_ONCE", "LINKS_AT_ONCE"):
-        monkeypatch.setattr(f"satview.session.event_links.{limit}", 0)
+        monkeypatch.setattr(f"satview.session.open_trace.{limit}", 0)
     monkeypatch.setattr("satview.session.tasks.Task.start", lambda *_: None)  # it would make them meanwhile
     moves.show_position("2us")
     with pytest.raises(UsageError, match="in a moment"):

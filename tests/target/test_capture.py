@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import pytest
 
-from satview.formats.pidin import read_pidin
+from satview.formats.outside_names import read_pidin
 from satview.formats.registry import open_trace
 from satview.target import request as answers
 from satview.target.capture import capture

@@ -13,6 +13,10 @@ from satview.events import wire
 from satview.events.wire import WireClass
 from satview.formats.kev.header import SlotWriter, header_bytes
 from satview.traceparser.api import (
+    Debug,
+    Error,
+    Info,
+    Sort,
     traceparser,
     traceparser_cs,
     traceparser_cs_range,
@@ -22,7 +26,6 @@ from satview.traceparser.api import (
     traceparser_init,
     traceparser_sort,
 )
-from satview.traceparser.constants import Debug, Error, Info, Sort
 from tests.helpers.shared import shared_path
 
 KERCALL, KERCALLENTER, KERCALLEXIT, KERCALLINT, INT, PROCESS, THREAD, VTHREAD, USER, SYSTEM, COMM = (

@@ -14,7 +14,6 @@ from satview.base.new_file import find_target, is_standard_output
 from satview.base.process import collected_signals
 from satview.base.safe_text import visible, visible_line
 from satview.base.time import NS_PER_S
-from satview.capture import control
 from satview.capture.flight_recorder import QstForm
 from satview.capture.run import Capture, CaptureResult, make_tile, write_tiles
 from satview.capture.run import run as run_capture
@@ -120,7 +119,7 @@ def _capture(args: argparse.Namespace) -> int:
             Release(args.release),
             int(args.duration * NS_PER_S),
             logger_options(args),
-            control=control.load(args.control, Release(args.release)) if args.control else None,
+            control=registry.load(args.control, Release(args.release)) if args.control else None,
             attributes=attributes(args),
             limit_bytes=limit,
             pace=args.pace,

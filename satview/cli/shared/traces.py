@@ -12,8 +12,7 @@ from satview.base.safe_text import visible_line
 from satview.base.time import TimeWindow, format_duration, parse_moment, parse_range
 from satview.cli.shared.terminal import working, working_on
 from satview.events.user_events import Descriptions
-from satview.formats.pidin import read_pidin, with_names
-from satview.formats.symbols import add_symbols
+from satview.formats.outside_names import add_symbols, read_pidin, with_names
 from satview.formats.user_event_file import read_user_events
 from satview.store.arguments import describe_events, misfits
 from satview.store.time_ranges import outside_words

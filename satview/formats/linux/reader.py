@@ -21,10 +21,9 @@ from satview.events.states import READY, RUNNING, UNKNOWN
 from satview.formats.linux import perfetto
 from satview.formats.linux.records import MAGIC, CpuSwitches, Ints, Points, Schedule, ScheduleDetails, Tasks, WakeUps
 from satview.formats.linux.trace_dat import MAGICS, read_perf_data, read_trace_dat
-from satview.formats.number_payloads import NumberPayloads
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, ProcessTable, StateIndex, ThreadTable
-from satview.store.trace import Header, Trace
+from satview.store.trace import Header, NumberPayloads, Trace
 
 # Reads the text of perf script, trace-cmd report and the file `trace` of ftrace: a line per event.
 #

@@ -36,7 +36,6 @@ from satview.events.unixware import (
     waiting_states,
 )
 from satview.events.unixware import categories as known_categories
-from satview.formats.number_payloads import NumberPayloads
 from satview.formats.unixware.columns import (
     RecordColumns,
     SetReader,
@@ -49,7 +48,7 @@ from satview.formats.unixware.columns import (
 )
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, ProcessTable, StateIndex, ThreadTable
-from satview.store.trace import Header, Trace
+from satview.store.trace import Header, NumberPayloads, Trace
 
 # Pairs the records of calls; finds calls in which a thread had to wait, and records that change states.
 

@@ -43,7 +43,7 @@ from satview.events.spec import Release
 from satview.filters.expressions.syntax import Completion
 from satview.formats.axis import FORMAT, PS_PER_S
 from satview.gui import dialogs
-from satview.gui.comparison.second_trace import SecondTrace
+from satview.gui.comparison.panel import SecondTrace
 from satview.gui.filters.editing import ProposingEditor
 from satview.gui.widgets import Dialog, MessageLine, PlainLabel, flat_button, line_up
 from satview.linkage.latencies import latencies

@@ -16,8 +16,7 @@ from satview.gui.panel import PanelContext, TablePanel, add_copy_and_export, set
 from satview.gui.save_events import write_list
 from satview.gui.theme import Theme
 from satview.gui.widgets import PlainLabel, line_up
-from satview.session.event_links import hits_text
-from satview.session.open_trace import OpenTrace
+from satview.session.open_trace import OpenTrace, hits_text
 from satview.session.tasks import Task
 
 _COPY_LIMIT: Final = 200_000

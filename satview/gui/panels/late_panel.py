@@ -32,7 +32,7 @@ from satview.gui.panel import Panel, PanelContext, select_row
 from satview.gui.theme import Theme
 from satview.gui.widgets import ElidedLabel, Notice, flat_button, line_up
 from satview.session.highlight import Highlighted, Leg
-from satview.session.panels.late_view import ActivitiesView, ExplainedInstance, InstanceView
+from satview.session.panels.plots import ActivitiesView, ExplainedInstance, InstanceView
 from satview.timeline.spans import NO_EVENT
 
 if TYPE_CHECKING:

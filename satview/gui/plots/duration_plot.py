@@ -22,8 +22,7 @@ from satview.gui.theme import Theme, colour
 from satview.gui.widgets import ElidedLabel, PlainLabel, line_up
 from satview.session.comparison import Overlaid
 from satview.session.open_trace import OpenTrace
-from satview.session.panels.late_view import ExplainedInstance
-from satview.session.panels.plots import DurationsPlotted
+from satview.session.panels.plots import DurationsPlotted, ExplainedInstance
 
 WORST: Final = 20
 _WORST_PX: Final = 400

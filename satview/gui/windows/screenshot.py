@@ -14,9 +14,8 @@ from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer
 from satview.base.errors import SatviewError
 from satview.base.new_file import find_target
 from satview.base.process import say
-from satview.formats.pidin import read_pidin, with_names
+from satview.formats.outside_names import add_symbols, read_pidin, with_names
 from satview.formats.registry import source_files
-from satview.formats.symbols import add_symbols
 from satview.gui.comparison.panel import ComparisonPanel
 from satview.gui.swimlane.legend import save_png
 from satview.gui.windows.application import Application, make_qt_application, silence_offscreen

@@ -25,10 +25,10 @@ from satview.base.errors import UsageError
 from satview.base.plugins import newly_switched_off
 from satview.base.safe_text import counted, menu_text, tool_tip, visible_line
 from satview.base.time import TimeWindow, format_duration, format_moment
-from satview.gui.comparison.second_trace import SecondTrace
+from satview.gui.comparison.panel import SecondTrace
 from satview.gui.event_list import EventListPanel
 from satview.gui.filters.chips import ChipBar
-from satview.gui.find_bar import FindBar
+from satview.gui.filters.editing import FindBar
 from satview.gui.panel import Panel, PanelContext, Value, make_panel, set_row_height
 from satview.gui.panels.filter_panel import FilterPanel
 from satview.gui.panels.why_panel import VerdictsPanel

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from satview.base.errors import SatviewError, UsageError
 from satview.formats.kev.sampling import GrowingFile
-from satview.formats.pidin import read_pidin, with_names
-from satview.formats.symbols import add_symbols, symbols_of
+from satview.formats.outside_names import add_symbols, read_pidin, symbols_of, with_names
 from satview.session.filter_stack import FilterEvaluator, FilterState, FilterView, task_for
 from satview.session.lanes.class_loader import silent_cpus
 from satview.session.lanes.lane_overlay import LaneOverlay
