@@ -304,7 +304,7 @@ def _activity_lines(answer: Late, thread: int | None = None) -> tuple[DetailLine
             f"{shown.held(row, 'count'):,} times, median {shown.text(row, 'median')}, longest {shown.text(row, 'max')}"
         )
         deadline = shown.text(row, "deadline")
-        bound = f", deadline {deadline}, {shown.held(row, 'misses'):,} missed" if deadline else ""
+        bound = f", deadline {deadline}, misses {shown.text(row, 'misses')}" if deadline else ""
         event = shown.event(row)
         lines.append(DetailLine(shown.text(row, "activity"), figures + bound, event=event if event >= 0 else None,
                                 thread=max(shown.held(row, "thread"), 0)))  # fmt: skip

@@ -80,6 +80,10 @@ _REASONS: Final = {
     Known.ESTIMATE: "events are missing within some instances, which are left out",
     Known.UNKNOWN: "events are missing in between, or its thread is not known",
 }
+_MISSES: Final = {
+    Known.AT_LEAST: "events are missing within some instances, which may be late too",
+    Known.UNKNOWN: "events are missing within all instances",
+}
 
 
 def _length(name: str, title: str, meaning: str) -> Column:
@@ -109,7 +113,8 @@ ACTIVITIES: Final = Question(
         Column("running", Kind.DURATION, "how long its threads run within its instances"),
         Column("deadline", Kind.DURATION, "how long a response may be", "Deadline", is_nullable=True),
         Column("deadline_from", Kind.TEXT, "`said` in a file of timing, or its `period`", "From"),
-        Column("misses", Kind.COUNT, "responses longer than the deadline", "Misses"),
+        Column("misses", Kind.COUNT, "responses longer than the deadline", "Misses", is_nullable=True,
+               reasons=_MISSES),
         Column("margin", Kind.DURATION, "the deadline less the longest response, if none is missed", "Margin",
                is_nullable=True),
         Column("overrun", Kind.DURATION, "the longest response less the deadline, if one is missed", "Overrun",
@@ -174,7 +179,8 @@ CHAINS: Final = Question(
         _length("p99", "99 %", "99 % are not longer"),
         _length("max", "Max", "the longest"),
         Column("bound", Kind.DURATION, "how long it may be", "Bound", is_nullable=True),
-        Column("misses", Kind.COUNT, "how many are longer", "Misses"),
+        Column("misses", Kind.COUNT, "how many are longer", "Misses", is_nullable=True,
+               reasons=_MISSES),
         Column("event", Kind.EVENT, "the event that begins the longest", "Event", is_nullable=True),
     ),
     "",
@@ -265,6 +271,7 @@ class Late:
                              (~known, Known.ESTIMATE)):  # fmt: skip
             doubt[instances.activity[is_so]] = value
         doubt[none & (size > 0)] = Known.UNKNOWN
+        missed = _doubt_of_misses(size, undecided, deadline)
         values = {name: np.where(none, -1, share)
                   for name, share in zip(("min", "median", "p99", "max"), shares, strict=True)}  # fmt: skip
         has_bound = (deadline > 0) & ~none
@@ -288,12 +295,12 @@ class Late:
                 "running": running,
                 "deadline": deadline,
                 "deadline_from": Texts.of([activity.deadline_from for activity in self.learned.activities]),
-                "misses": misses,
+                "misses": np.where(missed == Known.UNKNOWN, -1, misses),
                 "margin": np.where(has_bound & (misses == 0), deadline - values["max"], -1),
                 "overrun": np.where(has_bound & (misses > 0), values["max"] - deadline, -1),
                 "event": longest,
             },
-            known=dict.fromkeys(values, doubt),
+            known=dict.fromkeys(values, doubt) | {"misses": missed},
             cannot_tell="\n".join(filter(None, (
                 self._cannot_tell_of(range(count)), calls if self.learned.calls_left_out else "",
                 *dict.fromkeys(KERNEL.advice(trace) or need.advice(trace) for need in (PULSES, MESSAGES)),
@@ -370,19 +377,22 @@ class Late:
             is_partial, is_open = len(known) < len(measured), bool(measured.is_open[known].any())
             doubt[row] = Known.ESTIMATE if is_partial else Known.AT_LEAST if is_open else Known.INFERRED
         columns = dict(zip(("min", "median", "p99", "max", "misses", "event"), figures.T, strict=True))
+        count = np.array([len(measured) for measured in times], np.int64)
+        undecided = np.array([np.count_nonzero(~measured.is_known) for measured in times], np.int64)
+        missed = _doubt_of_misses(count, undecided, np.array(bounds, np.int64))
         return Table(
             CHAINS,
             self.trace,
             {
                 "chain": Texts.of([name for name in names for _ in range(2)]),
                 "measure": Texts.of(["reaction", "age"] * len(names)),
-                "count": np.array([len(measured) for measured in times], np.int64),
-                "undecided": np.array([np.count_nonzero(~measured.is_known) for measured in times], np.int64),
+                "count": count,
+                "undecided": undecided,
                 **columns,
-                "misses": np.maximum(columns["misses"], 0),
+                "misses": np.where(missed == Known.UNKNOWN, -1, np.maximum(columns["misses"], 0)),
                 "bound": np.array(bounds, np.int64),
             },
-            known=dict.fromkeys(("min", "median", "p99", "max"), doubt),
+            known=dict.fromkeys(("min", "median", "p99", "max"), doubt) | {"misses": missed},
             cannot_tell="\n".join(lacks(self.trace, said_needs(self.trace, self.timing, ("chain",)))),
         )
 
@@ -529,6 +539,20 @@ class _Instances:
 
     def samples(self, *chosen: _Ints) -> tuple[Sample, ...]:
         return tuple(Sample(self.trace, self.instances.taken(some)) for some in chosen)
+
+
+def _doubt_of_misses(count: _Ints, undecided: _Ints, limit: _Ints) -> NDArray[np.uint8]:
+    """Return how well the number of late instances is known for each activity or chain, `Known` as uint8 (n,).
+
+    Args:
+        count: Number of instances of each.
+        undecided: Number of those within which events are missing.
+        limit: Deadline or bound, cycles; 0 or less = none.
+    """
+    doubt = np.where(undecided > 0, Known.AT_LEAST, Known.EXACT).astype(np.uint8)
+    doubt[(undecided == count) & (count > 0)] = Known.UNKNOWN
+    doubt[limit <= 0] = Known.EXACT
+    return doubt
 
 
 def _jitter(number: _Ints, moments: _Ints, count: int) -> _Ints:

@@ -219,11 +219,13 @@ def test_a_length_that_is_not_known_is_not_said(tmp_path: Path) -> None:
     for sent in range(10_000, 60_000, 10_000):
         for connection in ((0x40000001, 5), (0x40000002, 6)):
             build.event(send, sent, connection).event(receive, sent + 1_000, connection)
-    found = late(build.open(tmp_path))
+    found = late(build.open(tmp_path), {"nobody (pulse)": Timing(deadline="500ns")})
     rows = found.activities().records()
-    assert [(row["activity"], row["count"], row["max_ns"]) for row in rows] == [
-        ("nobody (pulse)", 5, None),
-        ("nobody (pulse 2)", 5, None),
+    assert [
+        (row["activity"], row["count"], row["max_ns"], row["misses"], row["known"].get("misses")) for row in rows
+    ] == [
+        ("nobody (pulse)", 5, None, None, "unknown"),
+        ("nobody (pulse 2)", 5, None, 0, None),
     ]
     assert found.says(int(found.worst(0, 1)[0])) == (
         "nobody (pulse) from 0.000 010 000 s: cannot tell how long it took: "

@@ -115,7 +115,7 @@ def test_what_is_done_again_and_again_leads_to_its_longest_round(tmp_path):
     event = int(looping.events.time_cycles.searchsorted(looping.window.start + 110_000)) + 1
     for handle, handles in (("", rf" \[e-{event}\] \[t-{thread}\]"), (f"t-{thread}", "")):
         text = as_text(look(looping, handle)).replace("\N{MICRO SIGN}", "u")
-        figures = r"control 1 +40 times, median 1\.100 us, longest 5\.100 us, deadline 10\.00 us, 0 missed"
+        figures = r"control 1 +40 times, median 1\.100 us, longest 5\.100 us, deadline 10\.00 us, misses 0"
         assert re.search(figures + handles, text)
         assert "4.100 us ready while hog 1 ran, 1.000 us own work." in text
     hog = next(row for row in range(len(looping.threads)) if looping.thread_name(row) == "hog 1")
