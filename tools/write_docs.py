@@ -121,7 +121,9 @@ members: `sigevent.notify`, `sigevent.value` and so on.
 `pip install '.[tables]'` brings DuckDB. `trace.sql("...")` and the command `satview query` take one query in its
 SQL; the views and macros below are there too, and the three functions `time_ns(cycles)`, `duration_ns(cycles)` and
 `cycles(ns)` convert times. A thread may be named as the window names it where a macro takes its row, and anywhere by
-`thread_named('dumper[12] 1')`; a name that several have is an error that lists them.
+`thread_named('dumper[12] 1')`; a name that several have is an error that lists them. A table that is empty because the
+trace cannot show its rows is named with the reason (`Result.cannot_tell`): no row of `message` is no proof that nothing
+was sent.
 
 ```
 satview query boot.kev show tables                     # names, and what a row is

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from satview.answers.frames import Frames, html_rows
 from satview.base.errors import UsageError
 from satview.base.plugins import required
+from satview.base.safe_text import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,12 +38,14 @@ class Result(Frames):
 
     Attributes:
         is_cut: Whether rows beyond the size limit were cut off.
+        cannot_tell: For each table of the query that is empty because the trace cannot show its rows, a sentence with
+            the reason: `message: no messages are there; capture the class COMM`.
     """
 
-    def __init__(self, table: pa.Table, is_cut: bool = False) -> None:
+    def __init__(self, table: pa.Table, is_cut: bool = False, cannot_tell: tuple[str, ...] = ()) -> None:
         self._columns: tuple[str, ...] = _unique(table.column_names)
         self._table = _whole_numbers(table.rename_columns(list(self._columns)))
-        self.is_cut = is_cut
+        self.is_cut, self.cannot_tell = is_cut, cannot_tell
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -75,7 +78,7 @@ class Result(Frames):
     @property
     def summary(self) -> str:
         """Text with the number of rows, and that there are more if rows were cut off: `3 rows`."""
-        return f"{len(self):,} rows{', cut: there are more' if self.is_cut else ''}"
+        return f"{counted(len(self), 'row')}{', cut: there are more' if self.is_cut else ''}"
 
     def _repr_html_(self) -> str:
         """Return the first rows as HTML for notebooks."""

@@ -13,13 +13,14 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast
 
 from satview.analysis.activities import Timing
 from satview.analysis.thread_names import thread_of
+from satview.answers.table import Outcome
 from satview.base.child import child_command, child_environment
 from satview.base.errors import Cancelled, UsageError
 from satview.base.plugins import refuse_missing, required
@@ -251,6 +252,7 @@ class SqlQuestion:
         owner: Number of the trace from `owner_number`; 0 = none.
         folders: The only folders from which files may be read.
         known: Names of existing tables other than the documented ones.
+        lacks: By name, for each table that is empty because the trace cannot show its rows, the reasons.
     """
 
     query: str
@@ -261,6 +263,7 @@ class SqlQuestion:
     owner: int = 0
     folders: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
+    lacks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 class Query:
@@ -274,7 +277,7 @@ class Query:
     def __init__(self, question: SqlQuestion, limits: Limits, cancelled: Callable[[], bool] | None = None) -> None:
         for package in ("pyarrow", "duckdb"):
             refuse_missing(package)
-        self._limits, self._cancelled, self._known = limits, cancelled or _never, question.known
+        self._limits, self._cancelled, self._question = limits, cancelled or _never, question
         self._process = waiting.take(question.owner)
         self._process.owner = question.owner
         self._why: Literal["", "time", "cancelled"] = ""
@@ -304,7 +307,9 @@ class Query:
         if end["is_cut"] and not is_part_enough:
             limit = _size_text(self._limits.answer_bytes)
             raise UsageError(f"the answer has more than {limit}; add a LIMIT, or allow more")
-        return Result(required("pyarrow").concat_tables(parts), end["is_cut"])
+        lacks = self._question.lacks
+        cannot_tell = (f"{name}: {why}" for name in self._question.table_names for why in lacks.get(name, ()))
+        return Result(required("pyarrow").concat_tables(parts), end["is_cut"], tuple(cannot_tell))
 
     @contextlib.contextmanager
     def _guarded(self) -> Iterator[None]:
@@ -358,7 +363,7 @@ class Query:
             )
         if kind == "fatal":
             raise UsageError(f"DuckDB failed: {_first_lines(text)}")
-        refused = _RefusedError(text if kind == "usage" else _first_lines(text, self._known))
+        refused = _RefusedError(text if kind == "usage" else _first_lines(text, self._question.known))
         if answer.get("is_worn"):
             raise UsageError(str(refused))
         raise refused
@@ -436,6 +441,7 @@ def _remedy(name: str, known: Sequence[str]) -> str:
 _LONGEST_S: Final = 292 * 365 * 86_400  # longest time in nanoseconds of 64 bits
 _TIMED: Final = frozenset(name for name, schema in SCHEMAS.items() if schema.timed is not None)
 _WAS_TIMED: Final = "tables.was_timed"
+_LACKS: Final = "tables.lacks"
 _RATE_MAX: Final = (2**63 - 1) // NS_PER_S
 
 
@@ -497,7 +503,7 @@ def start_query(
     question = SqlQuestion(
         query, statements, tuple(tables), lambda name: _parts(trace, name, is_plain, timing),
         tuple(NOT_CACHED - {"argument"} | others),
-        owner_number(trace), known=tuple(known),
+        owner_number(trace), known=tuple(known), lacks=trace.cached(_LACKS, _nothing_yet),
     )  # fmt: skip
     return Query(question, limits or Limits(), cancelled)
 
@@ -517,7 +523,15 @@ def _parts(trace: Trace, name: str, is_plain: bool, timing: Mapping[str, Timing]
         else (table(trace, name, timing),)
     )
     for part in parts:
+        if name != "argument":
+            lacks = trace.cached(_LACKS, _nothing_yet)
+            lacks[name] = tuple(part.missing) if part.outcome is Outcome.CANNOT_TELL else ()
         yield part.arrow(read)
+
+
+def _nothing_yet(_trace: Trace) -> dict[str, tuple[str, ...]]:
+    """Return an empty dict: of each table that was made, why the trace cannot show its rows."""
+    return {}
 
 
 def _kind_view(name: str) -> str:

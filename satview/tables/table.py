@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.activities import Timing
+from satview.analysis.doctor import ANALYSES
 from satview.analysis.statistics import client_server
 from satview.analysis.times.basis import Basis, Scope, scope_of
 from satview.analysis.times.cpu_times import CutRuns, cut_runs, migrations, switches
@@ -744,6 +745,11 @@ BUILDERS: Final[dict[str, Builder]] = {
     "server_time": _server_time,
     "trace": _trace,
 }
+_ANALYSIS_OF: Final = {
+    "call": "calls", "pulse": "pulses", "interrupt": "interrupts", "wake_up": "wake-ups", "wait": "states",
+    "state": "states", "run": "cpu", "cpu_state": "cpu", "activation": "periods", "client_time": "messages",
+    "server_time": "messages",
+}  # fmt: skip
 NOT_CACHED: Final = frozenset({"mark", "argument"})  # marks may change any time; arguments are larger than the trace
 
 
@@ -782,7 +788,9 @@ def table_of(trace: Trace, name: str, columns: ColumnsByName) -> Table:
     """
     question = SCHEMAS[name].question
     values = {column.name: columns[names_in_sql(column)[0]] for column in question.columns}
-    return Table(question, trace, values, place="event" if "event" in values else "")
+    analysis = ANALYSES.get(_ANALYSIS_OF.get(name, ""))
+    lacks = filter(None, (need.advice(trace) for need in analysis.needs)) if analysis is not None else iter(())
+    return Table(question, trace, values, place="event" if "event" in values else "", cannot_tell=next(lacks, ""))
 
 
 def _frozen(trace: Trace, build: Builder) -> ColumnsByName:

@@ -48,6 +48,11 @@ def test_a_query_that_is_typed(panel, qtbot):
     assert panel.copied_text() == "state\tstart_ns\tlength_ns\nREPLY\t4000\t4001"
 
 
+def test_an_empty_answer_says_what_the_trace_cannot_show(panel, qtbot):
+    run_query(panel, qtbot, "select * from interrupt")
+    assert panel.message.text() == "0 rows\nCannot tell: interrupt: no interrupts are there; capture the class INTR"
+
+
 def test_rows_jump_to_events_and_times(panel, opened, qtbot):
     run_query(panel, qtbot, "select event, name from event where name = 'EVENT 7' or time_ns = 8000 order by event")
     panel.table.clicked.emit(panel.model.index(0, 1))

@@ -33,6 +33,16 @@ def test_a_query(small):
         found["nam"]
 
 
+def test_an_empty_table_says_what_the_trace_cannot_show(small):
+    """The trace has neither messages nor kernel calls; of runs it has one, of losses none, which is exact."""
+    says = ("message: no messages are there; capture the class COMM",)
+    for _ in range(2):  # the second time the process has the table
+        counted = small.sql("select count(*) as n from message, run")
+        assert (counted["n"].tolist(), counted.cannot_tell) == ([0], says)
+    assert small.sql("select * from loss").cannot_tell == small.sql("select * from run").cannot_tell == ()
+    assert small.table("call").says_why_empty == "Cannot tell: no kernel calls are there; capture the class KERCALL."
+
+
 @pytest.fixture
 def replies(tmp_path):
     """Two dumpers: pid 7 and 12, both with thread 1; that of 12 responds within 400 ns, then within 900 ns."""

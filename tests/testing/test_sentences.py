@@ -179,6 +179,8 @@ def test_a_value_of_sql(kev):
     assert "3.000" in repr(kev.value("select max(length_ns) as most_ns from state where state = 'MUTEX'"))
     with pytest.raises(KevFailure, match="no row"):
         kev.value("select 1 from event where false")
+    with pytest.raises(KevFailure, match="cannot tell: interrupt: no interrupts are there; capture the class INTR"):
+        kev.value("select count(*) from interrupt")
 
 
 @pytest.fixture(scope="module")

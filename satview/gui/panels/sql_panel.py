@@ -266,7 +266,8 @@ class SqlPanel(Panel):
         self.table.resizeColumnsToContents()
         self._update_drawing()
         self._show()
-        self._finish(f"{result.summary}; add a LIMIT" if result.is_cut else result.summary)
+        said = (f"{result.summary}; add a LIMIT" if result.is_cut else result.summary, *result.cannot_tell)
+        self._finish("\nCannot tell: ".join(said))
 
     def set_theme(self, theme: Theme) -> None:
         """Use the colours of a theme."""
