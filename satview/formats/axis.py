@@ -656,7 +656,7 @@ def _processes(parts: list[AxisPart]) -> ProcessTable:
 
 def _process_name(part: AxisPart, row: int) -> str:
     """Return the name of a process on the axis: `guest:devb-ahci`, or with its pid in the file if it has no name."""
-    name = part.trace.processes.names[row].rsplit("/", 1)[-1]
+    name = part.trace.short_process_name(row)
     return f"{part.name}:{name or f'pid {int(part.trace.processes.pid[row])}'}"
 
 

@@ -509,7 +509,7 @@ class Trace:
     def short_process_name(self, process: int) -> str:
         """Return the name of a process row without directories; names of Linux tasks are not paths and stay whole."""
         name = self.processes.names[process]
-        return name if self.release is Release.LINUX else _short_name(name)
+        return name if self.release is Release.LINUX or self.axis is not None else _short_name(name)
 
     def thread_name(self, thread: int) -> str:
         """Return a label for a thread row: `devb-eide 2`, `procnto 1 (idle)`."""

@@ -374,6 +374,12 @@ def test_a_schedule_of_linux_beside_its_host(tmp_path):
         assert [each for each in shown if each[1] > 0] == [each for each in states if each[1] > 0]
 
 
+def test_names_of_tasks_of_linux_are_no_paths(tmp_path):
+    (tmp_path / "guest.txt").write_text(linux_scene.TEXT.replace("client", "kworker/0:1H"))
+    found = axis(tmp_path, open_trace(tmp_path / "guest.txt"), TraceBuilder().open(tmp_path))
+    assert [found.process_name(row) for row in range(1, 4)] == ["host:swapper", "host:kworker/0:1H", "host:server"]
+
+
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_file_without_events_takes_nothing_away(tmp_path, is_first):
     for name in ("a", "b"):
