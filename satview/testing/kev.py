@@ -28,6 +28,7 @@ from satview.analysis.needs import (
     INTERRUPTS,
     LOGGED_INTERRUPTS,
     NAMES,
+    OPENING,
     SOME_NAME,
     STATES,
     Need,
@@ -112,7 +113,7 @@ class Threads:
         times_there = self.in_state(*states)
         what = " or ".join(states)
         if not len(times_there):
-            self._refuse_unknown(f"a state of {self.says} is {what}")
+            self._refuse_unknown(f"a state of {self.says} is {what}", self._unseen())
             return True
         location = times_there.location_of_first
         self.claims.locations.append(location)
@@ -134,7 +135,8 @@ class Threads:
         assert isinstance(column, Texts)
         codes = [code for code, text in enumerate(column.texts) if text in names]
         selected = np.isin(column.code, codes) & np.isin(table["thread"], self.rows)
-        return self._rows(f"{' or '.join(names)} of {self.says}", table, selected)
+        measured = self._rows(f"{' or '.join(names)} of {self.says}", table, selected)
+        return replace(measured, lost=measured.lost or self._unseen())
 
     @property
     def runs(self) -> MeasuredDurations:
@@ -220,10 +222,19 @@ class Threads:
         has_them = {part[0].name for row in self.rows if (part := files.part_of_thread(row)) is not None}
         return tuple(part.trace for part in files.parts if part.name in has_them)
 
-    def _refuse_unknown(self, what: str) -> None:
-        """Fail if the trace cannot tell: where nothing was found although events that would show it are missing."""
+    def _unseen(self) -> str:
+        """Return why the states of the threads before their first events are not known; empty if they are."""
+        return next(filter(None, (_unmet(trace, self.is_lenient, OPENING) for trace in self._traces())), "")
+
+    def _refuse_unknown(self, what: str, more: str = "") -> None:
+        """Fail if the trace cannot tell: where nothing was found although events that would show it are missing.
+
+        Args:
+            what: The claim, after `cannot tell whether`.
+            more: What is missing other than events of threads and lost ones.
+        """
         __tracebackhide__ = True
-        if why := self._missing() or self._lost():
+        if why := self._missing() or self._lost() or more:
             raise KevFailure(f"cannot tell whether {what}: {why}")
 
 

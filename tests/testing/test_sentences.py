@@ -284,6 +284,19 @@ def without_states(folder):
     return kev_of(builder.event(wire.code(6, 7), 1_000), folder)
 
 
+def test_states_before_the_first_event_of_a_ring_are_not_known(tmp_path):
+    """The trace does not begin with the dump of all threads: nobody saw in which state they were until then."""
+    builder = TraceBuilder().state("RUNNING", 10_000, 7, 1).state("READY", 20_000, 7, 1)
+    kev = kev_of(builder, tmp_path)
+    for claim in ("never('MUTEX')", "in_state('MUTEX').count == 0", "in_state('RUNNING').total < 20_000"):
+        with pytest.raises(KevFailure, match=r"cannot tell .* each is unknown before its first event; begin the trace"):
+            assert eval(f"thread.{claim}", {"thread": kev.thread("pid 7 1")})
+    thread = kev.if_known.thread("pid 7 1")
+    assert thread.never("MUTEX")
+    assert thread.in_state("RUNNING").longest == 10_000
+    assert thread.in_state("MUTEX").count == 0
+
+
 @pytest.mark.parametrize(
     "claim",
     ["never('MUTEX')", "stays_on(0)", "cpu_share < 0.2", "in_state('MUTEX').count == 0", "in_state('READY').total < 1",
