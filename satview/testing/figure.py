@@ -40,9 +40,8 @@ class Baseline:
     before: Figures | None
     now: Figures = field(default_factory=dict)
 
-    def record(self, test: str, name: str, value: float) -> float | None:
-        """Record a value of this run and return the value in the file; None = the file has none."""
-        self.now.setdefault(test, {})[name] = value
+    def value(self, test: str, name: str) -> float | None:
+        """Return a value in the file; None = the file has none."""
         return None if self.before is None else self.before.get(test, {}).get(name)
 
     def add(self, measured: Figures) -> None:
@@ -202,7 +201,7 @@ class Figure(float):
         """Return True if the value is not worse than its value in the baseline file.
 
         Also return True without `--baseline`, or if the file does not contain the value yet; the summary of the run
-        counts these values.
+        counts these values. A lower bound is not written to the file.
 
         Args:
             by: Tolerance as a fraction of the baseline: 0.1 = 10 %.
@@ -212,11 +211,16 @@ class Figure(float):
             KevFailure: The value is worse, or only a lower bound, which may be worse.
         """
         __tracebackhide__ = True
-        before = None if self.claims.baseline is None else self.claims.baseline.record(
-            self.claims.test, self.says, float(self)
-        )  # fmt: skip
+        baseline, test = self.claims.baseline, self.claims.test
+        if baseline is None:
+            self.claims.skipped += 1
+            return True
+        before = baseline.value(test, self.says)
+        if not self.missing:
+            baseline.now.setdefault(test, {})[self.says] = float(self)
+        elif before is None:
+            raise KevFailure(f"{self.says} is only a lower bound, which is no baseline: {self.missing}")
         if before is None:
-            self.claims.skipped += self.claims.baseline is None
             return True
         limit = before * (1 - by if more_is_better else 1 + by)
         if float(self) >= limit if more_is_better else float(self) <= limit:

@@ -388,6 +388,12 @@ def test_a_count_across_lost_events_is_a_lower_bound(tmp_path):
     with pytest.raises(KevFailure, match="cannot tell whether number of events MSG_SENDV is no worse than in the base"):
         kev.events("MSG_SENDV").no_worse_than_baseline()
     assert kev.events("MSG_SENDV").no_worse_than_baseline(more_is_better=True)
+    assert kev.claims.baseline.now == {}, "a lower bound is not what the next run is compared with"
+    kev.claims.baseline = Baseline(None)
+    with pytest.raises(
+        KevFailure, match="MSG_SENDV is only a lower bound, which is no baseline: events are missing in"
+    ):
+        kev.events("MSG_SENDV").no_worse_than_baseline()
 
 
 def test_nothing_found_across_lost_events_is_no_proof(tmp_path):
