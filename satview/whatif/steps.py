@@ -453,7 +453,11 @@ def with_changes(programs: Programs, changes: Sequence[ProgramChange]) -> Change
     for change in changes:
         make = _MAKERS.get(change.key) if not change.target.startswith("load ") else _add_load
         if make is None:
-            raise UsageError(f"{change}: there is no {change.key!r}; there are cpus, {', '.join(KEYS)}")
+            raise UsageError(f"{change}: there is no {change.key!r}; there are {', '.join(_MAKERS)}, and for a "
+                             "thread that is added 'load NAME:period=10ms,work=2ms,priority=20'")  # fmt: skip
+        if not change.target and change.key in KEYS:
+            raise UsageError(f"{change} is a change of something: TARGET:{change}, where TARGET is a "
+                             f"{KEYS[change.key].partition(':')[0]}")  # fmt: skip
         make(out, change)
     return out
 

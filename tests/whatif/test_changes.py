@@ -107,6 +107,8 @@ def test_a_file_says_the_same_as_the_command_line(tmp_path: Path) -> None:
         ("screen:priority=256", "'256' is not a number from 1 to 255"),
         ("screen:priority=high", "'high' is not a number from 1 to 255"),
         ("screen:colour=red", "there is no 'colour'; there are cpus, priority, policy"),
+        ("priority=5", "is a change of something: TARGET:priority=5, where TARGET is a thread or process"),
+        ("screen:period=5ms", "for a thread that is added 'load NAME:period=10ms,work=2ms,priority=20'"),
         ("screen:policy=best", "the policies are fifo, rr, other"),
         ("screen:runmask=0x4", "screen 1 (screen) may then run on none of 2 CPUs"),
         ("cpus=0", "'0' is not a number from 1 to 64"),
