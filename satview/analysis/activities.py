@@ -43,7 +43,7 @@ from satview.linkage.transactions import FREE, client_states, served_messages
 from satview.linkage.waits import LANE_VALUES, first_that_fits, state_positions, waits
 from satview.linkage.wake_ups import wake_ups
 from satview.store.arguments import argument, distinct
-from satview.store.axis import ends_of_files, last_rows
+from satview.store.axis import ends_of_files, files_of, last_rows
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
 from satview.timeline.finders import function_calls, interval_rows, pairs_by_name
@@ -126,7 +126,7 @@ def bound_cycles(trace: Trace, text: str) -> int:
 
 
 MOST_CALLS: Final = 20
-"""Most kernel calls, and most functions, that become activities: those with the longest total time."""
+"""Most kernel calls, and most functions, of a file that become activities: those with the longest total time."""
 _MOST_NUMBERS: Final = 16  # different user events in a learned cycle
 _BITS: Final = 32  # of a group for the event or called function; the thread is above
 # Parts of the names of kernel calls that wait for work. Such a call is no activity, the work that follows may be.
@@ -261,14 +261,18 @@ def _of_kernel_calls(trace: Trace) -> Spans:
 def _longest(
     trace: Trace, trigger: str, begin_row: NDArray[np.uint32], end_row: NDArray[np.uint32], what: NDArray[np.integer]
 ) -> Spans:
-    """Return the spans of those (thread, called function) pairs that have the longest total times."""
+    """Return the spans of those (thread, called function) pairs of each file that have the longest total times."""
     time = trace.events.time_cycles
     end_cycles = time.take(end_row, mode="clip")
     end_cycles[end_row == OPEN] = ends_of_files(trace, begin_row[end_row == OPEN])
     key = trace.events.thread[begin_row].astype(np.int64) << _BITS | what
     groups, which = distinct(key)
     total = np.bincount(which, end_cycles - time[begin_row], len(groups))
-    kept = np.sort(np.argsort(-total, kind="stable")[:MOST_CALLS])
+    file = np.zeros(len(groups), np.int64)
+    for number, part in enumerate(files.parts if (files := files_of(trace)) is not None else ()):
+        file[np.isin(groups >> _BITS, part.threads[1:])] = number
+    order = np.lexsort((-total, file))  # the rank in a file is the position less that of the file's first
+    kept = np.sort(order[np.arange(len(order)) - np.searchsorted(file[order], file[order]) < MOST_CALLS])
     is_kept = np.zeros(len(groups), np.bool_)
     is_kept[kept] = True
     chosen = np.flatnonzero(is_kept[which])

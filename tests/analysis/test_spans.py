@@ -10,6 +10,7 @@ from satview.analysis.activities import MOST_CALLS, Activities, activities
 from satview.answers.late import late
 from satview.events import wire
 from satview.events.user_events import UserEvent
+from satview.formats.axis import Member, trace_on_axis
 from satview.store.arguments import describe_events
 from satview.store.trace import Trace
 from tests.helpers.kev import TraceBuilder
@@ -89,6 +90,14 @@ def test_of_functions_those_that_take_longest_are_learned_and_the_others_counted
     assert len(found.learned.activities) == MOST_CALLS
     assert figures(found.learned)[0] == ("control 1: 0x1008()", "function", [30, 30, 30])
     assert "2 kernel calls or functions of threads are left out" in found.activities().cannot_tell
+
+
+def test_of_each_file_on_an_axis_as_many_are_learned_as_of_the_file_alone(tmp_path: Path) -> None:
+    both = trace_on_axis(tmp_path / "x.sataxis", [Member(name, calling(tmp_path, MOST_CALLS + 2)) for name in "ab"])
+    found = late(both)
+    threads = [both.thread_name(activity.thread) for activity in found.learned.activities]
+    assert threads == ["a:control 1"] * MOST_CALLS + ["b:control 1"] * MOST_CALLS
+    assert "4 kernel calls or functions of threads are left out" in found.activities().cannot_tell
 
 
 def test_calls_are_learned_but_not_those_that_wait_for_work(tmp_path: Path) -> None:
