@@ -1,4 +1,4 @@
-"""Arrows for a frame without delaying it: first a sample if there are many, soon afterwards all of them."""
+"""Finds the arrows of a frame (one repaint of the lanes) without delaying it: first a sample if there are many."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ArrowSource(QObject):
 
     Attributes:
         kinds: Kinds of arrows in the trace; empty until the index (of all arrows of the trace) is built.
-        is_ready: False until the index is built.
+        is_ready: True once the index is built.
         latest: The arrows returned last; None once other lanes or events are shown.
 
     Signals:
@@ -151,7 +151,7 @@ class ArrowSource(QObject):
 
 
 def positions_of_lanes(lanes: LaneList, infos: tuple[LaneInfo, ...]) -> NDArray[np.int64]:
-    """Return the row number of each lane, or of the folded lane that contains the lane; -1 = hidden. int64 (lanes,)."""
+    """Return the row number of each lane, int64 (lanes,): that of its folded parent if it is folded; -1 = not shown."""
     positions = np.full(len(infos), -1, np.int64)
     folded = np.full(len(infos) + 1, -1, np.int64)  # the last entry is for lanes without a parent
     for position, row in enumerate(lanes.rows):
@@ -165,5 +165,5 @@ def positions_of_lanes(lanes: LaneList, infos: tuple[LaneInfo, ...]) -> NDArray[
 def _exact(
     trace: Trace, index: ArrowIndex, key: tuple[object, ...], picture: Picture, _is_cancelled: IsCancelled,
 ) -> tuple[tuple[object, ...], ArrowGroups]:  # fmt: skip
-    """Return `key` and all arrows of a frame; runs in the background."""
+    """Return all arrows of a frame, after the unchanged `key` of the request; runs in the background."""
     return key, arrow_groups(trace, index, picture)

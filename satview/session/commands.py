@@ -18,7 +18,7 @@ from satview.timeline.lane_classes import LANE_CLASSES
 
 
 class Menu(StrEnum):
-    """Menus of the main window, in order; the value is the title, `&` marks its access key."""
+    """Menus of the main window, in order; the value is the menu title, in which `&` precedes the access key."""
 
     FILE = "&File"
     EDIT = "&Edit"
@@ -47,7 +47,7 @@ class Needs(StrEnum):
 
 
 class KeyScope(StrEnum):
-    """Where the keys of a command work."""
+    """Part of the window that must have the focus for the keys of a command to work."""
 
     WINDOW = "anywhere in the window"
     LANES = "in the swimlanes"  # arrows and the like, which lists and trees need for themselves
@@ -64,11 +64,11 @@ class Command:
         keys: Key sequences in Qt's portable spelling; menus show the first.
         help: One sentence for tooltips, the key overlay and the docs.
         needs: The thing that must exist before the command is enabled.
-        scope: Where the keys of the command work.
+        scope: Part of the window that must have the focus for the keys to work.
         icon: File in `resources/icons` without extension; empty for none. Commands with an icon are in the toolbar.
         is_checkable: True if the menu entry has a check mark.
         starts_group: True if a separator precedes the entry in its menu.
-        submenu: Title of the submenu of `menu` with the entry; empty for none.
+        submenu: Title of the submenu that contains the entry; empty if the entry is directly in `menu`.
         is_held: True if the command is repeated faster and faster while its key is held.
     """
 
@@ -92,7 +92,7 @@ class Command:
 
     @property
     def whole_title(self) -> str:
-        """The title with that of the submenu, for use outside the menu: `Sort by: Name`, without `&` and ellipsis."""
+        """Titles of submenu and entry, for use outside the menu: `Sort by: Name`, without `&` and ellipsis."""
         title = self.plain_title.rstrip("\N{HORIZONTAL ELLIPSIS}")
         return f"{self.submenu.replace('&', '')}: {title}" if self.submenu else title
 
@@ -158,7 +158,7 @@ class CommandRegistry:
 
 
 class Side(StrEnum):
-    """Where a panel is docked by default."""
+    """Side of the window at which a panel is docked by default."""
 
     RIGHT = "right"
     BOTTOM = "bottom"
@@ -176,7 +176,7 @@ class Topic(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PanelRow:
-    """One panel.
+    """One row of the table of panels: name, texts, keys and widget of a panel.
 
     Attributes:
         name: Stable name, in settings and tests; its command is `panels.NAME`.
@@ -630,7 +630,7 @@ class KeyBindings(QObject):
     """The current keys of all commands, shared by all windows. Assigning a key to a command removes it from any other.
 
     Attributes:
-        file: The file of the user's keys; shows whether they are stored.
+        file: The file that stores the user's keys; its attributes tell whether the last change is stored.
 
     Signals:
         changed: The keys of a command changed.
@@ -701,7 +701,7 @@ def _checked(content: Any) -> Any:
 
 
 def _keys_in(content: Any) -> dict[str, tuple[str, ...]]:
-    """Return the stored keys of known commands; a key stored for several goes to the first.
+    """Return the stored keys of each known command; a key stored for several commands goes to the first of these.
 
     Raises:
         DamagedFileError: A value is not a list of strings.
@@ -724,7 +724,7 @@ def _are_keys(keys: Any) -> bool:
 
 
 def _unknown_in(content: Any) -> dict[str, Any]:
-    """Return the stored keys of commands that this version does not have, so that they stay in the file."""
+    """Return the stored keys of commands unknown to this version of satview, so that they stay in the file."""
     known = {command.id for command in COMMANDS}
     return {name: keys for name, keys in ((content or {}).get("keys") or {}).items() if name not in known}
 

@@ -27,10 +27,10 @@ from satview.store.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class TimeMap:
-    """Converts times of a source trace to a target trace, by one moment that both share and the rates of both clocks.
+    """Converts times of a source trace to times of a target trace, from one aligned moment and both clock rates.
 
     Attributes:
-        from_cycles: The shared moment in cycles of the source trace.
+        from_cycles: The aligned moment in cycles of the source trace.
         to_cycles: The same moment in cycles of the target trace.
         from_rate: Cycles per second of the source clock.
         to_rate: Cycles per second of the target clock.
@@ -157,9 +157,8 @@ class Comparison(QObject):
         """Align the first event of each trace that meets a condition, or shift the second trace by an offset.
 
         Args:
-            text: A filter expression, searched for in the background; or the time from the first event of the first
-                trace
-                to that of the second, such as `12.5ms` or `-2s`.
+            text: A filter expression, evaluated in the background; or the time from the first event of the first
+                trace to that of the second, such as `12.5ms` or `-2s`.
         """
         second = self._second()
         try:
@@ -180,7 +179,7 @@ class Comparison(QObject):
             by: Description of the aligned moment.
 
         Raises:
-            UsageError: The traces would be more than a year apart: a slip, and further than any clock counts.
+            UsageError: The traces would be more than a year apart, which is surely an input error.
         """
         old, new = self.first.trace, self._second().trace
         same = TimeMap(first_cycles, second_cycles, old.clock.cycles_per_s, new.clock.cycles_per_s)
@@ -218,7 +217,7 @@ class Comparison(QObject):
         return self.second
 
     def _set_limits(self) -> None:
-        """Let each viewport scroll over the range that the two traces cover together, not only over its own trace."""
+        """Let the viewports of both traces scroll over the whole time that the two traces cover together."""
         own = with_margin(self.first.trace.window)
         if self.second is None or self._map is None:
             self.first.viewport.grow(own, self.first.trace.window.end, is_at_end=False)
@@ -306,7 +305,7 @@ class Overlaid:
 
     Attributes:
         change: The figure.
-        sides: int64 (n,) each, nanoseconds, of the first trace and the second.
+        sides: Durations in the first trace and in the second, nanoseconds, int64 (n,) each.
     """
 
     change: ChangedRow
@@ -314,7 +313,7 @@ class Overlaid:
 
 
 class ChangesView(ExtentAnswer):
-    """Computes the changes between both traces, and does so again when their input changes while a panel shows them.
+    """Computes the changes between both traces; while a panel shows them, again after each change of the input.
 
     Attributes:
         changes: The last result; None = not yet computed.

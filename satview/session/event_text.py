@@ -1,4 +1,4 @@
-"""Texts about an event or an interval: rows of the event list, and details with links."""
+"""Makes the texts about an event or an interval: rows of the event list, and details with links to click on."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _UNKNOWN = "not in the trace"
 
 
 def arguments_as(trace: Trace, event: int, *, is_wide: bool, most: int | None = None) -> tuple[Argument, ...]:
-    """Return the arguments of an event as fast or wide mode would log them; missing ones have a text that says so."""
+    """Return an event's arguments as fast or wide mode logs them; one that was not logged has a text that says so."""
     payload, form = trace.payloads.decode(event, most), logged_form(trace, event, wide=is_wide)
     if form.form in ("same", "failed", "raw", payload.form):
         return payload.arguments
@@ -83,7 +83,7 @@ class Meaning:
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """The event whose arguments are being named, passed to the functions that name them."""
+    """An event and the values of its arguments by name, as passed to the functions that find their meanings."""
 
     trace: Trace
     event: int
@@ -127,7 +127,7 @@ def _numbers(arguments: tuple[Argument, ...]) -> Mapping[str, int]:
 
 
 def _address(context: _Context, _name: str, address: int) -> Meaning | None:
-    """Name the function at an address in the process of the argument `pid`, or else in the one that logged."""
+    """Return the function at an address in the process of the argument `pid`, or else in the event's own process."""
     symbols, pid = symbols_of(context.trace), context.values.get("pid", 0)
     process = context.trace.processes.row(pid) if pid > 0 else context.process
     text = symbols.text(process or context.process, address) if symbols is not None else ""
@@ -135,7 +135,7 @@ def _address(context: _Context, _name: str, address: int) -> Meaning | None:
 
 
 def _pid(context: _Context, name: str, pid: int) -> Meaning | None:
-    """Name a process; pid 0 in the entry of a kernel call is the caller's own."""
+    """Return the process with a pid; pid 0 in the entry of a kernel call stands for the caller's process."""
     code = int(context.trace.events.code[context.event])
     is_entry = wire.class_of(code) == wire.WireClass.KER_CALL and not code & wire.KER_FORM
     if pid == 0 and name == "pid" and is_entry:
@@ -145,7 +145,7 @@ def _pid(context: _Context, name: str, pid: int) -> Meaning | None:
 
 
 def _tid(context: _Context, name: str, tid: int) -> Meaning | None:
-    """Name the thread with this tid in the process of the argument `pid`, or else in the one that logged the event."""
+    """Return the thread with a tid in the process of the argument `pid`, or else in the event's own process."""
     pid = context.values.get(name.replace("tid", "pid"), int(context.trace.threads.pid[context.thread]))
     row = context.trace.threads.row(pid, tid) if pid > 0 and tid > 0 else None
     return _thread(context.trace, row) if row else None
@@ -164,7 +164,7 @@ def _coid(context: _Context, _name: str, coid: int) -> Meaning | None:
 
 
 def _chid(context: _Context, _name: str, chid: int) -> Meaning | None:
-    """Name the owner of a channel: the process of the argument `pid` (ConnectAttach), or else the one that logged."""
+    """Return the owner of a channel: the process of the argument `pid` (ConnectAttach), or else the event's own."""
     pid = context.values.get("pid", 0)
     row = context.trace.processes.row(pid) if pid > 0 else context.process
     if not row:
@@ -174,7 +174,7 @@ def _chid(context: _Context, _name: str, chid: int) -> Meaning | None:
 
 
 def _rcvid(context: _Context, _name: str, rcvid: int) -> Meaning | None:
-    """Name the client that has this rcvid in a server: the process named in the event, or else the one that logged."""
+    """Return the client that has a rcvid in a server: the process that the event names, or else the event's own."""
     trace, is_comm = context.trace, wire.class_of(int(context.trace.events.code[context.event])) == wire.WireClass.COMM
     if rcvid & 0xFFFFFFFF in (0, _NEVER) or int(trace.events.code[context.event]) == SEND:  # its sender logged it
         return None
@@ -186,7 +186,7 @@ def _rcvid(context: _Context, _name: str, rcvid: int) -> Meaning | None:
 
 
 def _owner(context: _Context, _name: str, word: int) -> Meaning | None:
-    """Name the thread that holds a mutex, from the owner word of the mutex."""
+    """Return the thread that holds a mutex, from the owner word of the mutex."""
     owner = owner_of(context.trace, word, int(context.trace.threads.pid[context.thread])) if context.process else None
     if owner is None:
         return None
@@ -196,7 +196,7 @@ def _owner(context: _Context, _name: str, word: int) -> Meaning | None:
 
 
 def _mutex(context: _Context, _name: str, _address: int) -> Meaning | None:
-    """Name the thread that holds the mutex of a call: the one waited for, or the last that got it in the kernel."""
+    """Return the holder of a call's mutex: the thread waited for, or the last one that got it in the kernel."""
     trace, known, blocked_by = context.trace, mutexes(context.trace), blockers(context.trace)
     waiting = np.flatnonzero(
         (blocked_by.waits.call_row == context.event) & (known.of_wait >= 0) & (blocked_by.thread >= 0)
@@ -231,7 +231,7 @@ def _thread(trace: Trace, row: int) -> Meaning:
 
 
 def are_named(trace: Trace) -> bool:
-    """Return whether the links that `argument_names` needs are built, so that the function returns at once."""
+    """Return whether the links that `argument_names` needs are built, so that `argument_names` returns at once."""
     needed = ("links.mutexes", "links.blockers", "links.hold")
     return are_ready(trace) and all(trace.is_cached(name) for name in needed)
 
@@ -259,11 +259,11 @@ class DetailLine:
         name: Label.
         text: The value.
         note: Remark, shown small.
-        event: Event row to go to when it is clicked, or None.
+        event: Row of the event to which a click leads, or None.
         thread, process: Rows of the thread or process to whose lane a click leads; 0 = none.
-        means: Meaning of the value; if not empty, this text is clicked instead of the value.
-        is_code: Numbers and bytes, shown in a monospaced font.
-        is_more: A click shows more words of a giant event.
+        means: Meaning of the value; if not empty, this text is the link instead of the value.
+        is_code: True for numbers and bytes, which are shown in a monospaced font.
+        is_more: True if a click shows more words of a giant event.
     """
 
     name: str
@@ -282,9 +282,9 @@ class Section:
     """A titled group of lines.
 
     Attributes:
-        title: The subject of the lines.
+        title: Heading above the lines.
         lines: The lines.
-        is_prose: Sentences in full width, rather than names with values.
+        is_prose: True if the lines are sentences in full width, False if they are names with values.
     """
 
     title: str
@@ -298,7 +298,7 @@ class Cell:
 
     Attributes:
         text: The value.
-        event: Event row to go to when it is clicked, or None.
+        event: Row of the event to which a click leads, or None.
         thread: Row of the thread table to whose lane a click leads; 0 = none.
         cycles: Time of the interval that a click selects in the lane of `thread`; None = only the lane is selected.
     """
@@ -314,7 +314,7 @@ class DetailTable:
     """A table under a title; the first column names the row.
 
     Attributes:
-        title: The subject of the table.
+        title: Heading above the table.
         head: Column titles.
         rows: The values.
         more: Remark below the rows; may be empty.
@@ -341,7 +341,7 @@ class Details:
     Attributes:
         title: Short name of the described event, interval, range or answer.
         subtitle: The thread, process or lane of the described thing.
-        kind: Printed class of an event, or the state of an interval.
+        kind: Name of an event's class as tools print it, or name of an interval's state.
         sections: The lines.
         tables: Tables below the lines.
     """
@@ -383,7 +383,7 @@ _FATES: Final = {
 
 
 def connection_sections(trace: Trace, event: int, connected: Connections | None) -> tuple[Section, ...]:
-    """Return a section on causes and effects of an event and the thread that its thread waits for; () if unknown.
+    """Return a section on causes and effects of an event, and on the thread that its thread then waits for; () if none.
 
     Args:
         trace: The trace.

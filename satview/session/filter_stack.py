@@ -48,9 +48,9 @@ class FilterState:
     Attributes:
         codes: bool, shape (32768,): event codes that are checked. Never changed in place.
         threads: bool, shape (threads,): threads that are checked. Never changed in place.
-        effect: How unchecked events are changed: hidden or dimmed; or `MARK`: checked events are highlighted.
+        effect: Whether unchecked events are hidden or dimmed, or (`MARK`) checked events are highlighted.
         stack: Conditions and rules.
-        is_wide: Form in which events are shown, by event code: True = wide, False = fast; other codes as logged.
+        is_wide: By event code: True = show events as wide mode logs them, False = as fast mode; else as logged.
     """
 
     codes: Mask
@@ -131,10 +131,10 @@ class FilterView:
         by_passes: bool (events,), events that conditions and rules show, whatever the check boxes; None = all.
         dimmed: bool (events,), events that fade.
         marked: bool (events,), events that are highlighted.
-        faded: bool (events,), events whose intervals fade: dimmed ones and, if any are highlighted, all others.
+        faded: bool (events,), events whose intervals fade: dimmed events; if some are highlighted, all others too.
         threads: bool (threads,), threads with an event that is shown.
         counts: Number of hits of each condition or rule, by the name of its pass.
-        selected: Number of events that are checked in the trees.
+        selected: Number of events whose code and thread are checked.
         notices: Messages for the user, such as handlers that were switched off.
     """
 
@@ -236,7 +236,7 @@ class FilterEvaluator(PassEvaluator):
 
 
 class _StoppableRule:
-    """A handler, called for each event, that raises `Cancelled` when its task is cancelled."""
+    """A rule's Python handler, called for each event; raises `Cancelled` instead once its task is cancelled."""
 
     def __init__(self, rule: FunctionRule, is_cancelled: IsCancelled) -> None:
         self._rule, self._is_cancelled = rule, is_cancelled
@@ -244,14 +244,18 @@ class _StoppableRule:
         self.position = rule.position
 
     def __call__(self, derived: EventContext, /) -> int:
-        """Return the handler's result."""
+        """Return the handler's result for an event.
+
+        Raises:
+            Cancelled: The task was cancelled.
+        """
         if self._is_cancelled():
             raise Cancelled("the filter was stopped")
         return self._rule(derived)
 
 
 def evaluate(evaluator: FilterEvaluator, state: FilterState, is_cancelled: IsCancelled) -> FilterView:
-    """Return the effect of a filter on the trace; usable from any thread."""
+    """Return the effect of a filter on the evaluator's trace; may be called on any thread."""
     return evaluator.alone(is_cancelled, lambda: evaluator.view(state))
 
 
@@ -282,7 +286,7 @@ _LENGTH: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One change that can be undone: title, functions that undo and redo the change, and the changed object."""
+    """A change that can be undone: its title, functions that undo and redo the change, and the changed object."""
 
     title: str
     undo: Callable[[], None]
@@ -353,7 +357,7 @@ class FilterStack(QObject):
 
     Attributes:
         state: The filter: check boxes, conditions, rules.
-        view: The effect of the filter on the events; that of the previous filter while `is_pending`.
+        view: The effect of the filter on the events; while `is_pending`, still the effect of the previous filter.
         evaluator: Evaluates conditions and rules; shared with search.
 
     Signals:
@@ -445,7 +449,7 @@ class FilterStack(QObject):
         self.put(replace(self.state, codes=codes, threads=threads), title)
 
     def set_effect(self, effect: Effect) -> None:
-        """Set how events that are not checked are changed: hidden or dimmed; or that checked ones are highlighted."""
+        """Set whether unchecked events are hidden or dimmed, or checked events are highlighted."""
         self.put(replace(self.state, effect=effect), f"{effect.value} what is not checked")
 
     def set_form(self, codes: list[int], form: str) -> None:
@@ -491,7 +495,7 @@ class FilterStack(QObject):
 
     @property
     def is_wide(self) -> Mapping[int, bool]:
-        """Form in which events are shown, by event code: True = wide, False = fast; other codes as logged."""
+        """By event code: True = events are shown as wide mode logs them, False = as fast mode; else as logged."""
         return self.state.is_wide
 
     def put(self, state: FilterState, title: str) -> None:
@@ -646,7 +650,7 @@ class Search(QObject):
         self.changed.emit()
 
     def next_hit(self, event: int, shown: NDArray[np.uint32] | None = None) -> int | None:
-        """Return the first hit after an event, or the first of all after the last one; None without hits.
+        """Return the first search hit after an event, or the very first hit if none follows; None without hits.
 
         Args:
             event: Row to start from; -1 = from the beginning.
@@ -656,7 +660,7 @@ class Search(QObject):
         return int(hits[np.searchsorted(hits, event, side="right") % len(hits)]) if len(hits) else None
 
     def previous_hit(self, event: int, shown: NDArray[np.uint32] | None = None) -> int | None:
-        """Return the last hit before an event, or the last of all before the first one; None without hits."""
+        """Return the last search hit before an event, or the very last hit if none precedes; None without hits."""
         hits = self.shown_hits(shown)
         return int(hits[int(np.searchsorted(hits, event, side="left")) - 1]) if len(hits) else None
 
@@ -684,7 +688,7 @@ class Search(QObject):
 
 
 def task_for(text: str, trace: Trace, evaluator: FilterEvaluator) -> TaskFunction:
-    """Return the task that searches for a text: as a condition if the text is a valid one, else as a part of a name.
+    """Return a task function that searches for a text: a condition if it is a valid one, else a part of names.
 
     The task returns the ascending rows of matching events, uint32 (n,).
 
@@ -717,7 +721,7 @@ def fits_of(text: str) -> Callable[[str], bool]:
 
 
 def find_names(trace: Trace, fits: Callable[[str], bool], is_cancelled: IsCancelled) -> NDArray[np.uint32]:
-    """Return the ascending rows of events whose own name or whose thread's name `fits`.
+    """Return the rows of the events for whose own name or thread name `fits` returns True, ascending.
 
     Returns:
         uint32 (n,).
@@ -739,7 +743,7 @@ def find_names(trace: Trace, fits: Callable[[str], bool], is_cancelled: IsCancel
 
 
 def matching_codes(trace: Trace, fits: Callable[[str], bool]) -> NDArray[np.bool_]:
-    """Return which event codes of this trace have a name that `fits`, bool (32768,)."""
+    """Return a mask of the event codes for whose name in this trace `fits` returns True, bool (32768,)."""
     mask = np.zeros(CODE_COUNT, np.bool_)
     for code in np.flatnonzero(trace.code_counts):
         spec = trace.catalogue.spec(int(code))
@@ -749,6 +753,6 @@ def matching_codes(trace: Trace, fits: Callable[[str], bool]) -> NDArray[np.bool
 
 
 def matching_threads(trace: Trace, fits: Callable[[str], bool]) -> NDArray[np.bool_]:
-    """Return which threads have a name that `fits`, bool (threads,)."""
+    """Return a mask of the threads for whose name `fits` returns True, bool (threads,)."""
     threads = trace.threads
     return np.array([row > 0 and fits(trace.thread_name(row)) for row in range(len(threads))], np.bool_)

@@ -1,4 +1,4 @@
-"""The selection, highlights over the lanes, and marks, notes and bookmarks, which are stored beside the trace."""
+"""Holds the selection, the highlight over the lanes, and the marks (notes, bookmarks) stored beside the trace."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class LegendHighlight(QObject):
         self.keys: frozenset[int] = frozenset()
 
     def toggle(self, keys: frozenset[int]) -> None:
-        """Highlight these keys instead of any others; if these are highlighted already, clear the highlight."""
+        """Highlight only the given keys; if exactly these are highlighted already, clear the highlight."""
         self.keys = frozenset() if keys == self.keys else keys
         self.changed.emit()
 
@@ -71,7 +71,7 @@ class Selection(QObject):
         event: Row of the event table, or None.
         lane: Index of the lane, or None.
         span: The interval of that lane, or None.
-        is_interval: The interval was selected, not its event; `event` is the event that begins the interval.
+        is_interval: True if the interval was selected, and `event` is only the event that begins the interval.
         point_cycles: Time within that interval that was clicked, or None.
         time_range: The selected range, or None.
         cursor_a, cursor_b: Cycles, or None.
@@ -256,7 +256,7 @@ class Highlight(QObject):
 
 
 def of_row(table: Table, row: int) -> Highlighted:
-    """Return the highlight of a row of an answer: event, arrows, parts; unfinished parts end at their lower bound."""
+    """Return the highlight of an answer's row: event, arrows, parts; a part without an end goes to its lower bound."""
     trace, position = table.trace, int(table.positions[row])
     legs: tuple[tuple[str, str, NDArray[np.int64], NDArray[np.int64]], ...]
     if table.question is TRANSACTIONS:
@@ -315,7 +315,8 @@ def of_latency(waking: Latencies, position: int) -> Highlighted:
 def _of_verdict(table: Table, row: int) -> Highlighted:
     """Return the highlight of a verdict, in its worst case, or of the case in `row`.
 
-    It contains the waits of the thread that suffers and of each thread waited for, then runs or waits of the others.
+    It shows the wait of the suffering thread, the wait of each thread along the chain of waits, and the runs or wait of
+    each other thread of the verdict.
     """
     trace, main = table.trace, table.parent(row)
     if main >= 0 and table.span(row) is None:  # an event or a text of the verdict, not a case
@@ -372,7 +373,7 @@ def _wait_in(trace: Trace, thread: int, span: tuple[int, int]) -> ShownWait | No
 
 
 def _legs(trace: Trace, thread: int, span: tuple[int, int], is_asked: Callable[[int], bool]) -> list[Leg]:
-    """Return a thread's intervals that overlap a time span, in states for which `is_asked`; longest overlap first."""
+    """Return a thread's intervals in a time span whose state value `is_asked` accepts; longest overlap first."""
     rows, times = trace.states.of(thread).astype(np.int64), np.append(trace.events.time_cycles, trace.window.end)
     ends = np.append(rows[1:], len(times) - 1)
     length = np.minimum(times[ends], span[1]) - np.maximum(times[rows], span[0])
@@ -402,7 +403,7 @@ def window_of(trace: Trace, shown: Highlighted) -> TimeWindow:
 
 
 class StoredMarks(Stored):
-    """The files with the marks of a trace; shows whether all marks are stored."""
+    """The files with the marks of a trace, with attributes that tell whether all marks are stored."""
 
     def __init__(self, files: MarkFiles, parent: QObject | None = None) -> None:
         super().__init__(files.path, parent)
@@ -429,7 +430,7 @@ class Marks(QObject):
 
     Attributes:
         selected: The mark that was set or visited last, or None.
-        file: The files beside the trace; shows whether all marks are stored.
+        file: The files beside the trace; its attributes tell whether all marks are stored.
 
     Signals:
         changed: A mark was added, removed or selected.
@@ -553,7 +554,7 @@ class Marks(QObject):
 
     @Slot()
     def _show(self) -> None:
-        """Show the marks of the files, and marks set here that the files lack: temporary, or beyond the trace's end."""
+        """Show the marks that begin within the trace, and of those set here also temporary ones and any outside it."""
         stored = self._files.marks(self._limits)
         own = [mark for mark in self._marks if mark.is_temporary or (mark in stored and mark in self._added)]
         marks = sorted({*self._fitting(), *own}, key=by_time)
@@ -562,6 +563,6 @@ class Marks(QObject):
             self.changed.emit()
 
     def _fitting(self) -> list[Mark]:
-        """Return the marks of the files that begin within the trace, by time."""
+        """Return the stored and recorded marks and trigger hits that begin within the trace, by time."""
         marks = self._files.marks(self._limits) | self._recorded | self._hits
         return sorted((mark for mark in marks if self._limits.contains(mark.start_cycles)), key=by_time)

@@ -1,4 +1,4 @@
-"""Navigation to events, state changes, lanes, marks and the selection; and snapping of the mouse to what is near."""
+"""Goes to events, state changes, lanes, marks and the selection; snaps the mouse to the nearest of these."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Navigation(QObject):
 
         Args:
             direction: ON or BACK.
-            extend: Move the end of the selected range there instead.
+            extend: True to move the end of the selected range to the state change instead.
         """
         selection, lane = self._opened.selection, self._lane()
         if lane is None:
@@ -405,7 +405,7 @@ SNAP_PX: Final = 6
 
 
 class Moved(Enum):
-    """The object that the user drags, and that must not be snapped to its own position."""
+    """The kind of object that the user drags; its own position is left out when it is snapped to others."""
 
     CURSOR_A = auto()
     CURSOR_B = auto()

@@ -107,7 +107,7 @@ class FoundLinks:
 
 
 class EventLinks(QObject):
-    """The links of the selected event, for all views of a trace.
+    """Finds the links (causes, effects) of the selected event, for all views of a trace.
 
     Signals:
         changed: More links are known, or another event is selected.
@@ -190,22 +190,22 @@ class OpenTrace(QObject):
     Attributes:
         trace: The data, read-only.
         timeline: Its lanes.
-        viewport, selection, filters, lanes, labels, sorter, marks, search, edits: The parts, with signals of their own.
+        viewport, selection, filters, lanes, labels, sorter, marks, search, edits: Parts, which have their own signals.
         events_of_thread: int64, shape (threads,), number of events of each thread.
         others: Other views of the trace in the same window.
         preview: Sample of the trace, shown on CPU lanes that are not built yet; None = nothing.
         descriptions: Descriptions of events from `user_file`.
         user_file: File of descriptions; empty = none.
-        timing_file: File of timing rules, relative to the trace; empty = none.
+        timing_file: File of timing rules, relative to the folder of the trace; empty = none.
         symbols_folder: Folder of programs whose symbols name addresses; empty = none.
         pidin_file: Output of QNX `pidin` that names processes and threads, even if not read yet; empty = none.
 
     Signals:
         described: Descriptions of events or names of addresses changed.
         timed: `timing_file` changed.
-        named: Symbols of programs, or an output of pidin, were read or could not be read; a sentence.
-        names_requested: The names in this file with an output of pidin are requested.
-        capture_requested: A new capture with these rules is requested; the rules as text.
+        named: Symbols of programs, or an output of pidin, were read or could not be read; sends a sentence about this.
+        names_requested: Names from an output of pidin are requested; sends the path of its file.
+        capture_requested: A new capture is requested; sends its rules as text.
         begins_reload: `reload` was called and has changed nothing yet.
         reloaded: `reload` has changed everything; sent after the signals of the parts. The argument is the `Reload`.
     """
@@ -467,7 +467,7 @@ class OpenTrace(QObject):
         self.described.emit()
 
     def time_activities(self, file: str) -> None:
-        """Replace deadlines and activities by those of a timing file; an empty name removes these.
+        """Use the deadlines and activities of another timing file; with an empty name, use none.
 
         Deadlines are checked with all other verdicts. Errors in the file are reported where it is read.
         """
@@ -487,7 +487,7 @@ class OpenTrace(QObject):
         self.names_requested.emit(file)
 
     def say_names(self, error: str = "") -> None:
-        """Send `described` and `named` once an output of pidin was read; `error` = why not, empty if it was."""
+        """Send `described` and `named` after pidin output was read; `error` says why that failed, else is empty."""
         names = self.trace.pidin
         self.pidin_file = "" if names is None else str(names.path)
         self.described.emit()
@@ -524,7 +524,7 @@ class OpenTrace(QObject):
 
     @property
     def _window_in_mind(self) -> TimeWindow:
-        """Time range that commands act on: the selected range, or else the visible one, clipped to the trace."""
+        """Time range that commands act on: the selected range, or else the visible range, clipped to the trace."""
         whole, range_or_view = self.trace.window, self.selection.time_range or self.viewport.window
         start, end = max(whole.start, range_or_view.start), min(whole.end, range_or_view.end)
         return TimeWindow(start, end) if end > start else whole
@@ -577,5 +577,5 @@ def _verdicts_of(trace: Trace, is_cancelled: IsCancelled, timing_file: str = "")
 
 
 def _has_priorities(trace: Trace, _is_cancelled: IsCancelled) -> bool:
-    """Return whether any event logs a priority; scans all events."""
+    """Return whether any event of the trace logs a priority; reads all events."""
     return not PRIORITIES.unmet(trace)

@@ -1,4 +1,4 @@
-"""The part of a trace for which statistics are computed, and the summary of the selected range."""
+"""Selects the part of a trace for which statistics are computed, and computes the summary of a selected range."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def length_text(cycles: int, clock: Clock) -> str:
 
 
 def length_texts(cycles: int, clock: Clock) -> tuple[str, ...]:
-    """Return a length as texts of decreasing width; the rounded one begins with an approximation sign."""
+    """Return a length as three texts of decreasing width; the shortest is rounded and begins with `≈`."""
     exact, short = format_exactly(cycles, clock), format_duration(clock.duration_ns(cycles))
     return length_text(cycles, clock), exact, f"\N{ALMOST EQUAL TO} {short}"
 

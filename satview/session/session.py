@@ -54,9 +54,9 @@ class Session(QObject):
         opened: The open trace; None unless READY.
         error: Why the file could not be opened; None unless FAILED.
         follow: Follows a growing file; None unless the file is followed.
-        lanes_in_view: Returns the visible lanes, which are built in a reloaded trace before `opened` switches to it.
+        lanes_in_view: Returns the visible lanes, which a reloaded trace must have built before `opened` switches to it.
         preview: Sample of a large file, shown while it is loading; else None.
-        adds_to_cache: Decoded files may be put into the cache.
+        adds_to_cache: True if decoded files may be put into the cache.
         more_unstored: Returns the marks of another trace in the window that could not be stored yet.
         may_reload: Called before `opened` switches to a reloaded trace; if it returns False, the switch is tried later.
 
@@ -67,7 +67,7 @@ class Session(QObject):
         reloaded: `opened` has switched to a reloaded trace of the same file.
         follow_changed: Following began or ended, or its status changed.
         reported: Something happened to the followed file, as a sentence.
-        withdrawn: A sentence of `reported` does not hold any more.
+        withdrawn: A sentence sent by `reported` does not hold any more; sends the same sentence.
     """
 
     stage_changed = Signal()

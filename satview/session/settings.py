@@ -1,4 +1,4 @@
-"""The table of settings, and the files with the state of the user, merged with changes by other programs."""
+"""The table of settings, and classes for files of a user's state, which keep changes made by other programs."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ Merge = Callable[[Any], Any]
 
 
 class Stored(QObject):
-    """State that is stored in one or several files; attributes tell whether all of it is stored.
+    """State of the user that is stored in one or more files; attributes tell whether all of it is stored.
 
     Attributes:
         path: The file, or the name that stands for several files; None stores nothing.
         failure: Why the last change could not be stored, one sentence; empty if everything is stored.
         notice: Problem of the existing file, one sentence; empty if none.
-        is_stored: All changes are stored.
+        is_stored: True if all changes are stored.
 
     Signals:
         changed: `failure` or `notice` has changed.
@@ -89,7 +89,7 @@ class Stored(QObject):
 
     @abstractmethod
     def _write(self) -> tuple[object, list[Damaged]]:
-        """Write the files; return their content, and the damaged files that were found, with new path and reason."""
+        """Write the files; return their content, and the damaged files that were found and renamed, with reasons."""
 
     def _say(self, notice: str, failure: str) -> None:
         if (notice, failure) != (self.notice, self.failure):
@@ -174,10 +174,10 @@ def _unchanged(content: Any) -> Any:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a file's folder during a block: a Qt lock file, which works on Windows and network disks too.
+    """Hold the lock of a file's folder in a `with` block: a Qt lock file, usable on Windows and network disks too.
 
     Raises:
-        WriteError: Another program holds it for too long.
+        WriteError: Another program holds the lock for too long.
     """
     lock = QLockFile(str(path.with_name(_LOCK_NAME)))
     if not lock.tryLock(_PATIENCE_MS) and lock.error() is QLockFile.LockError.LockFailedError:
@@ -335,7 +335,7 @@ class Settings(QObject):
     """The current values, stored in one JSON file.
 
     Attributes:
-        file: The file; shows whether all settings are stored.
+        file: The file; its attributes tell whether all settings are stored.
 
     Signals:
         changed: A setting has changed; sends its key.
@@ -377,7 +377,7 @@ class Settings(QObject):
         return self._values[key]
 
     def is_passing(self, key: str) -> bool:
-        """Return whether a setting has a value that is not stored, such as one from the command line."""
+        """Return whether a setting has a temporary value, which is not stored, such as one from the command line."""
         return key in self._passing
 
     def set(self, key: str, value: Value, is_saved: bool = True) -> None:

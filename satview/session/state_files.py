@@ -76,7 +76,7 @@ class StateFiles:
         return Path(name) if _is_path(name) else self._saved(name)
 
     def _saved(self, name: str) -> Path:
-        """Return the path of a session in the folder of sessions: the only files that are written and removed.
+        """Return the path of a session in the folder of sessions, the only one in which files are written or removed.
 
         Raises:
             UsageError: The name is not valid, or it is a path.
@@ -137,7 +137,7 @@ class StateFiles:
 
 
 def _is_path(name: str) -> bool:
-    """Return whether the name of a session is the path of a file to read, not a name in the folder of sessions."""
+    """Return whether the given name of a session is a file path, and not a name in the folder of sessions."""
     return name.endswith(SUFFIX) or "/" in name or "\\" in name
 
 
@@ -178,5 +178,5 @@ def users_files() -> StateFiles:
 
 
 def users_sessions() -> StateFiles:
-    """Return this user's sessions without storing window states: for pictures."""
+    """Return this user's folder of sessions, without a folder of window states, which screenshots do not store."""
     return StateFiles(None, user_config_path("satview", appauthor=False) / "sessions")

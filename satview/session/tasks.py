@@ -1,4 +1,4 @@
-"""Background tasks, of which the newest request wins, and questions about a trace that they answer."""
+"""Background tasks, in which the newest request replaces older ones, and answers computed by such tasks."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _REPORT_EVERY_S: Final = 0.03
 
 
 class _TaskRun(QRunnable):
-    """One call of one function on a pool thread; refers only to the relay of its task, never to a widget."""
+    """One call of a function on a pool thread; refers only to the `_Relay` of its task, never to a widget."""
 
     def __init__(
         self, number: int, function: Callable[..., object], stop: threading.Event, relay: _Relay, reports: bool
@@ -223,7 +223,7 @@ class Answer(QObject):
         error: Why there is no answer; empty = not yet known, or no error.
 
     Signals:
-        changed: It was requested, answered or dropped, or has failed.
+        changed: The question was asked, answered or dropped, or its task has failed.
     """
 
     changed = Signal()

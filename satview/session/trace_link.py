@@ -125,9 +125,9 @@ class TraceLink:
 
 
 def parse_link(text: str) -> TraceLink:
-    """Return the link in a text: a path, a path with a position, or either as a `file:` URL.
+    """Return the link in a text: a path or a path with a position, each plain or as a `file:` URL.
 
-    A file whose name looks like a link is taken as a file.
+    If a file exists whose name looks like a link, the text is taken as the path of this file.
 
     Raises:
         UsageError: The link or an option is faulty.

@@ -68,7 +68,7 @@ _PATIENCE_S = 0.03  # small traces have their lanes by then
 
 
 class ClassLoader(QObject):
-    """Lets a timeline find event lanes in the background; a new request replaces the running one, with its lanes too.
+    """Lets a timeline find event lanes in the background; a new request stops a running one and takes over its lanes.
 
     Args:
         timeline: Returns the lanes that are shown now.
@@ -80,7 +80,7 @@ class ClassLoader(QObject):
 
     Signals:
         loaded: The timeline has more lanes.
-        failed: Rules for user events or the timing file are faulty, or there are no activities; a sentence.
+        failed: Sends a sentence: rules for user events or the timing file are faulty, or there are no activities.
     """
 
     loaded = Signal()
@@ -161,7 +161,7 @@ def _shown(
     timing_file: str,
     is_cancelled: IsCancelled,
 ) -> str:
-    """Add the requested lanes to the timeline; return an error of the rules or the timing file as a sentence, or "".
+    """Add the requested lanes to the timeline; return a sentence on faulty rules or timing file, or "" without fault.
 
     For a worker thread.
     """
@@ -209,7 +209,7 @@ def event_near(
     codes: NDArray[np.bool_],
     passing: NDArray[np.bool_] | None = None,
 ) -> int | None:
-    """Return the marked event of a lane nearest to a time; None if none is near.
+    """Return the event with a tick on a lane that is nearest to a time; None if none is near.
 
     Args:
         timeline: The lanes.
@@ -217,7 +217,7 @@ def event_near(
         cycles: The time.
         within: Largest distance in cycles.
         codes: bool, shape (32768,), event codes that are shown.
-        passing: bool, shape (events,), events that are shown; None = as `codes` says.
+        passing: bool, shape (events,), events that are shown; None = all with a code in `codes`.
     """
     times = timeline.trace.events.time_cycles
     begin, middle, stop = np.searchsorted(times, (cycles - within, cycles, cycles + within + 1)).tolist()

@@ -80,7 +80,7 @@ class ThreadPriorities:
 
 
 def _changes(trace: Trace) -> _Ints:
-    """Return a key as in `ThreadPriorities.keys`, of affected thread and row, for each call that sets a priority."""
+    """Return the key (affected thread << 32 | row of the call) of each kernel call that sets a priority."""
     number = call_numbers(trace.release).get("SCHED_SET")
     if number is None:
         return np.empty(0, np.int64)
@@ -123,7 +123,7 @@ class IntervalLabels:
         self._partitions: dict[int, str] = {}
 
     def needs(self, labels: Iterable[Label]) -> frozenset[Label]:
-        """Return those of the labels that `texts` leaves out until `make_ready` was called for them."""
+        """Return the given labels that `texts` leaves out, because `make_ready` was not called for these labels yet."""
         return frozenset(label for label in labels if label is not Label.STATE and label not in self._ready)
 
     def make_ready(self, labels: Iterable[Label]) -> None:
@@ -206,7 +206,7 @@ class IntervalLabels:
         self._calls = keys[keys >> 32 > 0]  # of threads that are known
 
     def _call_texts(self, rows: NDArray[np.int64]) -> list[str]:
-        """Return the name of the kernel call that each thread waits in: its last call, if not yet left; else ""."""
+        """Return for each row the call in which the thread waits: its last call if not yet left; else ""."""
         events, trace = self._trace.events, self._trace
         texts = [""] * len(rows)
         if not len(self._calls):
@@ -227,7 +227,7 @@ class IntervalLabels:
         self._waits = row[order], order
 
     def _partner_texts(self, rows: NDArray[np.int64]) -> list[str]:
-        """Return the thread that each waits for: receiver of a message, holder of a mutex or joined thread; else ""."""
+        """Return the thread that each row's thread waits for: receiver, mutex holder or joined thread; else ""."""
         texts, (keys, order) = [""] * len(rows), self._waits
         if not len(keys):
             return texts

@@ -28,7 +28,7 @@ class SortBy(StrEnum):
 
 
 class GroupBy(StrEnum):
-    """What lanes are grouped by."""
+    """Property by which lanes are grouped."""
 
     PROCESS = "process"
     PRIORITY = "priority"
@@ -67,8 +67,9 @@ class LaneArrangement:
 
     Attributes:
         turned: Lanes that are folded though unfolded by default, or the other way round.
-        hidden, pinned: Lanes hidden, and pinned in this order.
-        hides_empty: Lanes without events in the window are left out.
+        hidden: Lanes that the user has hidden.
+        pinned: Lanes pinned at the top, in this order.
+        hides_empty: True to leave out lanes without events in the window.
         sort: Key by which `order` was sorted; lanes that the user has dragged since are elsewhere.
         order: Lanes in the user's order; lanes that are not listed are in the order of the trace.
         group: The property by which `groups` were made.
@@ -77,7 +78,7 @@ class LaneArrangement:
         closed: Titles of groups that are folded.
         classes: Names of the classes of event lanes that are shown (`timeline.lane_classes`).
         labels: Labels shown in intervals.
-        shows_kinds: CPU lanes show the kind of code that runs, not its process.
+        shows_kinds: True if CPU lanes show the kind of code that runs, not its process.
     """
 
     turned: frozenset[LaneKey] = frozenset()

@@ -99,7 +99,7 @@ class LaneBlock:
     """One block of the layout: lanes of one group or kind, one below the other.
 
     Attributes:
-        kind: Blocks of different kinds have a gap between them.
+        kind: Name of the kind; a gap separates blocks of different kinds.
         group: The group; None = no heading.
         tops: Lanes of the block, without their children.
         nests: True if the children of these lanes are shown too, each below its parent.
@@ -175,13 +175,13 @@ class LaneLayout:
         return tuple(blocks)
 
     def _blocks(self, name: str, lanes: Sequence[int], title: str, folded: frozenset[int]) -> Iterator[LaneBlock]:
-        """Yield a block of the lanes that are not in `folded`, then one of those that are, with the heading `title`."""
+        """Yield a block of the lanes outside `folded`, then one of the lanes in `folded` under the heading `title`."""
         yield LaneBlock(name, None, self._ordered(index for index in lanes if index not in folded))
         if under := [index for index in lanes if index in folded]:
             yield LaneBlock(title, LaneGroup(title, self._lanes.keys_of(under)), self._ordered(under))
 
     def _units(self, top: int) -> list[int]:
-        """Return the lanes of a process that can be in a group: those under it except event lanes, else its own."""
+        """Return the lanes of a process to put into groups: those below it except event lanes; if none, its own."""
         return [child for child in self._lanes.children(top) if not self._lanes.is_of_events(child)] or [top]
 
     def lay_out(self) -> tuple[tuple[LaneRow, ...], tuple[GroupHead, ...]]:
@@ -219,7 +219,7 @@ class LaneLayout:
                 yield from self._lanes_under(shown, 1)
 
     def _only_thread(self, top: int) -> int:
-        """Return the lane that is shown for a process: its only thread's if unfolded and allowed, else its own lane."""
+        """Return the lane shown for a process: that of its only thread if unfolded and not hidden, else its own."""
         thread = self._lanes.only_thread(top)
         is_in_place = thread >= 0 and self._opens(top) and self._stays(thread) and not {top, thread} & set(self._pinned)
         return thread if is_in_place else top
@@ -260,7 +260,7 @@ class LaneLayout:
         )
 
     def _children_of(self, index: int, is_alone: bool) -> list[int]:
-        """Return the lanes that disappear when a lane is folded: its children; only event lanes if it stands alone."""
+        """Return the lanes that folding a lane hides: its children; only event lanes if it is shown without them."""
         children = self._lanes.children(index)
         return [child for child in children if self._lanes.is_of_events(child)] if is_alone else children
 
@@ -441,11 +441,11 @@ class LaneList(QObject):
         return next((head for head in self.heads if head.y_px <= y_px < head.y_px + head.height_px), None)
 
     def row_of(self, index: int) -> LaneRow | None:
-        """Return the row of a lane, or of the thread that replaces it; None if it is not shown."""
+        """Return the row of a lane, or of the only thread shown in place of a process; None if not shown."""
         return next((row for row in self.rows if index in (row.index, row.unit)), None)
 
     def _unit_of(self, index: int) -> int:
-        """Return the lane that folding, hiding and moving act on: the process of its only thread, else `index`."""
+        """Return the lane to fold, hide or move: the process of a thread shown in its place, else `index`."""
         row = self.row_of(index)
         if row is not None:
             return row.unit
@@ -701,7 +701,7 @@ class LaneList(QObject):
             self._lay_out()
 
     def keep_height(self) -> int:
-        """Fix the height of lanes at its current value, and return that; called when the user sets the height."""
+        """Fix the height of lanes at its current value and return this height; called when the user sets the height."""
         self._grows = False
         self._lane_height_px = self._shown_px
         return self._shown_px
@@ -709,7 +709,7 @@ class LaneList(QObject):
     def set_room(self, room_px: int) -> None:
         """Set the available height: a few lanes grow into it, up to twice the configured height.
 
-        If these leave room, and the user has not arranged the lanes, processes are unfolded.
+        If room is left even then, and the user has not arranged the lanes, processes are unfolded.
         """
         if room_px != self._room_px:
             self._room_px = room_px

@@ -1,4 +1,4 @@
-"""The effect of a filter on intervals, in pixels and in shares of time; an interval follows its first event."""
+"""Computes the effect of a filter on intervals, in pixels and in shares of time; each is treated as its first event."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class LaneOverlay:
         return self._share(lane, "shown", shown, waits)
 
     def plain(self, lane: int, waits: bool) -> LaneShares | None:
-        """Return the same as `shown`, but without faded intervals too; None = not known now."""
+        """Return the same as `shown`, but with faded intervals left out too; None = not known now."""
         dimmed = self._view.dimmed
         return self.shown(lane, waits) if dimmed is None else self._share(lane, "dimmed", dimmed, waits)
 
@@ -137,7 +137,7 @@ class LaneOverlay:
         return answer
 
     def _sum(self, lane: int, name: str, events: Mask, waits: bool) -> NDArray[np.uint32] | None:
-        """Return for i from 0 on how many of a lane's first i intervals begin with one of `events`; None = unknown."""
+        """Return as element i how many of a lane's first i intervals begin with one of `events`; None = unknown."""
         key = (lane, name)
         if key not in self._sums:
             if not self._timeline.is_ready(lane):
@@ -156,7 +156,7 @@ class LaneOverlay:
 
 
 def _reach(spans: LaneSpans, edges: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the first interval in each pixel, and the end index of those in it; both 0 before the lane begins."""
+    """Return index of the first interval in each pixel, and of the first after it; both 0 before the lane begins."""
     begun = np.searchsorted(spans.start_cycles, edges[:-1], side="right")
     stop = np.maximum(np.searchsorted(spans.start_cycles, edges[1:]), begun)
     begin = np.maximum(begun - 1, 0)

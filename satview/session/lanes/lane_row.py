@@ -59,10 +59,10 @@ class LaneRow:
         depth: 0 for CPUs and processes, 1 for lanes under them, 2 for lanes under threads.
         y_px: Top, from the top of the list.
         height_px: Height.
-        is_foldable: The lane has lanes under it.
-        is_open: The lane is unfolded.
-        is_pinned: The user has pinned the lane at the top.
-        is_alone: The lane is not under its process, so that its label needs the process name.
+        is_foldable: True if the lane has lanes under it.
+        is_open: True if the lane is unfolded.
+        is_pinned: True if the user has pinned the lane at the top.
+        is_alone: True if the lane is not under its process, so that its label needs the process name.
         process: Lane of the process that this lane replaces, under its name, as its only thread; -1 = none.
     """
 
@@ -91,7 +91,7 @@ class GroupHead:
         count: Number of lanes in the group; a folded process counts as one.
         y_px: Top, from the top of the list.
         height_px: Height.
-        is_open: Its lanes are shown.
+        is_open: True if the lanes of the group are shown below the heading.
     """
 
     title: str

@@ -166,7 +166,7 @@ def use_of(timeline: Timeline) -> SortFigures | None:
 
 
 def _with_system_last(trace: Trace, of_process: _Ints, window: TimeWindow) -> _Ints:
-    """Return the CPU times, but NOT_KNOWN for kernel and trace logger if these used little, so that they come last.
+    """Return the CPU times, but NOT_KNOWN for kernel and trace logger if they used little, to sort both last.
 
     Both are rarely of interest, yet would come first in a trace in which little happens.
     """
@@ -288,7 +288,7 @@ class _Grouped:
 
 
 class LaneSorter(QObject):
-    """Sorts and groups the lanes of one view once per command; later changes of the figures move no lane.
+    """Sorts or groups the lanes of one view on command; figures that change afterwards move no lane.
 
     Signals:
         failed: Lanes could not be sorted or grouped; the text says why.

@@ -64,7 +64,7 @@ class RecentFiles(QObject):
         self.changed.emit()
 
     def _with_first(self, file: Path, content: Any) -> Any:
-        """Return the new content of the list's file: `file`, then the files that any window has stored."""
+        """Return the new content of the list's file: `file`, then the files that are in the present `content`."""
         others = self._files[1:] if content is None else _paths(content)
         self._files = [file, *(old for old in others if old != file)][: self._limit]
         return [str(path) for path in self._files]
@@ -103,18 +103,18 @@ _QUIET_AFTER_S: Final = 4.0
 
 
 class Follow(QObject):
-    """State of following one growing file.
+    """State of a view that follows one growing file; polls the file for changes.
 
     Attributes:
         path: The file.
         file: Its reader, created at the first read on the worker thread.
-        is_sticking: The view stays at the end of the trace.
+        is_sticking: True if the view stays at the end of the trace as the trace grows.
         note: Sentence about a special state, such as a missing file or an incomplete header; else empty.
 
     Signals:
-        due: The file has changed and the pause after the last read is over: read it.
+        due: The file must be read: it has changed, and the pause after the last read is over.
         changed: Something shown in the status bar changed.
-        noted: `note` changed, also to "".
+        noted: `note` changed; sends the new note, which may be "".
         over: The file is complete, and all of it has been read.
     """
 

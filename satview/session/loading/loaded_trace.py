@@ -1,4 +1,4 @@
-"""Reads traces on the worker thread and prepares there all that the window needs to show them."""
+"""Reads traces on the worker thread and prepares, on the same thread, all data that the window needs to show them."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class LoadedTrace:
     Attributes:
         trace, timeline: The trace and its lanes.
         events_of_thread: int64, shape (threads,), number of events of each thread.
-        silent: Lanes of CPUs without events.
-        restart: Why a followed file had to be read from its start again, as a sentence; else empty.
+        silent: Lanes of CPUs without events or intervals, which are hidden at first.
+        restart: Sentence on why a followed file had to be read from its start again; empty if it had not.
         key: Cache key of the file, taken before it was read, if it may be cached; else empty.
-        is_cached: The trace came from the cache.
+        is_cached: True if the trace was read from the cache.
     """
 
     trace: Trace
@@ -56,7 +56,7 @@ class LoadedTrace:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShownState:
-    """The parts of a trace that are displayed now, and must be prepared in a reloaded trace before it is shown.
+    """The displayed parts of a trace, which must be prepared in a reloaded trace before this is shown.
 
     Attributes:
         timeline: Lanes of the trace that is shown.

@@ -1,4 +1,4 @@
-"""Tasks of a session on a worker thread: read a file, read it again, cache it.
+"""Functions that a session runs on a worker thread: to read a file, to read it again, to cache the trace.
 
 Functions import numpy and decoders when they are called, so that windows appear at once.
 """
@@ -187,7 +187,7 @@ def _loaded(path: Path, values: Any, arrays: dict[str, np.ndarray[Any, Any]], ke
 
 @cache
 def _code_digest() -> str:
-    """Return a digest of the source files that decode traces: part of cache keys, as another version may differ."""
+    """Return a digest of the source files that decode traces; as a part of cache keys, it excludes other versions."""
     package = Path(__file__).parents[2]
     folders = ("events", "linkage", "formats/kev", "timeline", "session/loading", "session/lanes")
     parts = ("core", "base", "events", "store", *folders)
@@ -201,11 +201,11 @@ def _code_digest() -> str:
 
 
 class Prepare(NamedTuple):
-    """Functions that import modules for a window on the thread that reads, so that the window need not wait.
+    """Functions called on the thread that reads a file, to import modules in advance that the window will need.
 
     Attributes:
-        preview: Called before a preview is shown.
-        views: Called before a trace is ready.
+        preview: Imports the modules for a preview; called before a preview is shown.
+        views: Imports the modules for the views of a trace; called before a trace is ready.
     """
 
     preview: Callable[[], None]
@@ -286,7 +286,7 @@ def read_more(
         report: Called with the completed fraction.
 
     Raises:
-        SatviewError, Cancelled: As `read_file`.
+        SatviewError, Cancelled: As for `read_file`.
     """
     from satview.formats.kev.sampling import GrowingFile
     from satview.session.loading.loaded_trace import prepared, read_on
@@ -347,7 +347,7 @@ def read_names(path: Path, shown: ShownState, is_cancelled: IsCancelled) -> obje
     """Return the shown trace with names from an output of QNX `pidin` added, prepared to be shown.
 
     Raises:
-        SatviewError, Cancelled: As `named_reading`.
+        SatviewError, Cancelled: As for `named_reading`.
     """
     from satview.session.loading.loaded_trace import named_reading
 

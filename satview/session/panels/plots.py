@@ -71,7 +71,7 @@ class LoadPlotted:
         titles: Name of each band.
         window: The time range.
         capture: Why nothing can be drawn, and what to capture; empty = it can be drawn.
-        trust: How far the load can be trusted.
+        trust: How certain the load is.
     """
 
     load: Load
@@ -105,8 +105,8 @@ class DurationsPlotted:
         histogram: Histogram of the durations; None = there are no occurrences.
         marks: Text and nanoseconds of p50, p90, p99, p99.9 and the longest.
         window: The range in which the occurrences begin.
-        whose: Name of the thread or process with the occurrences; empty = all.
-        trust: How far the durations can be trusted.
+        whose: Name of the only thread or process whose occurrences are counted; empty = all.
+        trust: How certain the durations are.
     """
 
     measure: Measure
@@ -134,7 +134,7 @@ class CountsPlotted:
         divisions: Counts of each line of the plot, in equal parts of the window.
         titles: What each line counts: a condition, or a class.
         window: The time range.
-        of_classes: Lines are event classes, and drawn in their colours.
+        of_classes: True if each line is an event class, drawn in the colour of the class.
     """
 
     divisions: Divisions
@@ -301,15 +301,15 @@ class PlotsView(ExtentAnswer):
     Attributes:
         plotted: The last result for each kind; missing = not yet computed.
         kind: The requested plot.
-        by: Bands of the load plot.
+        by: Subject of each band of the load plot, such as process or priority.
         measure: Measure of the histogram.
-        only_selected: True for the selected thread or process only.
+        only_selected: True if the histogram counts the selected thread or process only.
         conditions: Conditions counted over time; empty = the classes of events.
         divisions: Number of parts of the window for counts over time.
     """
 
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
-        """Prepare; nothing is computed before `watch`."""
+        """Prepare without a plot; computation begins when `watch` is called."""
         super().__init__(opened, Extent.VIEW, _SETTLE_MS, parent)
         self._opened = opened
         self.plotted: dict[PlotKind, Plotted] = {}
@@ -366,7 +366,7 @@ class PlotsView(ExtentAnswer):
         self._request()
 
     def set_only_selected(self, only_selected: bool) -> None:
-        """Set whether the histogram counts only the selected thread or process, or all."""
+        """Set whether the histogram counts only the selected thread or process; if false, all."""
         self.only_selected = only_selected
         self._request()
 
@@ -434,7 +434,7 @@ class PlotsView(ExtentAnswer):
             self._later()
 
     def _later(self) -> None:
-        """Request a new plot soon; a running task is not stopped, or no plot would appear while the view moves."""
+        """Request a new plot soon. A running task goes on; otherwise no plot would appear while the view moves."""
         if not self._is_watched:
             return
         if self._job.is_busy:
@@ -533,14 +533,14 @@ class InstanceView(Answer):
         Args:
             late_answers: Answers about the activities of the trace.
             activity: Number of the activity.
-            row: Row of the instance, worst first.
+            row: Position of the instance among those of the activity, worst first.
         """
         before = self.answer
         is_same = before is not None and before.late is late_answers and before.activity == activity
         self._start(partial(_explain, late_answers, activity, row, before if is_same else None))
 
     def explain_thread(self, late_answers: Late, thread: int, cycles: int) -> bool:
-        """Start to explain the instance of a thread at a time, or else the thread's worst; return False if it has none.
+        """Start to explain the instance of a thread at a time, or else its worst; return False if it has no instance.
 
         Args:
             late_answers: Answers about the activities of the trace.
@@ -585,7 +585,7 @@ class InstanceView(Answer):
 def _explain(
     late_answers: Late, activity: int, row: int, same: ExplainedInstance | None, is_cancelled: IsCancelled
 ) -> ExplainedInstance:
-    """Return an explained instance; figures of the whole activity are copied from `same`, another instance of it."""
+    """Return an explained instance; `same` is another explained instance of the activity, or None, to reuse figures."""
     positions = same.positions if same is not None else late_answers.worst(activity)
     instances = same.instances if same is not None else late_answers.instances(activity)
     chosen = positions[row : row + 1]

@@ -1,4 +1,4 @@
-"""Model of the panel SQL: completion, queries in the background, and result rows as lanes and plots."""
+"""Model of the panel SQL: completes and runs queries, and prepares result rows to be drawn as lanes and plots."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def sql_completions(
 
 
 def _sources(text: str) -> dict[str, str]:
-    """Return the lower-case names of tables and views in a query: name or alias to the name of the table."""
+    """Return the tables and views in a query: lower-case table name by lower-case name or alias."""
     table_of = {}
     for name, alias in _ALIAS.findall(text):
         table_of[name.lower()] = name.lower()

@@ -36,9 +36,9 @@ class Counted:
     Attributes:
         table: The table.
         window: The time range.
-        follows: True if it follows the filter.
-        events, all_events: Number of events of the range that are counted, and of all its events.
-        kinds, all_kinds: Number of kinds of events that the filter shows anywhere in the trace, and of all in it.
+        follows: True if only events that the filter shows are counted.
+        events, all_events: Number of counted events in the range, and of all events in the range.
+        kinds, all_kinds: Number of kinds of events in the trace that the filter shows, and of all kinds in the trace.
         threads, all_threads: Number of threads that the filter shows, and of all threads in the trace.
         lost: Sentence about the part of the range in which events were lost; empty if none were.
     """
@@ -73,7 +73,7 @@ class Counted:
 
 
 class RangeStatistics:
-    """Computes statistics tables of one range and filter, which share intermediate results."""
+    """Computes statistics tables of one range and filter; the tables share intermediate results."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class RangeStatistics:
         )
 
     def counted(self, key: str, is_cancelled: IsCancelled) -> object:
-        """Return the table `key` as a `Counted`; runs on the worker thread, one call at a time."""
+        """Return the statistics table named `key` as a `Counted`; for the worker thread, one call at a time."""
         self._is_cancelled = is_cancelled
         trace = self._trace
         if self._statistics is None:
@@ -169,7 +169,7 @@ class StatisticsView(ExtentAnswer):
     Attributes:
         counted: The last result; None = not yet computed.
         key: The requested table.
-        follows: True to follow the filter.
+        follows: True to count only events that the filter shows.
     """
 
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
@@ -185,7 +185,7 @@ class StatisticsView(ExtentAnswer):
 
     @property
     def ignores_filter(self) -> bool:
-        """True if a filter is active that the numbers do not follow."""
+        """True if a filter is active, but the statistics also count the events that it hides."""
         return not self.follows and self._opened.filters.is_active
 
     def show_table(self, key: str) -> None:
