@@ -65,7 +65,7 @@ class AnswerModel(QAbstractTableModel):
         names: Columns to show when the next answer is set; empty = all columns that have content.
         columns: The visible columns.
         sort_name: Column to sort by; empty = the order of the answer.
-        is_descending: Largest first.
+        is_descending: True if the largest value of that column comes first.
         follows: True if values count only events that the filter shows; columns that support this have a funnel.
     """
 
@@ -199,7 +199,7 @@ class AnswerModel(QAbstractTableModel):
         return self.answer.bar(row, column) if role == SHARE_ROLE else None
 
     def _hidden(self, index: Index) -> list[str]:
-        """Return the sentences of a row whose columns are hidden, for the tool tip of the first cell of the row."""
+        """Return the sentences that a row has in hidden columns, for the tool tip of its first cell."""
         answer = self.answer
         if answer is None or index.column():
             return []
@@ -296,7 +296,7 @@ _SAMPLE: Final = "a server 2 (work)"  # least width of a column of threads, for 
 
 
 class _Wrapped(QStyledItemDelegate):
-    """Draws wrapped sentences in rows of sufficient height, since Qt leaves out the padding of the style sheet."""
+    """Draws cells with wrapped sentences, in rows that are tall enough: Qt ignores the padding of the style sheet."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
         """Return the size that a cell needs at its present width."""
@@ -312,10 +312,10 @@ class AnswerPanel(TablePanel[AnswerModel]):
     Attributes:
         shown_names: Columns to show; empty = all. If the last column has sentences, it is wrapped.
         widest_px: Limit of the automatic column width.
-        keeps_unfolded: Rows stay unfolded when the trace was read again; otherwise the panel unfolds them itself.
+        keeps_unfolded: True if rows stay unfolded after the trace was read again; False if the panel unfolds them.
         model, table: The rows.
-        message: Says why there are no rows.
-        stack: Shows the table or the message.
+        message: Label that explains why there are no rows.
+        stack: Widget that shows either the table or the message.
     """
 
     shown_names: tuple[str, ...] = ()
@@ -344,7 +344,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
         self._fill()
 
     def _fill(self) -> None:
-        """Show the current answer, if any, in the order that the user selected; implemented by subclasses."""
+        """Show the current answer, if any, in the order that the user selected. Subclasses implement this."""
 
     def _show_in_order(self, answer: Table) -> None:
         """Show an answer sorted by the column that the user selected; without one, in the order of the answer."""
@@ -391,14 +391,14 @@ class AnswerPanel(TablePanel[AnswerModel]):
                 select_row(self.table, row)
 
     def _key(self, row: int) -> tuple[str, int]:
-        """Return what a row is called, whatever its figures are: its first text, and when it begins; -1 for no time."""
+        """Return first text and start time (-1 if none) of a row, by which the row is found again in a new answer."""
         answer = self.model.answer
         assert answer is not None
         name = next((column.name for column in self.model.columns if column.kind.is_words), "")
         return (answer.text(row, name) if name else ""), (answer.held(row, "start") if self._has_starts else -1)
 
     def _row_of(self, key: tuple[str, int]) -> int:
-        """Return the first row that is called like that, -1 for none."""
+        """Return the first row with a key returned by `_key`; -1 = none."""
         answer = self.model.answer
         assert answer is not None
         starts = answer[f"{answer.question.column('start').sql_name}_cycles"] if self._has_starts else None

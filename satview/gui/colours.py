@@ -43,7 +43,7 @@ class StateLook:
     Attributes:
         value: Lane value of `events.states`.
         light, dark: Colour on a light or dark background, 0xRRGGBB.
-        is_thick: Draw a bar of full height.
+        is_thick: True to draw a bar of full height.
     """
 
     value: int
@@ -224,7 +224,7 @@ _HATCH_OF: Final = {
 
 
 def value_colour(value: int, is_dark: bool, palette: str = STANDARD, looks: str = "") -> int | None:
-    """Return the colour of a lane value as 0xRRGGBB; None where the background shows.
+    """Return the colour of a lane value as 0xRRGGBB; None if the value is drawn as background.
 
     Args:
         value: Lane value of `events.states`.
@@ -264,7 +264,7 @@ def is_thick(value: int, looks: str = "") -> bool:
 def hatch_of(value: int) -> int:
     """Return the index in `HATCHES` of the hatching of a lane value, which sets it apart from similar colours.
 
-    Every second process is hatched, because two neighbouring hues share a grey in the print palette.
+    Every second process is hatched, because two neighbouring hues have the same grey in the print palette.
     """
     if value == states.QUIET_PROCESS:
         return 8

@@ -156,7 +156,7 @@ def free_path(folder: Path, name: str) -> Path:
 
 
 def fault_of_saving(text: str) -> str:
-    """Return a sentence on why no file can be saved at a typed path; "" if one can."""
+    """Return a sentence on why no file can be saved at a typed path; "" if a file can be saved there."""
     path = Path(text.strip()).expanduser()
     if not text.strip() or path.is_dir():
         return "Name the file to save to."
@@ -166,7 +166,7 @@ def fault_of_saving(text: str) -> str:
 
 
 class Unsaved(Enum):
-    """Answers to the question about notes that cannot be saved."""
+    """Answer of the user to the question what to do with notes that cannot be saved."""
 
     RETRY = "Try &again"
     ELSEWHERE = "Save &elsewhere..."
@@ -278,7 +278,7 @@ Rows = Iterable[tuple[str, str]]
 
 
 class InfoDialog(Dialog):
-    """Shows header, system page and event counts of the trace."""
+    """Dialog that shows header, system page and event counts of the trace."""
 
     def __init__(self, trace: Trace, parent: QWidget | None = None) -> None:
         super().__init__(f"{trace.title} \N{EM DASH} information", parent)
@@ -348,7 +348,7 @@ _COMMAND: Final = int(Qt.ItemDataRole.UserRole)
 
 
 class KeysDialog(Dialog):
-    """All commands with their keys, which can be changed. Changes take effect and are stored immediately.
+    """Dialog with all commands and their keys, which can be changed. Changes apply and are stored immediately.
 
     Attributes:
         search: Input field; only commands that contain all its words are listed.
@@ -499,7 +499,7 @@ _SOME = "These come from other installed packages. A plug-in that fails is switc
 
 
 class PluginsDialog(Dialog):
-    """The installed plug-ins with their packages, and why some are switched off."""
+    """Dialog that lists the installed plug-ins with their packages, and why some are switched off."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Plug-ins", parent)

@@ -409,7 +409,7 @@ class EventListPanel(TablePanel[EventListModel]):
 
     @Slot()
     def _on_reloaded(self) -> None:
-        """Show the refreshed trace; a list scrolled to its end stays there."""
+        """Show the refreshed trace; a list that was scrolled to its end is scrolled to the new end."""
         if self.shows_nothing != (self.model.total == 0):
             self._on_reset()
         if self._is_at_end:
@@ -441,7 +441,7 @@ class EventListPanel(TablePanel[EventListModel]):
 
     @Slot()
     def _follow_view(self) -> None:
-        """Scroll to the first event of the visible range, unless pinned, or if list and lanes are both at their end."""
+        """Scroll to the first event of the visible range, unless pinned or both list and lanes are at their end."""
         opened, bar = self._opened, self.table.verticalScrollBar()
         window, events = opened.viewport.window, opened.trace.events
         is_at_both_ends = bar.value() >= bar.maximum() > 0 and window.end >= opened.trace.window.end

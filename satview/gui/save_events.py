@@ -82,7 +82,7 @@ def write_list(trace: Trace, path: Path, rows: NDArray[np.uint32], is_cancelled:
 
 
 def _counted(trace: Trace, mask: NDArray[np.bool_], written: int) -> str:
-    """Return how many events were written, and how many of those in `mask` were not."""
+    """Return text on how many events were written, and how many of the events in `mask` were left out."""
     return "; ".join(filter(None, (f"{written:,} events", left_out_of_listing(trace, mask, written))))
 
 

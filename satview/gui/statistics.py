@@ -102,7 +102,7 @@ _AROUND = 0.5  # margin on both sides of a range that is shown, as a share of it
 
 
 class RowNavigator:
-    """Goes from table rows to the lanes: to the thread, process, CPU or event of a row, or where a value occurred."""
+    """Goes from a table row to the lanes: to its thread, process, CPU or event, or to the time of one of its values."""
 
     def __init__(self, opened: OpenTrace, navigation: Navigation) -> None:
         self._opened, self._navigation = opened, navigation
@@ -142,7 +142,7 @@ class RowNavigator:
             self._navigation.show_lane(lane)
 
     def _select_longest(self, event: int, window: TimeWindow) -> None:
-        """Select an event with the longest interval of its lane in a window: for a call, the wait and not the entry."""
+        """Select an event with the longest interval of its lane in a window: the wait, not the entry of a call."""
         opened, lane = self._opened, self._opened.lane_of_cause(event)
         if lane is None:
             return

@@ -21,7 +21,7 @@ class Theme:
     """Colours of everything except data, as 0xRRGGBB, and the settings that affect data colours.
 
     Attributes:
-        is_dark: Use the data colours for dark backgrounds.
+        is_dark: True to use the data colours for dark backgrounds.
         window: Background behind panels.
         panel: Background of panels, menus and headers.
         base: Background of lanes and lists.
@@ -30,13 +30,13 @@ class Theme:
         text, dim, faint: Text, in descending importance.
         accent: Selection, links and focus.
         on_accent: Text on the accent colour.
-        warning, error: Problems.
+        warning, error: Text and marks about problems.
         cursor_a, cursor_b: The two cursors.
         mark: Bookmarks and notes.
         hit: Search hits.
         palette: Data colours, one of `session.settings.PALETTES`.
         looks: The user's changes to state colours, in the format of `colours.read_looks`.
-        is_hatched: Hatch states in addition to colouring them.
+        is_hatched: True to hatch states in addition to colouring them.
         text_percent: Text size.
     """
 

@@ -37,7 +37,7 @@ class TrendPlot(QWidget):
 
     Attributes:
         plot: The pyqtgraph widget.
-        points: The drawn points; the data of a point is the row of its trace in the trend table.
+        points: The drawn points; the data of each point is the row of its trace in the table of the trend.
 
     Signals:
         point_requested: A point was clicked; sends its row.
@@ -136,7 +136,7 @@ class _BeginAxis(pg.DateAxisItem):  # type: ignore[misc]  # pyqtgraph has no typ
         return pg.AxisItem.tickValues(self, minVal, maxVal, size)
 
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
-        """Return dates, or numbers from 1."""
+        """Return the tick texts: dates, or numbers of traces from 1."""
         if self.is_date:
             return list(super().tickStrings(values, scale, spacing))
         return [f"{value + 1:,.0f}" if value == int(value) else "" for value in values]

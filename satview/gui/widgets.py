@@ -145,12 +145,12 @@ Part = QWidget | QLayout | tuple[QWidget | QLayout, int] | int | None
 def line_up(
     box: _Box, *parts: Part, margins: tuple[int, int, int, int] | None = None, spacing: int | None = None
 ) -> _Box:
-    """Add widgets and layouts to a row or column, and return it.
+    """Add widgets and layouts to a row or column; return this row or column.
 
     Args:
         box: The row or column.
-        parts: In order: a widget or layout, or a pair of it and its stretch; an int for a gap in pixels; None for a
-            stretchable gap.
+        parts: In order: a widget or layout, or a pair of one and its stretch factor; an int for a gap in pixels; None
+            for a stretchable gap.
         margins: Pixels around all parts: left, top, right, bottom; None = the style's margins.
         spacing: Pixels between parts; None = the style's spacing.
     """
@@ -219,7 +219,7 @@ def sentence(text: str) -> str:
 
 
 def withdraw(bar: QStatusBar, text: str) -> None:
-    """Remove a message that does not hold any more from a status bar; another message stays."""
+    """Remove a message that is no longer true from a status bar; if another message is shown, it stays."""
     if bar.currentMessage() == text:
         bar.clearMessage()
 
@@ -244,7 +244,7 @@ Cell = tuple[QWidget, int, int, int]
 
 
 def is_low(panel: QWidget) -> bool:
-    """Return whether the widgets of a panel should be side by side, because it is low and wide."""
+    """Return whether a panel is so low and wide that its widgets should be side by side."""
     return panel.height() < _LOW_PX and panel.width() >= _WIDE_PX
 
 
@@ -481,7 +481,7 @@ class _Rows(QStyledItemDelegate):
 
 
 def score(text: str, requested: str) -> int:
-    """Return how well a text matches the input: 0 = not at all; the input as a whole counts more than its letters."""
+    """Return how well a text matches the input: 0 = not at all; highest if it contains the input as a whole."""
     text, requested = text.casefold(), requested.casefold().strip()
     if not requested:
         return 1

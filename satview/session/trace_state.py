@@ -27,7 +27,7 @@ from satview.timeline.lane_tree import LaneInfo
 
 
 def view_state(opened: OpenTrace, scroll_px: int) -> workspace_file.ViewState:
-    """Return the state of the viewport.
+    """Return the visible part of a trace, time range and top lane, in the form to be stored.
 
     Args:
         opened: The trace.
@@ -45,7 +45,7 @@ def view_state(opened: OpenTrace, scroll_px: int) -> workspace_file.ViewState:
 
 
 def selection_state(opened: OpenTrace) -> workspace_file.SelectionState:
-    """Return the state of the selection."""
+    """Return the selection in the form to be stored."""
     selection = opened.selection
     lane = None if selection.lane is None else lane_keys(opened.timeline)[selection.lane]
     start, end = (
@@ -127,7 +127,7 @@ def owner_of_lane(trace: Trace, info: LaneInfo) -> workspace_file.OwnerName:
 
 
 def _ranges(numbers: np.ndarray[tuple[int], np.dtype[np.intp]]) -> tuple[workspace_file.CodeRange, ...]:
-    """Return the ranges of consecutive numbers in ascending numbers."""
+    """Return the first and last number of each run of consecutive numbers; `numbers` ascend."""
     if not len(numbers):
         return ()
     breaks = np.flatnonzero(np.diff(numbers) > 1)
@@ -194,7 +194,7 @@ def check_name(name: str) -> str:
     """Return the name of a session without surrounding blanks.
 
     Raises:
-        UsageError: It is empty.
+        UsageError: The name is empty.
     """
     if not name.strip():
         raise UsageError("write a name for the session")
@@ -210,8 +210,8 @@ def restore_view(opened: OpenTrace, state: workspace_file.ViewState, is_same: bo
     Args:
         opened: The trace.
         state: The stored part.
-        is_same: The state was taken from this trace; if not, its times count from the start of the trace.
-        is_first: Nothing is shown yet, so there is no view to go back to.
+        is_same: True if the state was taken from this trace; if not, its times count from the start of the trace.
+        is_first: True if nothing is shown yet, so that there is no view to go back to.
     """
     viewport, clock = opened.viewport, opened.trace.clock
     show = viewport.begin_at if is_first else viewport.jump
@@ -254,7 +254,7 @@ def restore_lanes(opened: OpenTrace, state: workspace_file.LanesState, is_same: 
         opened: The trace.
         state: The arrangement.
         is_same: As for `restore_view`.
-        is_first: Nothing is shown yet, so there is nothing to undo.
+        is_first: True if nothing is shown yet, so that there is nothing to undo.
 
     Raises:
         UsageError: A pattern of names is faulty.
@@ -366,7 +366,7 @@ class NameFinder:
 
 
 def _fits_owner(name: workspace_file.OwnerName, is_thread: bool) -> Callable[[workspace_file.OwnerName], bool]:
-    """Return a function that tells whether a process or thread fits: by its names, or by pid or tid where unnamed."""
+    """Return a function that tells whether a process or thread matches stored names, or pid and tid if unnamed."""
     process: Fits = fits_name(name.process)
     thread: Fits = fits_name(name.thread)
 

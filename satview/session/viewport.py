@@ -149,7 +149,7 @@ class Viewport(QObject):
             self._set(self._fitted(self._past.pop()))
 
     def forward(self) -> None:
-        """Show the window that the last `back` left."""
+        """Show the window again that was visible before the last `back`."""
         if self._future:
             self._past.append(self._window)
             self._set(self._fitted(self._future.pop()))
@@ -164,12 +164,12 @@ class Viewport(QObject):
         self.jump(self._at_end(self._window.length))
 
     def grow(self, limits: TimeWindow, end_cycles: int, is_at_end: bool) -> None:
-        """Set the limits of a reloaded trace.
+        """Set the limits for a reloaded trace, and move the window into these.
 
         Args:
             limits: The whole trace with a small margin.
             end_cycles: End of the trace itself.
-            is_at_end: Stay at the end of the trace; a window that showed all of it shows all again.
+            is_at_end: True to move to the end of the trace; a window that showed the whole trace does so again.
         """
         was_whole = self.is_whole
         self._limits, self._end_cycles = limits, end_cycles
@@ -179,7 +179,7 @@ class Viewport(QObject):
             self._set(self._window.clamped(limits))
 
     def _at_end(self, length: int) -> TimeWindow:
-        """Return the window of this length that ends 1/50 of it after the trace; `limits` would end later."""
+        """Return the window of a length that ends after the end of the trace by 1/50 of this length."""
         end = min(self._limits.end, self._end_cycles + max(1, length // 50))
         return TimeWindow(end - length, end)
 

@@ -123,7 +123,7 @@ class ViewState:
         width_px: Width of the lanes, on whose pixels the window begins.
         top: Lane at the top edge; None = the first.
         top_px: Height of the part of that lane above the edge.
-        is_whole: All of the trace is visible.
+        is_whole: True if all of the trace is visible.
     """
 
     start_cycles: Whole
@@ -162,7 +162,7 @@ class ComparedState:
         path: File of the second trace.
         first_cycles, second_cycles: The moments of the first and the second trace that are aligned.
         aligned_by: Description of that moment.
-        is_linked: Both traces move together.
+        is_linked: True if the views of both traces move together.
     """
 
     path: Text
@@ -216,9 +216,9 @@ class LanesState:
 
     Attributes:
         lanes: The lanes that the other fields refer to.
-        open, closed: Lanes that the user unfolded and folded.
+        open, closed: Lanes that the user has unfolded, and lanes that the user has folded.
         closed_groups: Titles of groups that are folded.
-        labels: None in files of an older version.
+        labels: Labels shown in intervals; None in files of an older version.
     """
 
     lanes: Many[OwnedLane] = ()
@@ -293,7 +293,7 @@ class PanelsState:
     """Panels around the lanes.
 
     Attributes:
-        layout: Their positions; None = unchanged.
+        layout: Positions of the panels; None = unchanged.
         values: State of each panel, by its name: named values.
         search: Text in the find bar.
         finds: True if the find bar is shown.
@@ -312,7 +312,7 @@ class SecondState:
     Attributes:
         view: The part of the trace that the second set shows.
         lanes: Arrangement of the lanes of the second set.
-        is_linked: The second set follows the first.
+        is_linked: True if the second set follows the view of the first.
     """
 
     view: ViewState
@@ -327,7 +327,7 @@ class WorkspaceState:
     Attributes:
         user_events: File with descriptions of events; empty = none.
         symbols: Folder of programs whose symbols name addresses; empty = none.
-        pidin: Text of pidin that names processes and threads; empty = none.
+        pidin: File with output of QNX `pidin` that names processes and threads; empty = none.
         timing: File of timing rules, relative to the trace; empty = none.
     """
 
@@ -384,7 +384,7 @@ def checked(content: Any) -> Any:
     """Return parsed content unchanged if it is a valid session.
 
     Raises:
-        DamagedFileError: It is not valid.
+        DamagedFileError: The content is not valid.
     """
     from_json(content)
     return content

@@ -69,7 +69,7 @@ _NAMES_SHOWN = 8
 
 
 class RuleBox(QWidget):
-    """An editor for capture rules that marks faults while the user types.
+    """An editor for capture rules, with faults underlined while the user types.
 
     Attributes:
         edit: The text.
@@ -109,7 +109,7 @@ class RuleBox(QWidget):
         return self.edit.toPlainText()
 
     def set_target(self, release: Release, processes: Mapping[str, Sequence[int]], is_wide: bool = False) -> None:
-        """Set the target that rules are checked against: release, pids by process name, and events wide by default."""
+        """Set the target for which rules are checked: release, pids by process name, wide or fast events by default."""
         self._release, self._processes, self._is_wide = release, processes, is_wide
         self.check()
 

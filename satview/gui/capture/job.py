@@ -30,7 +30,7 @@ class CaptureRequest:
     Attributes:
         capture: Workload, target and options.
         path: Output file.
-        is_live: Write the output file in real time, so that it can be followed; otherwise it appears when complete.
+        is_live: True to write the output file in real time, so that it can be followed; False = when complete.
     """
 
     capture: Capture
@@ -67,7 +67,7 @@ class CaptureOutcome:
         path: File to open.
         summary: A sentence about the amount captured.
         findings: A sentence for each thing worth knowing: a deadlock, a program that raised, a lost connection.
-        are_titled: True if findings begin with their kind and a colon.
+        are_titled: True if each finding begins with its kind and a colon, such as `deadlock:`.
     """
 
     path: Path

@@ -138,7 +138,7 @@ class TargetDialog(Dialog):
         return TargetCaptureRequest(request, notices)
 
     def _bounds(self) -> Bounds:
-        """Return the limits of the incident files.
+        """Return the limits of the files that a flight recorder writes, one for each incident.
 
         Raises:
             UsageError: The disk limit is malformed.
@@ -148,7 +148,7 @@ class TargetDialog(Dialog):
         return Bounds(self.kernel_buffers.value(), is_repeated=True, files=self.files.value(), disk_bytes=limit)
 
     def _allow_functions(self, request: TargetRequest) -> None:
-        """Ask for consent to run the Python code of the rules as read for any release: the target's is not known yet.
+        """Ask for consent to run the Python code that the rules call on any release, as the release is not known yet.
 
         Raises:
             UsageError: The user refused.

@@ -128,7 +128,7 @@ class ComparisonPanel(AnswerPanel):
         self._is_split_by_user = True
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Give the plot the width that the table does not need."""
+        """Give the plot the width that the table does not need, unless the user has set the widths."""
         super().resizeEvent(event)
         if not self._is_split_by_user:
             plot_px = max(_LEAST_PLOT_PX, min(_PLOT_PX, self.width() - _FIGURES_PX))
@@ -151,7 +151,7 @@ class ComparisonPanel(AnswerPanel):
         self.overlaid.close()
 
     def go_to(self, change: ChangedRow) -> None:
-        """Go to a changed figure in both traces: to the longest duration, else the lane or an event of its subject."""
+        """Go in both traces to the longest duration of a changed figure; without one, to its lane or to an event."""
         linked = self._comparison.is_linked
         self._comparison.is_linked = False  # the positions differ
         for side, navigator in enumerate(self._navigators()):

@@ -308,7 +308,7 @@ class ProposingEditor(QPlainTextEdit):
         self.proposals.taken.connect(self._on_taken)
 
     def completions(self) -> tuple[list[Completion], int]:
-        """Return the completions at the cursor, and the document position from which they count positions."""
+        """Return the completions at the cursor, and the document position to which their positions are relative."""
         raise NotImplementedError
 
     def left_px(self) -> int:

@@ -86,7 +86,7 @@ class DoctorPanel(AnswerPanel):
         self._on_selection()
 
     def _line(self) -> CaptureLine | None:
-        """Return the capture that makes the selected analyses exact, or all if none is selected; None if none does."""
+        """Return the capture that makes the selected (or else all) analyses exact; None if no capture can."""
         answer, rows = self.model.answer, self._rows()
         if answer is None:
             return None

@@ -60,7 +60,7 @@ _NAMES: Final = {WireClass.KER_CALL: "kernel calls", WireClass.COMM: "messages",
 
 
 class NoStates(QWidget):
-    """Covers the lanes while the trace has no thread states, unless the user dismisses it.
+    """A page that covers the lanes while the trace has no thread states, until the user dismisses the page.
 
     Signals:
         lanes_requested: The user dismissed this widget to see the lanes.
@@ -190,7 +190,7 @@ class Motion(QObject):
         self._begin(0, direction)
 
     def anchor(self) -> int:
-        """Return the time that zooming keeps in place: at the mouse, else the visible selected event, else middle."""
+        """Return the time that zooming keeps in place: at the mouse, else a visible selected event, else the middle."""
         selection, window = self._opened.selection, self._opened.viewport.window
         if selection.mouse_cycles is not None and window.contains(selection.mouse_cycles):
             return selection.mouse_cycles
@@ -299,7 +299,7 @@ class SwimlaneArea(QWidget):
         self.legend.set_low(is_low)
 
     def show_legend(self, shows: bool) -> None:
-        """Show the legend below these lanes if the setting allows it."""
+        """Show or hide the legend below these lanes; it stays hidden if the setting for legends is off."""
         self._has_legend = shows
         self.legend.setVisible(shows and self._settings.flag("swimlane/show_legend"))
 
@@ -484,7 +484,7 @@ class SwimlaneArea(QWidget):
 
 @dataclass(frozen=True, slots=True)
 class Pane:
-    """A set of lanes, with the trace, navigation and motion that commands use while the lanes have the focus."""
+    """A set of lanes with its trace, navigation and motion, on which commands act while the lanes have the focus."""
 
     opened: OpenTrace
     area: SwimlaneArea
@@ -562,7 +562,7 @@ class Panes(QSplitter):
         return self.second
 
     def _share_frames(self, count: int) -> None:
-        """Give each of `count` sets of lanes its share of the time limit of a frame, as they move together."""
+        """Divide the time limit of a frame among the `count` sets of lanes, since all are painted in the same frame."""
         for pane in (self.first, self.second):
             if pane is not None:
                 pane.area.view.frame_s = FRAME_S / count

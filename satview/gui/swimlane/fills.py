@@ -1,4 +1,4 @@
-"""Fills of lanes other than plain colours: hatching, stacks of shares, lost spans, CPU use, lanes of a preview."""
+"""Draws fills of lanes other than plain colours: hatching, stacks, lost spans, CPU use, lanes of a preview."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def lane_colour(value: int, rgb: int, theme: Theme) -> int:
     Args:
         value: Lane value of `events.states`.
         rgb: Colour of the value.
-        theme: Determines whether states are hatched; unknown spans always are.
+        theme: Determines whether states are hatched; spans of unknown state always are.
     """
     is_hatched = theme.is_hatched or value == states.UNKNOWN
     return rgb | (OPAQUE - (hatch_of(value) << 24) if is_hatched else OPAQUE)
 
 
 def hatch(pixels: NDArray[np.uint32], top: int, ratio: float) -> None:
-    """Draw hatching over pixels, in place, where their alpha bytes ask for it.
+    """Draw hatching, in place, over the pixels whose alpha byte encodes a hatching.
 
     Args:
         pixels: uint32 (height, width), colours as returned by `lane_colour`.
@@ -233,7 +233,7 @@ class CpuUse:
 
 
 def knows_use(timeline: Timeline) -> bool:
-    """Return whether all CPU lanes are built and at least one shows the running threads, not only calls of some."""
+    """Return whether all CPU lanes are built and at least one shows running threads, so that CPU use is known."""
     return not has_no_states(timeline.trace) and any(
         IS_BUSY[lane.shares.values].any() for lane in timeline.lanes_of_cpus
     )
@@ -324,7 +324,7 @@ _PADDING_PX: Final = 3
 def draw_preview_lane(
     painter: QPainter, preview: Preview, cpu: int, window: TimeWindow, area: QRectF, ratio: float, theme: Theme
 ) -> None:
-    """Draw one lane.
+    """Draw the lane of a CPU from the samples of a file, before the trace is read.
 
     Args:
         painter: Painter.
@@ -346,10 +346,10 @@ def draw_preview_lane(
 
 
 def lane_pixels(cover: NDArray[np.float64], width: int, height: int, theme: Theme) -> NDArray[np.uint32]:
-    """Return a picture of the use of a CPU, (height, width): processes from the bottom up, idle time on top.
+    """Return a picture of a CPU's use, uint32 (height, width): time of processes from the bottom up, idle time on top.
 
     Args:
-        cover: (64, bins), as returned by `Preview.cover`.
+        cover: float64 (64, bins), cycles by lane value and bin, as returned by `Preview.cover`.
         width: Pixels.
         height: Pixels.
         theme: Colours.

@@ -1,4 +1,4 @@
-"""Frames of the lanes: pictures of bands (adjacent lanes), as many as the time of a frame allows, with texts."""
+"""Draws frames of the lanes from pictures of bands (adjacent lanes), repainting as many as the time allows."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _LEAST: Final = 0.25  # lower bound of the cost per piece, as a share of the mea
 class Cost:
     """Estimates the time that painting n pieces takes, as a fixed time plus a time per piece, by least squares.
 
-    Recent measurements count most.
+    Recent measurements have the largest weight.
     """
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ _STEP_PX: Final = 4  # logical pixels; a whole number of device pixels at all us
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One picture of the lanes on the screen: which lanes, time range, size and kind of drawing.
+    """Describes one picture of the lanes on the screen: its lanes, time range, size and kind of drawing.
 
     Attributes:
         request: All visible lanes, the time window and the width in device pixels.
@@ -111,8 +111,8 @@ class Frame:
         height_px: Height in logical pixels.
         scroll_px: Height of the lanes scrolled out above the frame.
         ratio: Device pixels per logical pixel.
-        shows_shares: Show shares of time in lanes whose intervals are too dense for bars.
-        is_dense: Intervals are too dense for bars at this scale.
+        shows_shares: True to show shares of time in lanes whose intervals are too dense for bars.
+        is_dense: True if intervals are too dense for bars at this scale.
         cpus: Number of CPUs that the full height of process lanes stands for.
     """
 
@@ -131,7 +131,7 @@ class Frame:
         return self.request.width_px
 
     def ahead(self, before: TimeWindow | None, frames: float, limits: TimeWindow) -> Frame:
-        """Return the frame widened, at the same zoom, on the side that the view is moving to.
+        """Return the frame widened, at the same zoom, on the side to which the view is moving.
 
         Args:
             before: Window of the previous frame; None = there was none.
@@ -259,7 +259,7 @@ class BandPictures:
         return is_same
 
     def outdate(self) -> None:
-        """Mark all pictures to be painted again when there is time, because better data is available."""
+        """Mark all pictures as outdated, to be painted again when there is time, because better data is available."""
         self._outdated_bands = set(self._last)
 
     def of(self, band: Band) -> BandPicture | None:
@@ -388,7 +388,7 @@ class TickSource:
 
     Attributes:
         opened: The trace and its filter.
-        fades: Fade all marks, because the legend highlights something else.
+        fades: True to fade all marks, because the legend highlights something else.
     """
 
     def __init__(self, opened: OpenTrace, theme: Theme) -> None:
@@ -613,7 +613,7 @@ class BandPainter:
         return pictures
 
     def _edges(self, rows: Sequence[LaneRow], scale: TimeScale, width_px: int) -> dict[int, NDArray[np.int64]]:
-        """Return the pixel columns in which intervals begin, by position in `rows`; without too dense lanes."""
+        """Return the pixel columns in which intervals begin, by position in `rows`; too dense lanes are left out."""
         starts = (interval_starts(self._opened.timeline, row.index, scale, width_px) for row in rows)
         return {position: columns for position, columns in enumerate(starts) if columns is not None}
 
@@ -653,7 +653,7 @@ class BandPainter:
 
 
 def show_short_interrupts(timeline: Timeline, rows: tuple[LaneRow, ...], values: Values) -> None:
-    """Change pixels of interrupt lanes, in place, where a short interrupt would be invisible: show the interrupt."""
+    """Let pixels of interrupt lanes show an interrupt that is too short to be visible otherwise; changes `values`."""
     for position, row in enumerate(rows):
         if timeline.infos[row.index].kind is LaneKind.INTERRUPTS:
             values[position, values[position] == SEEN_EVENT] = SEEN_INTERRUPT
@@ -663,7 +663,7 @@ _Painted = Sequence[tuple[Band, BandPicture | None]]
 
 
 class LaneLayer(QObject):
-    """Draws the lanes of a frame.
+    """Draws the lanes of each frame, repainting the bands that changed.
 
     Attributes:
         source: Source of pixel values.

@@ -1,4 +1,4 @@
-"""What surrounds the lanes: the column of labels, a tree with fold triangles, and the time ruler."""
+"""Draws the column of labels beside the lanes, a tree with fold triangles, and the time ruler above."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _BEGINS_PX: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """A position between lanes to drop a lane at: above the lane `before`, or below the last one (None), at `y_px`."""
+    """A position where a dragged lane can be dropped: at `y_px`, above the lane `before` (None = below all)."""
 
     before: int | None
     y_px: int
@@ -101,7 +101,7 @@ class LaneDrag:
         return [*gaps, _Gap(None, self._end_of(siblings[-1]))]
 
     def _end_of(self, index: int) -> int:
-        """Return the lower edge of a lane with all lanes below it in the tree."""
+        """Return the lower edge (y position) of a lane together with all lanes below it in the tree."""
         rows = self._lanes.rows
         start = next(i for i, row in enumerate(rows) if row.unit == index)
         last = rows[start]
@@ -444,7 +444,7 @@ def _is_top(row: LaneRow, info: LaneInfo) -> bool:
 
 
 def _has_chip(row: LaneRow, info: LaneInfo) -> bool:
-    """Return whether the colour of a process is shown before the name of a lane."""
+    """Return whether the label of a lane shows the colour of its process before the name."""
     return info.kind is LaneKind.PROCESS or row.process >= 0
 
 
@@ -463,7 +463,7 @@ def _texts(font: QFont, weight: QFont.Weight) -> FittedTexts:
 
 
 def snapped_to_tick(cycles: int, scale: TimeScale, clock: Clock) -> int:
-    """Return the time of a tick near a time; the time itself if no tick is near."""
+    """Return the time of the nearest tick of the ruler if one is near `cycles`; else `cycles`."""
     small = small_step_ns(step_ns(scale, clock))
     tick = clock.cycles((clock.ns(cycles) + small // 2) // small * small)
     return tick if abs(tick - cycles) <= scale.length(SNAP_PX) else cycles

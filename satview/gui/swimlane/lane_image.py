@@ -140,7 +140,7 @@ class LanePalette:
 
 @lru_cache(maxsize=64)
 def _heat_colours(base: int, rgb: int) -> NDArray[np.uint32]:
-    """Return the steps from colour `base` (the background) to `rgb`, uint32 (steps,). Cached: do not modify."""
+    """Return colours in equal steps from `base` (background) to `rgb`, uint32 (steps,). Cached: do not modify."""
     return np.array([mixed(base, rgb, step / _HEATS) | OPAQUE for step in range(_HEATS + 1)], np.uint32)
 
 
@@ -201,7 +201,7 @@ class LanePicture:
         lit: bool, shape as `values`: pixels whose bars are underlined because a filter marks them.
         stacks: Stacks of shares that are drawn instead of bars, by position in `rows`.
         marks: Event marks that are drawn above stacks.
-        is_dense: Hide event marks above process lanes, because events are so many that marks would show nothing else.
+        is_dense: True to hide event marks above process lanes, because so many marks would tell nothing.
     """
 
     values: Values
@@ -340,7 +340,7 @@ def image_of(pixels: Pixels, ratio: float) -> QImage:
 
 
 def _pixel_rows(picture: LanePicture) -> Pixels:
-    """Return all different rows of pixels in a picture: blank, gap and line, then for each kind one per lane."""
+    """Return all different pixel rows of a picture: the rows blank, gap and line, then one per kind and lane."""
     values, palette = picture.values, picture.palette
     count, width = values.shape
     strips = np.empty((_FIXED + len(PixelRowKind) * count, width), np.uint32)
@@ -408,10 +408,10 @@ def _draw_edges(strips: Pixels, columns: NDArray[np.int64], background: int) -> 
 
 
 class _StripLayout(NamedTuple):
-    """The row of `_pixel_rows` (strip) that each device pixel row of some lanes shows, integers (height,).
+    """For each device pixel row of some lanes: the row of `_pixel_rows` (strip) to copy, integers (height,).
 
-    The strip index in a picture of `count` lanes is `kind * count + base`, plus the position of the first lane where
-    `of_lane` is 1.
+    The index of the strip in a picture of `count` lanes is `kind * count + base`; where `of_lane` is 1, the position of
+    the first lane is added.
     """
 
     kind: NDArray[np.intp]

@@ -38,7 +38,7 @@ class LaneRequest:
         lanes: Lane indices, from top to bottom.
         window: The part of the trace.
         width_px: Width in device pixels.
-        kinds: CPU lanes show kinds of work: user code, kernel calls, interrupts and idle time.
+        kinds: True if CPU lanes show kinds of work: user code, kernel calls, interrupts and idle time.
     """
 
     lanes: tuple[int, ...]
@@ -159,7 +159,7 @@ class MarkFilter:
 
     Attributes:
         codes: bool, shape (32768,), by event code.
-        events: bool, shape (events,), by event row; None = decided by the codes alone.
+        events: bool, shape (events,), by event row; None = all events with these codes.
     """
 
     codes: NDArray[np.bool_]
@@ -244,7 +244,7 @@ def _build(
     is_cancelled: IsCancelled,
     report: Report,
 ) -> None:
-    """Build all CPU lanes, and the lanes of a request until `are_gone` returns True: all these are scrolled out."""
+    """Build all CPU lanes, and the lanes of a request unless `are_gone` says that all of them were scrolled out."""
     # All CPU lanes are built, because the overview shows the load of the whole trace.
     cpu_lanes = timeline.cpu_lanes
     others = frozenset(request.lanes).difference(cpu_lanes)
@@ -272,7 +272,7 @@ def _make(timeline: Timeline, lanes: Sequence[int], is_cancelled: IsCancelled) -
 
 
 def _shared(timeline: Timeline, request: LaneRequest) -> tuple[int, ...]:
-    """Return the lanes of which a frame draws shares: those of a request, and for the quiet processes those of CPUs."""
+    """Return the lanes whose shares a frame draws: the requested ones, and CPU lanes for the use of quiet processes."""
     return tuple(dict.fromkeys((*request.lanes, *timeline.cpu_lanes)))
 
 

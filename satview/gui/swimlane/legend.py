@@ -1,4 +1,4 @@
-"""The legend of what occurs in this trace, and pictures in files, which contain it: PNG, SVG, PDF."""
+"""The legend, with entries for everything drawn from this trace, and pictures in PNG, SVG and PDF files."""
 
 from __future__ import annotations
 
@@ -322,7 +322,7 @@ class Legend(QWidget):
             self._draw_bar(painter, key, area.adjusted(0, thin, 0, -thin), ratio)
 
     def _draw_arrow(self, painter: QPainter, kind: ArrowKind, area: QRectF) -> None:
-        """Draw a small arrow; that of a reply has an open head."""
+        """Draw a small arrow of a kind, with an open head for a reply."""
         y, end = area.center().y(), area.right()
         painter.setPen(QPen(colour(arrow_colour(kind, self._theme)), 1.5))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -458,7 +458,7 @@ def _processes(opened: OpenTrace) -> Iterator[Entry]:
 
 
 def _rank(entry: Entry) -> int:
-    """Return the sort key of an entry when the legend explains two traces: states in the usual order, then others."""
+    """Return the sort key of an entry in the legend of two traces: states in the usual order, then other entries."""
     return next((rank for rank, state in enumerate(states.STATES) if entry.keys == {state.value}), len(states.STATES))
 
 

@@ -1,4 +1,4 @@
-"""Drawings over the lanes: arrows of links, highlighted verdicts, the critical path, ranges, cursors and notes."""
+"""Draws over the lanes: arrows of links, highlighted verdicts, the critical path, ranges, cursors and notes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def draw_arrows(
 
     Args:
         painter: Painter of the lanes.
-        opened: Has the selection and the highlight.
+        opened: The trace, with the selection and the highlight.
         rows: The lanes in the picture.
         scroll_px: Height of the lanes scrolled out above.
         scale: Scale of the picture.
@@ -175,7 +175,7 @@ def across_line(left: float, width: float, y: float, metrics: QFontMetricsF) -> 
 
 
 def lane_in(opened: OpenTrace, lane: int | None, middles: Mapping[int, object]) -> int | None:
-    """Return `lane` if it is in `middles` (the visible lanes), else its parent if that is; else None."""
+    """Return `lane` if visible (a key of `middles`), else its parent lane if visible, else None."""
     if lane is not None and lane not in middles:
         lane = opened.timeline.infos[lane].parent
     return lane if lane in middles else None
@@ -232,7 +232,7 @@ class ArrowLayer(QObject):
         mode: The arrows to draw: all, those of the selection, or none.
         source: Source of the arrows.
         hovered: Number of the drawn group of arrows under the mouse; -1 = none.
-        has_zoomed: The last click on a group zoomed to its time.
+        has_zoomed: True if the last click on a group of arrows zoomed to the time of the group.
         spent_s: Seconds spent on finding the groups of arrows of the last picture; 0 if groups were reused.
 
     Signals:
@@ -289,7 +289,7 @@ class ArrowLayer(QObject):
             shown: First and last visible row of lanes.
             scroll_px: Height of the lanes scrolled out above.
             theme: Colours.
-            may_wait: The arrows of the last picture may be reused at their new positions, unless they are too old.
+            may_wait: True to reuse the arrows of the last picture at new positions, unless they are too old.
 
         Returns:
             Whether the arrows are those of this picture.
@@ -715,7 +715,7 @@ def draw_path(
 
     Args:
         painter: Painter of the lanes.
-        opened: Has the path.
+        opened: The trace, with the critical path.
         rows: The lanes in the picture.
         scroll_px: Height of the lanes scrolled out above.
         scale: Scale of the picture.

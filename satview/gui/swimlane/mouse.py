@@ -179,7 +179,7 @@ class SwimlaneMouse(QObject):
         view.scrolled.connect(self._forget_hovered)
 
     def handle_wheel_of(self, widget: QWidget) -> None:
-        """Handle the wheel over another widget in the same column as the view."""
+        """Handle wheel events of another widget, in the same column as the view, as those of the view."""
         widget.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -321,7 +321,7 @@ class SwimlaneMouse(QObject):
         return snapped(self._opened, cycles, scale.length(SNAP_PX), row.index, Moved.RANGE)
 
     def _far_end(self, cycles: int) -> int:
-        """Return the other end of the range when one end is moved to a time: the farther one, or else the selection."""
+        """Return the end that stays when a range is extended to a time: its farther end, or the selection if none."""
         time_range, selection = self._opened.selection.time_range, self._opened.selection
         if time_range is not None:
             return (

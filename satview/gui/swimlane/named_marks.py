@@ -163,7 +163,7 @@ class NamedMarks(QObject):
                 )  # fmt: skip
 
     def _visible_threads(self, threads: Iterable[int], lanes: Mapping[int, object]) -> list[int]:
-        """Return the threads that are visible: on their own lane, or on the lane into which that is folded."""
+        """Return the threads that are visible on their own lane, or on the folded lane that contains it."""
         opened = self._opened
         return [thread for thread in threads if lane_in(opened, opened.lane_of_thread(thread), lanes) is not None]
 

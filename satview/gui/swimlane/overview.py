@@ -107,7 +107,7 @@ class OverviewStrip(QWidget):
         self.update()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Begin to drag the handle or one of its edges; a click beside it moves it there."""
+        """Begin to drag the handle or one of its edges; a press beside the handle centres it there first."""
         if event.button() != Qt.MouseButton.LeftButton:
             return
         cycles, viewport = self._scale.cycles(event.position().x()), self._opened.viewport
@@ -225,13 +225,13 @@ class OverviewStrip(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
 
     def _verdict_columns(self, width_px: int) -> Iterator[tuple[int, NDArray[np.bool_]]]:
-        """Yield the pixel columns to mark for verdicts of each severity, at least as many as a wedge is wide.
+        """Yield for each severity the pixel columns to mark for its verdicts, at least a wedge's width for each.
 
         Args:
             width_px: Width of the picture, device pixels.
 
         Yields:
-            Colour and marked columns, bool (width_px,); the most severe last, so that it is drawn on top.
+            Colour, and marked columns, bool (width_px,); the most severe verdicts last, to be drawn on top.
         """
         answer, theme, limits = self._opened.verdicts.answer, self._theme, self._opened.viewport.limits
         times: dict[int, list[int]] = {}

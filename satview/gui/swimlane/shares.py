@@ -58,10 +58,10 @@ class Stack:
         cpus: Process lanes: number of CPUs that the height stands for; 0 for other lanes, whose height stands for the
             length of a bin.
         mean_cpus: Process lanes: mean CPU use over the whole trace.
-        is_heat: Colour strength instead of height shows the share of the first value: for interrupts, which take too
+        is_heat: True if colour strength, not height, shows the share of the first value: for interrupts, which take too
             little time for a visible height.
-        shows_faded: Faded intervals are stacked above the others in paler colours.
-        keeps_all: Each value is visible in every bin that has it, and the lane keeps its event marks.
+        shows_faded: True if faded intervals are stacked above the others in paler colours.
+        keeps_all: True if each value is visible in every bin in which it occurs, and event marks are drawn above.
     """
 
     edges: NDArray[np.int64]
@@ -230,7 +230,7 @@ def tops_of(cycles: NDArray[np.int64], columns: NDArray[np.int64], length: NDArr
 def _steps(
     counter: Counter, spans: LaneSpans, window: TimeWindow, width_px: int, value: int, colour: int, theme: Theme
 ) -> Stack:
-    """Return the stack of a counter lane: per pixel, solid up to its lowest value there, paler up to the highest."""
+    """Return the stack of a counter lane: in each pixel solid up to the lowest value, paler up to the highest."""
     edges = pixel_edges(window, width_px)
     span = max(counter.highest - counter.lowest, 1e-300)
     least, most = (np.nan_to_num(levels, nan=counter.lowest) - counter.lowest for levels in counter.extremes(edges))
@@ -242,7 +242,7 @@ def _steps(
 def _use(
     running: _Shares, ready: _Shares, unknown: _Shares, absent: _Shares
 ) -> tuple[tuple[int, ...], NDArray[np.float64]]:
-    """Return the stack of a process lane: CPUs in use, above these READY threads, on top the time of existence.
+    """Return the stack of a process lane, from the bottom: RUNNING, READY, unknown, and WAITING while it exists.
 
     Args:
         running: Running threads, in lane heights, float64 (bins,).
@@ -368,7 +368,7 @@ class _Bins:
 
 @lru_cache(maxsize=8)
 def _bins(whole: TimeWindow, scale: TimeScale, width_px: int, least_px: int) -> _Bins:
-    """Return the bins of a window, at least `least_px` wide and less than twice that.
+    """Return the bins of a window, each at least `least_px` and less than twice `least_px` wide.
 
     Lengths are powers of two, so that panning does not change the bins, and zooming only at some steps.
     """
@@ -583,7 +583,7 @@ class StackSource:
             scale: Time to logical pixels.
             theme: Colours.
             hidden: Lane values to hide.
-            shows_shares: Shares are switched on; otherwise only counters have stacks.
+            shows_shares: True if shares are switched on; if false, only counters have stacks.
             is_dense: Result of `are_dense`.
             cpus: Result of `cpus_high`.
         """

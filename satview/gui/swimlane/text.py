@@ -162,7 +162,7 @@ class TextSheet:
         self._single += (round(x * self._ratio), round(y * self._ratio), number)
 
     def has_all(self, blocks: Sequence[ColouredTexts]) -> bool:
-        """Draw missing texts on the sheet, and store the numbers of all; return False if the sheet is too small."""
+        """Draw missing texts on the sheet and store the number of each text; return False if the sheet is too small."""
         if self._direct:
             return False
         for _ in range(2):  # clearing a full sheet invalidates numbers found before
@@ -175,12 +175,12 @@ class TextSheet:
         return False
 
     def put_all(self, x: NDArray[np.float64], y: NDArray[np.float64], numbers: NDArray[np.intp]) -> None:
-        """Draw many texts as `put` does, by the numbers that `has_all` stored."""
+        """Draw many texts at positions as `put` does, given the numbers that `has_all` stored."""
         columns = np.rint(x * self._ratio), np.rint(y * self._ratio), numbers
         self._placed.append(np.stack(columns, axis=1).astype(np.intp))
 
     def _note(self, block: ColouredTexts) -> bool:
-        """Draw the missing texts of a block, and store the numbers of all; False if a text is too large for a sheet."""
+        """Draw a block's missing texts and store the number of each text; return False if a text is too large."""
         numbers = list[int]()
         for text, rgb in zip(block.texts, block.inks, strict=True):
             spot = text.spots.get(rgb)
@@ -359,7 +359,7 @@ class IntervalText(NamedTuple):
         text: The name.
         ink: 0xRRGGBB, or None for the normal text colour.
         event: Row of the event that begins the interval; `NO_EVENT` if none does.
-        is_number: The text is the value of a counter.
+        is_number: True if the text is the value of a counter.
         behind: Colour 0xRRGGBB drawn behind the name, where hatching would make it illegible; None = nothing.
     """
 
@@ -455,7 +455,7 @@ def stack_texts(
 def _named(
     timeline: Timeline, lanes: list[_WideIntervals], scale: TimeScale, theme: Theme, name_filter: _NameFilter
 ) -> list[IntervalText]:
-    """Return the names of those of the intervals that are wide enough, have a name and pass the filter."""
+    """Return the names of the intervals that are wide enough, have a name and pass the filter."""
     window, px_per_cycle = scale.window, scale.width_px / scale.window.length
     starts = np.concatenate([lane.spans.start_cycles[lane.positions] for lane in lanes])
     ends = np.concatenate([_end_times(lane.spans, lane.positions) for lane in lanes])

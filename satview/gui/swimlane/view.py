@@ -46,10 +46,10 @@ class SwimlaneView(QWidget):
         arrows: All arrows between lanes.
         named_marks: Labels of verdicts, of the steps of Why? and of the critical path.
         hovered: Lane row and interval under the mouse, or None; set by the mouse handling.
-        shows_shares: Show shares of time in lanes whose intervals are too dense for bars.
+        shows_shares: True to show shares of time in lanes whose intervals are too dense for bars.
         frame_s: Approximate time limit of a frame on the screen. Lanes that do not fit into it are painted in the next
             frames, and show their last picture until then. Pictures for files are always exact.
-        answers_first: Repaint on a filter change before lists and other views do; true for one of two sets of lanes.
+        answers_first: True to repaint on a filter change before other views do; False for the second set of lanes.
         lanes: The lanes.
         rubber: (left, right) pixels of a zoom drag in progress, or None.
         cpus_high: Number of CPUs that the height of process lanes stands for; 0 if none is visible.
@@ -310,7 +310,7 @@ class SwimlaneView(QWidget):
                 self._draw_quiet(painter, area)
 
     def _draw_quiet(self, painter: QPainter, area: QRectF) -> None:
-        """Draw the CPU use of all quiet processes together as a strip of varying colour strength, as the filter is."""
+        """Draw the total CPU use of quiet processes as a strip of varying colour strength; a filter may fade parts."""
         ratio, overlay = self.devicePixelRatioF(), self.source.overlay
         shown, plain = (
             quiet_use(self._opened.timeline, self.scale, max(1, round(area.width() * ratio)), partial(of, waits=False))
@@ -329,7 +329,7 @@ class SwimlaneView(QWidget):
             painter.drawImage(QRectF(left, area.center().y() - _STRIP_PX / 2, width, _STRIP_PX), image)
 
     def _draw_arrows(self, painter: QPainter, rows: tuple[LaneRow, ...], scale: TimeScale, *, may_wait: bool) -> bool:
-        """Draw all arrows and those of the selection; return whether the former belong to this time window."""
+        """Draw all arrows and those of the selection; return whether all arrows are those of this time window."""
         lanes, top = self._opened.lanes, self.scroll_px
         top_row, bottom_row = (lanes.position_at(height) for height in (top, top + self.height() - 1))
         are_new = self.arrows.draw(painter, scale, (top_row, bottom_row), top, self._theme, may_wait=may_wait)

@@ -235,7 +235,7 @@ class Application(QObject):
 
     @Slot(object)
     def _on_live(self, begin: Callable[[CaptureCommands], None]) -> None:
-        """Begin a live view in a new window, because the window that sent the signal shows a trace already."""
+        """Begin a live view (a capture that is followed) in a new window; the sender's window already shows a trace."""
         begin(self.new_window().captures)
 
     @Slot(str)
@@ -376,7 +376,7 @@ def _is_alive(window: QObject) -> bool:
 
 
 class _Reporting:
-    """Holds `is_on`: True while the dialog about an internal error is open."""
+    """Namespace of `is_on`, which is True while the dialog about an internal error is open."""
 
     is_on = False
 

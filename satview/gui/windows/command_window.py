@@ -1,4 +1,4 @@
-"""The interface between a window and its commands, with the QActions for its menus, toolbar and keys."""
+"""The base class of windows that commands use, and the QActions of a window for its menus, toolbar and keys."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class CommandActions(QObject):
                 self.by_id[binding.command.id].setIcon(icon(binding.command.icon, theme))
 
     def run_key(self, key: QKeyCombination) -> None:
-        """Run the command of a key; for a key that was pressed before the commands were made."""
+        """Run the command that a key belongs to; called for a key that was pressed before the commands were made."""
         sequence = QKeySequence(key)
         for action in self.by_id.values():
             if sequence in action.shortcuts() and action.isEnabled():

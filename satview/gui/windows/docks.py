@@ -135,7 +135,7 @@ class PanelSizes:
 
 
 def scroll_tabs(window: QMainWindow, docks: Docks) -> None:
-    """Scroll each tab bar only as far as its current tab needs, as Qt scrolls too far while a bar is narrow.
+    """Scroll each tab bar only as far as needed to show its current tab; Qt scrolls too far while a bar is narrow.
 
     Args:
         window: The window, after its layout.
@@ -149,7 +149,7 @@ def scroll_tabs(window: QMainWindow, docks: Docks) -> None:
 
 
 def _shape(layout: PanelLayout) -> tuple[object, ...]:
-    """Return the parts of a layout to compare, without sizes: groups with their tabs, floating and hidden panels."""
+    """Return a layout without sizes, for comparison: groups with their tabs, floating and hidden panels."""
     groups = tuple((group.area, group.tabs) for group in layout.groups)
     return groups, layout.floating, frozenset(layout.hidden)
 
@@ -206,7 +206,7 @@ def _size(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
 
 
 def _first_per_position(groups: list[PanelGroup], axis: str) -> list[PanelGroup]:
-    """Return the first group at each position along an axis, since groups at one position are equally large there."""
+    """Return the first of the groups at each position along an axis: groups at the same position have equal sizes."""
     return list({getattr(group, axis): group for group in reversed(groups)}.values())[::-1]
 
 
@@ -500,7 +500,7 @@ class TraceSummary(QWidget):
         self.refresh()
 
     def minimumSizeHint(self) -> QSize:
-        """Return a small width: a toolbar hides a widget that does not fit."""
+        """Return a small width, because a toolbar hides a widget whose minimum width does not fit."""
         return QSize(_LEAST_PX, super().minimumSizeHint().height())
 
     def remove(self) -> None:

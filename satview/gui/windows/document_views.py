@@ -340,5 +340,5 @@ class DocumentViews(QObject):
 
 
 def _is_lasting(path: Path) -> bool:
-    """Return whether a file is permanent, which standard input and the temporary file of a live demo are not."""
+    """Return whether a file is permanent: False for standard input and for the temporary file of a live demo."""
     return str(path) != "-" and not path.parent.name.startswith("satview-")

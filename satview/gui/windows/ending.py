@@ -79,7 +79,7 @@ class EndSignals(QObject):
 
 
 def _do_nothing(_number: int, _frame: FrameType | None) -> None:
-    """Do nothing: a signal needs a Python handler to reach the socket, and the default one would end the process."""
+    """Do nothing: only a signal with a Python handler reaches the socket, and the default would end the process."""
 
 
 _END_WITHIN_S: Final = 0.7

@@ -118,7 +118,7 @@ def show_link(window: CommandWindow, link: TraceLink) -> None:
     """Apply a link to a window that shows its file: session, second trace, range and event.
 
     Raises:
-        UsageError: As `look_at`; the session does not exist, or the second trace is the first.
+        UsageError: As for `look_at`; or the session does not exist, or the second trace is the first.
     """
     if window.workspace is not None:
         if link.session:

@@ -66,7 +66,7 @@ class RecentMenu(QMenu):
 
 
 class LiveField(QToolButton):
-    """`LIVE 12,300 events/s` while a file is followed; a click makes the view follow the end, or stops that.
+    """Field `LIVE 12,300 events/s` while a file is followed; a click makes the view follow the end, or stops that.
 
     Signals:
         stick_requested: The field was clicked.
@@ -108,8 +108,8 @@ _TOOLS_PX, _STATUS_PX = 41, 32  # least heights of the bars, so that nothing mov
 class MainWindow(CommandWindow):
     """A window with at most one trace; further attributes and signals are those of `CommandWindow`.
 
-    The window shows before its commands are made (`complete`). Any user action completes it first. A window that has
-    only a session can already open a file; its commands are made while the file is decoded.
+    The window is on the screen before `complete` makes its commands; any user action calls `complete` first. A window
+    with a session but without commands can already open a file; its commands are made while the file is decoded.
 
     Attributes:
         has_document: True once the session and the pages for files exist.

@@ -63,7 +63,7 @@ class PreviewLanes(QWidget):
         Args:
             label_px: Width of the label column.
             lane_px: Height of a lane.
-            wheel_zooms: The wheel alone zooms, and Ctrl+wheel scrolls lanes.
+            wheel_zooms: True if the wheel alone zooms and Ctrl+wheel scrolls lanes; False = the reverse.
         """
         self._label_px, self._row_px = label_px, lane_px + 4  # CPU lanes are a little taller
         self._wheel_zooms = wheel_zooms

@@ -51,7 +51,7 @@ class LaneCommands:
     Args:
         run: Calls a function with the views of the open trace, and reports a `UsageError`.
         workspace: Returns the views of the open trace.
-        settings: Store the defaults of the next trace.
+        settings: Settings of the program, which store the arrangement for traces that are opened later.
     """
 
     def __init__(self, run: Callable[[Run], None], workspace: Callable[[], Workspace], settings: Settings) -> None:
@@ -253,7 +253,7 @@ class MarkCommands:
         return self._workspace().active.opened.selection
 
     def _key_time(self) -> int:
-        """Return the time that a key acts on: the edge or event at the mouse, else the selected event, else middle."""
+        """Return the time on which a key acts: edge or event at the mouse, else selected event, else the middle."""
         active = self._workspace().active
         opened, cycles = active.opened, active.motion.anchor()
         if cycles != opened.selection.mouse_cycles:
@@ -275,7 +275,7 @@ class MarkCommands:
         ).line.selectAll()  # typing replaces the text
 
     def _range_of_mark(self) -> tuple[int, int]:
-        """Return start and end of a new mark: those of the selected range, or else twice the result of `_key_time`."""
+        """Return start and end of a new mark: those of the selected range, or else `_key_time` for both."""
         time_range = self._selection().time_range
         return (time_range.start, time_range.end) if time_range is not None else (self._key_time(),) * 2
 

@@ -179,7 +179,7 @@ class CaptureCommands(QObject):
 
     @Slot()
     def toggle_stick(self) -> None:
-        """Make the view stay at the end of the growing trace, or stop that."""
+        """Make the view stay at the end of the growing trace, or let it stay where it is."""
         session = self._window.session
         if session.follow is None or session.opened is None:
             return

@@ -317,11 +317,11 @@ class Workspace(QWidget):
     """The views of one open trace. They share the session's objects and never call each other.
 
     Attributes:
-        area, chips, find_bar, drawer: Views that always exist.
+        area, chips, find_bar, drawer: Lanes, bar of filter chips, find bar, and line above the bottom panels.
         panes: The lanes, and a second set of lanes if shown.
         panels: Panels by name, created when first shown or used.
         summary: Summary of the trace in the toolbar.
-        navigation, motion: Move the view to events and times; zoom and pan.
+        navigation, motion: Objects that move the view to events and times, and that zoom and pan.
         comparison, second_trace: Comparison with a second trace, and the object that opens it.
         saved_values: Saved field values by panel name, for panels that are created later.
         docks: Docks by panel name.

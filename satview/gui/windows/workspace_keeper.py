@@ -48,7 +48,7 @@ class WorkspaceKeeper(QObject):
     """Saves and restores the state of one workspace.
 
     Attributes:
-        file: File of the state; reports failures.
+        file: File of the state, whose signals report failures.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class WorkspaceKeeper(QObject):
             views: The workspace.
             files: Where states are stored.
             path: The trace.
-            is_lasting: The trace is a permanent file; otherwise nothing is stored.
+            is_lasting: True if the trace is a permanent file; otherwise nothing is stored.
             view_links: Groups of views that follow each other.
         """
         super().__init__(views)
@@ -74,10 +74,10 @@ class WorkspaceKeeper(QObject):
         self._timer.timeout.connect(self.save)
 
     def begin(self, is_followed: bool) -> None:
-        """Restore the last state; if the file is now another trace, no view, selection, filter and second lanes.
+        """Restore the last state; view, selection, filter and second lanes only if the file is still the same trace.
 
         Args:
-            is_followed: The file grows: show its end instead of the last visible part.
+            is_followed: True for a growing file: show its end, without selection and second lanes.
         """
         content = self.file.load()
         if content is not None:
