@@ -150,7 +150,7 @@ def ask_save(parent: QWidget, suggestion: Path, pattern: str) -> Path | None:
 
 
 def free_path(folder: Path, name: str) -> Path:
-    """Return the path of a .kev file in a folder that does not exist yet: `name`, with a number if necessary."""
+    """Return a path in a folder at which no file exists yet: `name`.kev, or with a number, `name`-2.kev."""
     paths = (folder / (f"{name}.kev" if number == 1 else f"{name}-{number}.kev") for number in count(1))
     return next(path for path in paths if not path.exists())
 

@@ -131,7 +131,7 @@ class Panel(QWidget):
 
     Attributes:
         saved_fields: Names of the fields whose values are saved with the trace and restored when it is opened again.
-        waits_to_be_seen: Call `reload` also when the panel is first shown, to compute data that only this panel uses.
+        waits_to_be_seen: True to call `reload` when the panel is first shown, to compute data that only it uses.
         watched: The answer that is computed only while the panel is visible; None = none.
 
     Signals:
@@ -280,7 +280,7 @@ def set_row_height(panel: QWidget, height_px: int) -> None:
 def add_copy_and_export(
     head: QHBoxLayout, parent: QWidget, copy: Callable[[], None], export: Callable[[], None]
 ) -> tuple[QPushButton, QPushButton]:
-    """Add the buttons "Copy" and "Export CSV" to the right of a line; return them."""
+    """Add the buttons "Copy" and "Export CSV" at the right end of a line; return both buttons."""
     buttons = flat_button("Copy", parent, copy), flat_button("Export CSV\N{HORIZONTAL ELLIPSIS}", parent, export)
     line_up(head, *buttons)
     return buttons

@@ -63,7 +63,7 @@ class Theme:
     text_percent: int = 100
 
     def tone(self, name: str) -> int:
-        """Return the colour of the severity `error` or `warning`; for any other name that of dim text."""
+        """Return the colour of the severity `error` or `warning`; for any other name the colour of dim text."""
         return {"error": self.error, "warning": self.warning}.get(name, self.dim)
 
     def px(self, size: int) -> int:

@@ -112,7 +112,7 @@ class TrendPlot(QWidget):
 
 
 class _ValueAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type hints
-    """An axis with values in the unit of their metric."""
+    """A value axis whose ticks are in the unit of the metric."""
 
     metric: Metric | None = None
 

@@ -113,7 +113,7 @@ class Binding:
 
 
 class CommandRegistry:
-    """The commands of one window, in the order of the table.
+    """Holds the commands of one window, in the order of the command table, and the functions that carry them out.
 
     Raises:
         ValueError: Two commands have the same id or the same key.
@@ -627,7 +627,7 @@ _TEXT_MAX: Final = 80
 
 
 class KeyBindings(QObject):
-    """The current keys of all commands, shared by all windows. Assigning a key to a command removes it from any other.
+    """The current keys of all commands, shared by all windows. Assigning a key removes it from any other command.
 
     Attributes:
         file: The file that stores the user's keys; its attributes tell whether the last change is stored.

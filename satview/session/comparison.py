@@ -1,4 +1,4 @@
-"""Comparison of two traces: the mapping of their times, and the figures that changed."""
+"""Compares two traces: maps times of one to times of the other, and computes the figures that changed."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _MOST_S = 366 * 86_400
 
 
 class Comparison(QObject):
-    """The open trace and a second one, aligned at one moment and moved together.
+    """Pairs the open trace with a second trace: aligned at one moment, their views can move together.
 
     Attributes:
         first: The open trace, taken as the state before a change.
@@ -105,7 +105,7 @@ class Comparison(QObject):
         return self._map
 
     def begin(self, second: OpenTrace) -> None:
-        """Set the second trace, and align the starts of both."""
+        """Set the second trace, and align the starts of both traces."""
         self.second = second
         second.viewport.window_changed.connect(self._on_second)
         self.align_starts()
@@ -171,7 +171,7 @@ class Comparison(QObject):
         self.align(start, second.trace.window.start, f"offset {text.strip()}")
 
     def align(self, first_cycles: int, second_cycles: int, by: str) -> None:
-        """Align a moment of the first trace with one of the second.
+        """Align a moment of the first trace with a moment of the second.
 
         Args:
             first_cycles: In the first trace.
@@ -192,7 +192,7 @@ class Comparison(QObject):
         self.changed.emit()
 
     def set_linked(self, is_linked: bool) -> None:
-        """Set whether moving one view moves the other."""
+        """Set whether moving the view of one trace moves the view of the other."""
         self.is_linked = is_linked
         if is_linked and self.second is not None:
             self._pass_on(self.first, self.second, self.map)
@@ -301,7 +301,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Overlaid:
-    """The durations from which one compared figure was computed, for a histogram of both traces.
+    """The durations in both traces from which one compared figure was computed, to be drawn as histograms.
 
     Attributes:
         change: The figure.

@@ -453,7 +453,7 @@ MOST_WORDS: Final = 2048  # laying out a table of twice as many rows takes a sec
 
 
 def list_row(trace: Trace, event: int, previous: int | None) -> tuple[str, ...]:
-    """Return the texts of one row of the event list, one per entry of `COLUMNS`.
+    """Return the texts of one row of the event list, one for each column in `COLUMNS`.
 
     Args:
         trace: The trace.
@@ -586,7 +586,7 @@ def trace_details(trace: Trace) -> Details:
 
 
 def _folder_text(path: Path) -> str:
-    """Return the folder of a file, relative to the current folder if it is below that."""
+    """Return the folder of a file as text, relative to the current folder if the file is below this folder."""
     try:
         folder, current = path.absolute().parent, Path.cwd()
     except OSError:  # the current folder is gone
@@ -687,7 +687,7 @@ def _trust_in_length(timeline: Timeline, lane: int, span: Span) -> Trust:
 
 
 def lane_path(timeline: Timeline, index: int) -> str:
-    """Return the title of a lane after the titles of its parents: `devb-eide > worker`."""
+    """Return the titles of a lane's parents and its own title, outermost first: `devb-eide > worker`."""
     info = timeline.infos[index]
     if info.parent < 0:
         return info.title

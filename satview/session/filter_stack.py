@@ -90,7 +90,7 @@ class FilterState:
         return replace(self, threads=threads)
 
     def with_form(self, codes: list[int], form: str) -> FilterState:
-        """Return the filter with these event codes shown in the form `fast` or `wide`; any other text: as logged."""
+        """Return a filter that shows events of the given codes as `fast` or `wide` mode logs them; else as logged."""
         forms = {code: wide for code, wide in self.is_wide.items() if code not in codes}
         if form in ("fast", "wide"):
             forms |= dict.fromkeys(codes, form == "wide")
@@ -168,7 +168,7 @@ class FilterEvaluator(PassEvaluator):
         self._lock = threading.Lock()
 
     def forget(self) -> None:
-        """Drop cached results, as a file of handlers may have changed."""
+        """Drop cached results, because a Python file with handlers may have changed."""
         self._cache = {}  # a running task keeps the old ones
 
     def alone(self, is_cancelled: IsCancelled, run: Callable[[], _Result]) -> _Result:
@@ -478,7 +478,7 @@ class FilterStack(QObject):
         self.put(replace(self.state, stack=self.state.stack.removed(name)), "removed filter")
 
     def combine(self, combination: str) -> None:
-        """Set the expression that combines passes by their names: `A or not B`; empty = all of them must hold.
+        """Set the expression that combines passes by their names: `A or not B`; empty = all passes must hold.
 
         Raises:
             ExpressionError: The combination is faulty or names an unknown pass.
@@ -486,11 +486,11 @@ class FilterStack(QObject):
         self.put(replace(self.state, stack=self.state.stack.combined(combination)), "combination of filters")
 
     def recompute(self) -> None:
-        """Evaluate the filter again, as a file of handlers may have changed."""
+        """Evaluate the filter again, because a Python file with handlers may have changed."""
         self._apply(self.state)
 
     def pass_named(self, name: str) -> Pass:
-        """Return a pass by its name."""
+        """Return the pass (a condition or rules) with a name."""
         return next(item for item in self.state.stack.passes if item.name == name)
 
     @property
@@ -499,7 +499,7 @@ class FilterStack(QObject):
         return self.state.is_wide
 
     def put(self, state: FilterState, title: str) -> None:
-        """Make another filter the active one; the title names the change for undo."""
+        """Replace the active filter by another; the title names the change for undo."""
         before = self.state
         if state.same(before):
             return
@@ -603,7 +603,7 @@ def suggested(text: str) -> str:
 
 
 class Search(QObject):
-    """The search of one window.
+    """Searches in the background for the events that match a text, and holds the hits, for one window.
 
     Attributes:
         text: The text that is searched for; empty = no search.

@@ -423,7 +423,7 @@ class StoredMarks(Stored):
 
 
 class Marks(QObject):
-    """The marks of one trace, ordered by time.
+    """Holds the marks (bookmarks, notes) of one trace, ordered by time, and stores them beside the trace.
 
     Changes that other programs store are kept, and shown after the next change made here. An edit is stored as a
     removal and an addition: if two people edit one note, both texts stay.
@@ -512,7 +512,7 @@ class Marks(QObject):
         self._show()
 
     def show_hits(self, hits: Iterable[Mark]) -> None:
-        """Replace the shown trigger hits by these; hits are not stored."""
+        """Show the given hits of triggers as marks, in place of earlier hits; hits are not stored."""
         self._hits = set(hits)
         self._show()
 
@@ -554,7 +554,7 @@ class Marks(QObject):
 
     @Slot()
     def _show(self) -> None:
-        """Show the marks that begin within the trace, and of those set here also temporary ones and any outside it."""
+        """Update the shown marks: all within the trace, and those set here that are temporary or outside the trace."""
         stored = self._files.marks(self._limits)
         own = [mark for mark in self._marks if mark.is_temporary or (mark in stored and mark in self._added)]
         marks = sorted({*self._fitting(), *own}, key=by_time)

@@ -29,7 +29,7 @@ from satview.store.trace import Trace
 
 
 class SecondView(OpenTrace):
-    """A second set of lanes with its own viewport; selection, filter, marks, search and answers are the first view's.
+    """A second set of lanes with its own viewport; shares selection, filter, marks, search and answers with the first.
 
     Attributes:
         first: The first view.

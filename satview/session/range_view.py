@@ -71,11 +71,11 @@ class ExtentSelection:
         self.follow_range()
 
     def select(self, extent: Extent) -> None:
-        """Set `extent`; it stays until the user selects a range where none was selected."""
+        """Set `extent`, which stays until the user selects a range while none is selected."""
         self.extent, self._before = extent, None
 
     def follow_range(self) -> None:
-        """Set `extent` to RANGE if a range has just been selected, and back to the part before when it was cleared."""
+        """Set `extent` to RANGE if a range has just been selected; restore the earlier part after it was cleared."""
         had_range, self._has_range = self._has_range, self._opened.selection.time_range is not None
         if self._has_range and not had_range and self.extent is not Extent.RANGE:
             self.extent, self._before = Extent.RANGE, self.extent
@@ -205,7 +205,7 @@ class RangeView(WatchedAnswer):
         opened.reloaded.connect(self._on_range)
 
     def details(self) -> Details | None:
-        """Return the details of the selected range; None without one."""
+        """Return the details of the selected range; None if no range is selected."""
         window = self._opened.selection.time_range
         return range_details(self._opened.trace, window, self.answer, self.error) if window is not None else None
 

@@ -46,7 +46,7 @@ class Stage(StrEnum):
 
 
 class Session(QObject):
-    """The document of one window.
+    """Opens, follows and closes the file that one window shows, its document.
 
     Attributes:
         stage: State of the document.

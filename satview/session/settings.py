@@ -332,7 +332,7 @@ SETTINGS: Final = (
 
 
 class Settings(QObject):
-    """The current values, stored in one JSON file.
+    """Holds the current values of all settings, stored in one JSON file.
 
     Attributes:
         file: The file; its attributes tell whether all settings are stored.

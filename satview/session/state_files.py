@@ -1,4 +1,4 @@
-"""Files with states of windows: one per trace, and sessions saved under a name. They are JSON and run no code."""
+"""Finds, reads and writes the JSON files with states of windows: one per trace, and one per saved session."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NAME: Final = re.compile(r"[^/\\\x00-\x1f:*?\"<>|]{1,80}")
 
 
 class StateFiles:
-    """The state folders of one user.
+    """Reads and writes the files of one user with states of windows and with saved sessions.
 
     Args:
         views: Folder of the states of windows, one file per trace; None stores nothing.
@@ -86,7 +86,7 @@ class StateFiles:
         return self._sessions / f"{name}{SUFFIX}"
 
     def save(self, name: str, state: WorkspaceState) -> Path:
-        """Save a session, replacing any of that name; return its file.
+        """Save a session, replacing any session of the same name; return the path of its file.
 
         Raises:
             UsageError: The name is not valid.

@@ -110,7 +110,7 @@ class _Relay(QObject):
 
 
 class Task(QObject):
-    """Runs one function at a time in the background; starting another stops the older one and drops its result.
+    """Runs one function at a time in the background; starting another stops the running one and drops its result.
 
     Signals:
         done: The newest function has ended; sends its result.
@@ -266,7 +266,7 @@ class Answer(QObject):
 
 
 class WatchedAnswer(Answer):
-    """An answer that is only computed while a view shows it, and again once its input stays unchanged after a change.
+    """An answer that is computed only while a view shows it, and again after its input has changed and then settled.
 
     Args:
         settle_ms: How long the input must stay unchanged.
@@ -376,7 +376,7 @@ class TraceAnswer(Answer, Generic[Result]):
             self._start(partial(self._query, self._trace))
 
     def ask(self, query: Query[Result]) -> None:
-        """Replace the query; run the new one if the old one was started. The old answer stays until then."""
+        """Replace the query; run the new query if the old one was started. The old answer stays until the new one."""
         is_asked = self.answer is not None or self.is_busy
         self._query = query
         self.take(self._trace)

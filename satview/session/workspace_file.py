@@ -1,4 +1,4 @@
-"""The stored state of a window and its views, and its JSON form."""
+"""Classes for the stored state of a window and its views, and conversion of a state to and from JSON."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class FloatingPanel:
 
 @dataclass(frozen=True, slots=True)
 class PanelLayout:
-    """The panels of one window.
+    """The arrangement of the panels of one window.
 
     Attributes:
         groups: Docked panels.
@@ -87,7 +87,7 @@ def to_text(layout: PanelLayout) -> str:
 
 
 def from_text(text: str) -> PanelLayout | None:
-    """Return the layout in the text of a setting; None if it holds none."""
+    """Return the layout in the text of a setting; None if the text is not a valid layout."""
     try:
         return as_declared(parsed_json(text.encode("utf-8", "replace")), PanelLayout) if text else None
     except DamagedFileError:

@@ -1,1 +1,1 @@
-"""Two traces in one window: the second lanes, the comparison panel, What if, and the dialog for one time axis."""
+"""Two traces in one window: lanes of the second, comparison panel, dialogs What if and One time axis."""

@@ -1,4 +1,4 @@
-"""Two traces in one window: the second one's lanes, and the panel that compares both."""
+"""The panel that compares two traces, and an object that shows the lanes of the second trace in the window."""
 
 from __future__ import annotations
 
@@ -274,7 +274,7 @@ class ComparisonPanel(AnswerPanel):
 
 
 class SecondTrace(QObject):
-    """The second trace of a workspace.
+    """Opens and closes the second trace of a workspace, and shows its lanes below the first.
 
     Attributes:
         comparison: The comparison of both traces.

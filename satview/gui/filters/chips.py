@@ -1,4 +1,4 @@
-"""The active filters as chips above the lanes, the filter entries of menus, and the conditions they add."""
+"""Shows the active filters as chips (small boxes) above the lanes, and fills menus with filters for the selection."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _GLOB_SIGNS: Final = re.compile(r"[*?[]")
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """One condition that the selection meets.
+    """A condition that the selection meets, proposed as a filter.
 
     Attributes:
         what: Kind of condition: `Thread`, `Process`, `Event`, `Class`, `CPU`, `State`, or the name of an argument.
@@ -354,7 +354,7 @@ _MORE: Final = "\N{HORIZONTAL ELLIPSIS}"
 
 
 class ChipBar(QFrame):
-    """The bar of chips; hidden while there is no filter.
+    """The bar with a chip for each active filter; hidden while there is no filter.
 
     Signals:
         edit_requested: The user wants to edit a filter pass; sends its name.

@@ -389,7 +389,7 @@ _MOST_HITS: Final = 1000  # limit of hits shown as marks
 
 
 class RulesTab(QWidget):
-    """Rules as text. Opening a file runs nothing; Python handlers run only after the user has agreed.
+    """Tab with an editor for rules. Opening a file runs no code; handlers run only after the user has agreed.
 
     Attributes:
         editor: The rules.
@@ -554,14 +554,14 @@ class RulesTab(QWidget):
         self.editor.replace_text(text)
 
     def copy_command(self) -> None:
-        """Copy the tracelogger command that is closest to the rules."""
+        """Copy the tracelogger command that is closest to the rules, and show if it is not exact."""
         command = tracelogger_command(self.built())
         QGuiApplication.clipboard().setText(command.text)
         exact = "exactly these rules" if command.is_exact else "; ".join(("not exact", *command.reasons))
         self.message.say(f"Copied: {command.text}\n({exact})", "dim")
 
     def export_program(self) -> None:
-        """Write a C program that sets exactly these rules."""
+        """Ask for a file, and write a C program that sets the rules; show rules that C cannot express."""
         path = dialogs.ask_save(self, Path("set_rules.c"), "C source (*.c)")
         if path is None:
             return
@@ -587,7 +587,7 @@ class RulesTab(QWidget):
         WouldCaptureDialog(self._opened, self.built(), self.window()).show()
 
     def built(self) -> BuiltRules:
-        """Return the rules with their Python handlers loaded, once the user has allowed these.
+        """Return the rules with their Python handlers, loaded after the user has allowed their files.
 
         Raises:
             UsageError: The rules have faults, or call code that is not allowed.

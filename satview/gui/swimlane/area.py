@@ -148,7 +148,7 @@ class NoStates(QWidget):
 
 
 def _classes(trace: Trace) -> str:
-    """Return the names of the event classes that a trace has, of those in `_NAMES`: `A, B and C`."""
+    """Return as text which of the event classes in `_NAMES` occur in a trace: `A, B and C`."""
     names = [name for number, name in _NAMES.items() if has_class(trace, number)]
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 

@@ -187,7 +187,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BandPicture:
-    """The picture of a band as it was last painted.
+    """The last painted picture of a band (adjacent lanes).
 
     Attributes:
         window: The part of the trace.
@@ -210,7 +210,7 @@ class BandPicture:
         return self.window == frame.scale.window and self.pixels.shape[1] == frame.width_px
 
     def covered(self, frame: Frame) -> CoveredColumns | None:
-        """Return the columns of the picture that are visible in a frame; None if none, or if they are too coarse."""
+        """Return the columns of the picture that are visible in a frame; None if none, or if these are too coarse."""
         return covered(self.window, self.pixels.shape[1], frame.scale.window, frame.width_px)
 
 
@@ -447,7 +447,7 @@ class TickSource:
         ]
 
     def deadlines(self, request: LaneRequest) -> list[Ticks]:
-        """Return marks at the deadlines of activities: always at missed ones, at others only where they are sparse."""
+        """Return marks at the deadlines of activities: at missed deadlines always, at others only where sparse."""
         theme, edges, marks = self._theme, pixel_edges(request.window, request.width_px), []
         line = (mixed(theme.text, theme.base, FADE) if self.fades else theme.text) | OPAQUE
         for position, lane in enumerate(request.lanes):
@@ -495,7 +495,7 @@ class TickSource:
     def _groups(
         self, view: FilterView, rows: NDArray[np.uint32]
     ) -> tuple[tuple[NDArray[np.uint32], NDArray[np.uint32]], ...]:
-        """Return groups of events to draw, dimmed ones first: for each the colours by event code and the event rows."""
+        """Return groups of events to draw, dimmed events first: for each, colours by event code, and event rows."""
         if self.fades:
             return ((self._faded, rows),)
         if view.dimmed is None:

@@ -1,4 +1,4 @@
-"""Pixel values of lanes: approximate ones immediately, exact ones shortly after from a background task."""
+"""Computes pixel values of lanes: approximate values at once, exact values soon afterwards in a background task."""
 
 from __future__ import annotations
 

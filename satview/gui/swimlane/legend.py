@@ -106,7 +106,7 @@ _FEWER: Final = Entry(frozenset(), "fewer", "a click leaves one row of the legen
 
 
 class Legend(QWidget):
-    """Swatches with names, in as many rows as needed, or in one row whose last entry unfolds the others.
+    """Shows swatches with names in as many rows as needed, or in one row whose last entry unfolds the others.
 
     Attributes:
         entries: All entries.
@@ -144,7 +144,7 @@ class Legend(QWidget):
 
     @Slot()
     def follow_lanes(self) -> None:
-        """Replace the general entry for processes by one entry for each colour, once the CPU lanes are built."""
+        """Replace the general entry for processes by an entry for each process colour, once the CPU lanes are built."""
         if any(entry.keys == _PROCESSES for entry in self.entries):
             self._refresh()
 
@@ -165,7 +165,7 @@ class Legend(QWidget):
             self.update()
 
     def set_low(self, is_low: bool) -> None:
-        """Use one row to leave height to the lanes, or as many rows as needed."""
+        """Use a single row, to leave more height to the lanes, if `is_low`; else as many rows as needed."""
         if is_low != self._is_low:
             self._is_low, self._is_unfolded = is_low, False
             self._fit()

@@ -709,7 +709,7 @@ _SOLID: Final = (PieceKind.RUNNING, PieceKind.WAKING)
 def draw_path(
     painter: QPainter, opened: OpenTrace, rows: Sequence[LaneRow], scroll_px: int, scale: TimeScale, theme: Theme
 ) -> None:
-    """Draw the critical path: solid where its thread runs, dashed where it is ready, dotted where it waits.
+    """Draw the critical path: solid where its thread runs, dashed where the thread is ready, dotted where it waits.
 
     Of pieces that begin in the same pixel, only the longest is drawn, so that the cost is bounded by the width.
 
@@ -746,7 +746,7 @@ def draw_path(
 
 
 def visible_pieces(path: CriticalPath, scale: TimeScale) -> list[int]:
-    """Return the numbers of the visible pieces in time order; of those that begin in one pixel only the longest."""
+    """Return the numbers of the visible pieces in time order; of pieces that begin in the same pixel, the longest."""
     begin = int(np.searchsorted(path.end_cycles, scale.window.start, side="right"))
     stop = int(np.searchsorted(path.start_cycles, scale.window.end))
     if stop - begin <= 1:

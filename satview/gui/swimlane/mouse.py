@@ -100,7 +100,7 @@ def hover_text(opened: OpenTrace, lane: int, span: Span | None, event: int | Non
 
 
 def _reason_lines(opened: OpenTrace, span: Span, cycles: int) -> list[str]:
-    """Return which threads run while a thread is READY, or what the thread waits for, if known without a search."""
+    """Return lines of text: the running threads if a thread is READY, or what it waits for, if already known."""
     trace, timeline = opened.trace, opened.timeline
     if span.value == READY:
         runs = []
@@ -392,7 +392,7 @@ class SwimlaneMouse(QObject):
 
     @Slot()
     def _on_window(self) -> None:
-        """Update the time under the mouse, which keys for zoom and cursors use, after the view has moved."""
+        """Update the time under the mouse after the view has moved; keys for zoom and cursors use this time."""
         if self._last is not None:
             row = self._view.row_at(self._last.y())
             self._opened.selection.set_mouse(

@@ -57,7 +57,7 @@ class NamedMark:
 
 @dataclass(frozen=True, slots=True)
 class _PlacedMark:
-    """A mark with the rectangles of its line and label on the screen; the text is empty if there is no room."""
+    """A mark with the rectangles of its line and label on the screen; no text if there is no room for the label."""
 
     mark: NamedMark
     line: QRectF

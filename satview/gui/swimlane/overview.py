@@ -94,7 +94,7 @@ class OverviewStrip(QWidget):
         self._forget()
 
     def set_low(self, is_low: bool) -> None:
-        """Use less height, to leave it to the lanes, or the normal height."""
+        """Use less height if `is_low`, to leave more to the lanes; else the normal height."""
         self.setFixedHeight(_LOW_PX if is_low else _HEIGHT_PX)
 
     @property
@@ -375,7 +375,7 @@ class OverviewStrip(QWidget):
 
 
 def _first_lines(lines: list[str], more: str) -> list[str]:
-    """Return the first lines and, if there are more, a line with the number of the others."""
+    """Return the first lines and, if there are more, a last line with the number of lines left out."""
     rest = len(lines) - _LISTED_AT_MOST
     return lines if rest <= 0 else [*lines[:_LISTED_AT_MOST], f"and {rest:,} more {more}"]
 

@@ -214,7 +214,7 @@ class TextSheet:
         painter.drawStaticText(QPointF(x, y), text.static_text)
 
     def _draw_on_sheet(self, text: LaidText, rgb: int) -> int:
-        """Draw a text on the sheet, cleared first if full; return its number, or -1 if it is too large."""
+        """Draw a text on the sheet, which is cleared if full; return the number of the text, -1 if too large."""
         width, height = (int(size * self._ratio) + 2 for size in (text.width_px, text.height_px))
         most = round(_WIDTH_PX * self._ratio), round(_HEIGHT_PX * self._ratio)
         if width > most[0] or height > most[1]:
@@ -552,7 +552,7 @@ def interval_starts(timeline: Timeline, lane: int, scale: TimeScale, width_px: i
 
 
 def _wide_positions(spans: LaneSpans, values: NDArray[np.uint8], scale: TimeScale) -> NDArray[np.int64]:
-    """Return the positions of intervals that may be wide enough for a name: those behind wide runs of equal pixels."""
+    """Return the positions of intervals that may be wide enough for a name: those drawn as many equal pixels."""
     window = scale.window
     seen = spans.visible(window)
     if seen.stop - seen.start <= scale.width_px // NARROWEST_PX * 2:
@@ -627,7 +627,7 @@ def place_texts(
     texts: Sequence[IntervalText], parts: Iterable[tuple[str, ...]], fonts: FittedTexts, inks: dict[int | None, int],
     window: TimeWindow,
 ) -> PlacedTexts:  # fmt: skip
-    """Return the labels of intervals, cut to fit into their intervals, with positions.
+    """Return the labels of intervals with their positions; each label is cut to fit into its interval.
 
     Args:
         texts: The intervals.

@@ -107,7 +107,7 @@ class Application(QObject):
         self.window_shown.emit(window)
 
     def open_files(self, paths: list[Path], window: MainWindow | None = None, is_followed: bool = False) -> None:
-        """Open files: the first in a window without a trace, each other one in a new window.
+        """Open files: the first in the given window if it has no trace, each other file in a new window.
 
         Args:
             paths: The files.
@@ -253,7 +253,7 @@ class Application(QObject):
 
     @Slot()
     def check_theme(self) -> None:
-        """Apply the theme that the settings and the system currently request, if it changed."""
+        """Apply the theme that settings and system request now, if it is not the present theme."""
         requested = themes.theme_of(self.settings)
         if requested != self.theme:
             self.theme = requested

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class CommandActions(QObject):
-    """One QAction per command; `refresh` updates their check marks and whether they are enabled.
+    """Holds one QAction per command; `refresh` updates check marks and enables or disables the actions.
 
     Attributes:
         by_id: Action by command id.
@@ -87,7 +87,7 @@ class CommandActions(QObject):
         return self._submenus[command.submenu]
 
     def fill_toolbar(self, bar: QToolBar) -> None:
-        """Add the commands with an icon to a toolbar, with a separator between those of different menus."""
+        """Add the commands that have an icon to a toolbar, with a separator between commands of different menus."""
         last: Menu | None = None
         for binding in self._registry:
             if binding.command.icon:
@@ -97,7 +97,7 @@ class CommandActions(QObject):
                 bar.addAction(self.by_id[binding.command.id])
 
     def attach_lane_keys(self, widget: QWidget) -> None:
-        """Let the keys of commands for the swimlanes work while a widget has the keyboard focus too."""
+        """Let the keys of commands for the swimlanes work also while the given widget has the keyboard focus."""
         for action in self._lane_scope:
             widget.addAction(action)
 
@@ -117,7 +117,7 @@ class CommandActions(QObject):
 
     @Slot()
     def refresh(self) -> None:
-        """Update the check marks of actions, and whether they are enabled."""
+        """Update the check marks of all actions, and enable or disable each action."""
         self._refresh_later.stop()
         is_met = {needs: self._is_available(needs) for needs in Needs}
         for binding in self._registry:
@@ -248,7 +248,7 @@ class Shared:
 
 
 class CommandWindow(QMainWindow):
-    """The attributes and signals that commands use; `MainWindow` fills them in.
+    """Base class of `MainWindow`, with the attributes and signals of a window that commands use.
 
     Attributes:
         settings: The settings of the program.

@@ -83,7 +83,7 @@ def panel_layout(window: QMainWindow, docks: Docks) -> PanelLayout:
 
 
 def restore_layout(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
-    """Move the panels to the positions of a layout; hide panels that the layout does not name, where they are.
+    """Move the panels to the positions of a layout; hide panels that the layout does not name, without moving these.
 
     Args:
         window: Window that contains the docks.
@@ -221,7 +221,7 @@ def _group(window: QMainWindow, docks: Docks, tabs: tuple[str, ...], bars: Mappi
 
 
 def _bars(window: QMainWindow, docks: Docks) -> dict[str, QTabBar]:
-    """Return the visible tab bars, by the name of the panel of their current tab."""
+    """Return the visible tab bars, each by the name of the panel in its current tab."""
     titles = {dock.windowTitle(): name for name, dock in docks.items()}
     bars = [bar for bar in window.findChildren(QTabBar) if bar.parent() is window and bar.isVisible()]
     by_title = {titles.get(bar.tabText(bar.currentIndex())): bar for bar in bars}
@@ -392,7 +392,7 @@ class Drawer(QWidget):
 
 @dataclass(frozen=True, slots=True)
 class SummaryPart:
-    """One part of the summary, and the panel that it opens.
+    """One part (a button) of the summary in the toolbar, and the panel that the button opens.
 
     Attributes:
         text: Text of the button.

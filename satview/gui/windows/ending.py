@@ -1,4 +1,4 @@
-"""The end of the GUI process: signals that request it, and the exit code."""
+"""Ends the GUI process on signals such as SIGTERM, and derives its exit code."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class WelcomePage(_Card):
         self._fill()
 
     def complete(self) -> None:
-        """Complete the buttons of recent files: they need Qt enumerations, which are loaded after the window shows."""
+        """Complete the buttons of recent files; done after the window shows, as this needs slow Qt enumerations."""
         self._is_complete = True
         for button in self.findChildren(_RecentButton):
             button.complete()

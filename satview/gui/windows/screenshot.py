@@ -127,7 +127,7 @@ def take(request: ScreenshotRequest) -> int:
 
 
 def _check_names(trace: Trace, looks: Mapping[str, str | int]) -> None:
-    """Check names of threads and functions from files as commands do: a window reports them in its status bar.
+    """Read the files with names of threads and functions; raise errors and print notes that a window would only show.
 
     Raises:
         UsageError: The names do not fit the trace.
@@ -161,7 +161,7 @@ def _save(window: MainWindow, path: Path, reading: Sequence[Path]) -> None:
 
 
 def _settings(request: ScreenshotRequest) -> dict[str, str | int]:
-    """Return the settings of a screenshot: the light theme, those requested, and the size of the cache."""
+    """Return the settings of a screenshot: light theme, requested settings, and the size of the cache."""
     settings: dict[str, str | int] = {"window/theme": "light", **request.looks}
     return settings if request.is_cached else settings | {"files/cache_mb": 0}
 

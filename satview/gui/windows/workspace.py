@@ -314,7 +314,7 @@ _WITH_BUTTONS: Final = (
 
 
 class Workspace(QWidget):
-    """The views of one open trace. They share the session's objects and never call each other.
+    """Holds the views of one open trace, which share the objects of the session and never call each other.
 
     Attributes:
         area, chips, find_bar, drawer: Lanes, bar of filter chips, find bar, and line above the bottom panels.
@@ -386,7 +386,7 @@ class Workspace(QWidget):
 
     @property
     def active(self) -> Pane:
-        """The set of lanes that commands act on: the one that last had the keyboard focus."""
+        """The set of lanes on which commands act: the set that last had the keyboard focus."""
         return self.panes.active
 
     @property
@@ -711,7 +711,7 @@ class Workspace(QWidget):
 
     @Slot()
     def _on_second_notes(self) -> None:
-        """Create the field about the second trace's notes only when they have a problem, as it covers messages."""
+        """Create the field about notes of the second trace only if there is a problem, because it covers messages."""
         second = self.comparison.second
         if (
             second is not None

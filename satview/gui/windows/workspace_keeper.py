@@ -97,7 +97,7 @@ class WorkspaceKeeper(QObject):
             signal.connect(self._on_change)
 
     def _begin_at_mark(self) -> None:
-        """Show the part of the trace around the mark for which a flight recorder wrote the file, if there is one."""
+        """Show the time around the mark for which a flight recorder wrote the file, if the trace has such a mark."""
         opened = self._views.opened
         mark = opened.marks.first_recorded
         if mark is None:
@@ -201,7 +201,7 @@ class WorkspaceKeeper(QObject):
             self.file.store(lambda _before: content)
 
     def _second(self) -> SecondState | None:
-        """Return the state of the second set of lanes of this trace; None without one."""
+        """Return the state of the second set of lanes of this trace; None if there is no second set."""
         pane = self._views.panes.second if self._views.is_split else None
         if pane is None:
             return None

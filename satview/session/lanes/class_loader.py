@@ -35,7 +35,7 @@ RULES_KEY = "events/user_rules"
 
 
 def descriptions_of(file: str) -> Descriptions:
-    """Return the descriptions in a file; none if its name is empty.
+    """Return the descriptions of user events in a file; empty descriptions if the file name is empty.
 
     Raises:
         UsageError: The file is faulty.
@@ -44,7 +44,7 @@ def descriptions_of(file: str) -> Descriptions:
 
 
 def timing_of(trace: Trace, file: str) -> dict[str, Timing]:
-    """Return the timing rules in a file; none if its name is empty.
+    """Return the timing rules (deadlines, activities) in a file; {} if the file name is empty.
 
     Args:
         trace: The trace; a relative name is looked for in its folder.

@@ -1,4 +1,4 @@
-"""Labels of intervals for frames: known ones at once, the others soon afterwards from a worker thread."""
+"""Returns labels to draw in intervals: known labels at once, others soon afterwards, from a worker thread."""
 
 from __future__ import annotations
 

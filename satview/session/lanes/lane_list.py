@@ -43,7 +43,7 @@ _CPU_KINDS: Final = (LaneKind.CPU, LaneKind.INTERRUPTS)
 
 
 class LaneIndex:
-    """The lanes of a trace by key, and their tree.
+    """Finds the lanes of a trace by key, and the children of each lane in the tree.
 
     Attributes:
         infos: All lanes.
@@ -64,7 +64,7 @@ class LaneIndex:
 
     @property
     def parents(self) -> tuple[int, ...]:
-        """Lanes with lanes under them."""
+        """Lanes that have other lanes under them in the tree."""
         return self._parents
 
     def only_thread(self, process: int) -> int:
@@ -143,7 +143,7 @@ class LaneLayout:
         self._hidden = frozenset(lanes.indices_of(arrangement.hidden))
 
     def siblings(self, index: int) -> tuple[int, ...]:
-        """Return the lanes among which a lane can be moved, the lane itself and hidden ones included, in order."""
+        """Return, in order, the lanes among which a lane can be moved, including the lane itself and hidden lanes."""
         if index in self._pinned:
             return self._pinned
         for block in self.blocks():
@@ -225,7 +225,7 @@ class LaneLayout:
         return thread if is_in_place else top
 
     def _lanes_under(self, lane: int, depth: int) -> Iterator[tuple[int, int]]:
-        """Yield index and depth of each shown lane below a lane; `depth` is that of its children."""
+        """Yield index and depth of each shown lane below a lane; `depth` is the depth of its children."""
         if not self._opens(lane):
             return
         for child in self._ordered(self._lanes.children(lane)):
@@ -260,7 +260,7 @@ class LaneLayout:
         )
 
     def _children_of(self, index: int, is_alone: bool) -> list[int]:
-        """Return the lanes that folding a lane hides: its children; only event lanes if it is shown without them."""
+        """Return the lanes that folding a lane hides: its children; if shown alone in a group, only its event lanes."""
         children = self._lanes.children(index)
         return [child for child in children if self._lanes.is_of_events(child)] if is_alone else children
 
@@ -346,7 +346,7 @@ def _tallest_px(least_px: int) -> int:
 
 
 class LaneList(QObject):
-    """The lanes of one window.
+    """Arranges the lanes of one window, and holds the resulting rows.
 
     Attributes:
         rows: The shown lanes, from top to bottom.
@@ -427,7 +427,7 @@ class LaneList(QObject):
         return self.rows[position]
 
     def position_at(self, y_px: int) -> int:
-        """Return the index of the row at a y position, or of the last row above it; 0 if there is none."""
+        """Return the index of the row at a y position, or else of the last row above; 0 if there is no such row."""
         return max(0, bisect_right(self._tops, y_px) - 1)
 
     def rows_between(self, top_px: int, bottom_px: int) -> tuple[LaneRow, ...]:
@@ -673,7 +673,7 @@ class LaneList(QObject):
             self._lay_out()
 
     def reveal(self, index: int) -> None:
-        """Show a lane: unhide it, and unfold and unhide its parents."""
+        """Make a lane visible: unhide the lane, and unhide and unfold its parents."""
         if self.row_of(index) is not None:
             return
         above = self._above(index)

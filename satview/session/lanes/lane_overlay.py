@@ -1,4 +1,4 @@
-"""Computes the effect of a filter on intervals, in pixels and in shares of time; each is treated as its first event."""
+"""Computes which intervals a filter hides, fades or marks: those whose first event it hides, fades or marks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class LaneOverlay:
 
     @property
     def leaves_all(self) -> bool:
-        """True if the filter hides and dims no interval, so that shares of time are those of the lanes."""
+        """True if the filter hides and dims no interval, so that shares of time are the same as without filter."""
         return self._view.by_passes is None and self._view.dimmed is None
 
     def hide(self, lanes: tuple[int, ...], values: NDArray[np.uint8], edges: NDArray[np.int64], waits: bool) -> None:

@@ -33,7 +33,7 @@ def lane_keys(timeline: Timeline) -> tuple[LaneKey, ...]:
 
 
 def moved_lanes(old: Timeline, new: Timeline) -> dict[int, int]:
-    """Return the index in `new` by the index in `old`, for all lanes that are in both timelines."""
+    """Return a mapping from index in `old` to index in `new`, for all lanes that are in both timelines."""
     positions = {key: index for index, key in enumerate(lane_keys(new))}
     return {index: positions[key] for index, key in enumerate(lane_keys(old)) if key in positions}
 

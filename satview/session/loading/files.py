@@ -25,7 +25,7 @@ _FILES_MAX: Final = 100
 
 
 class RecentFiles(QObject):
-    """A short list of paths, stored in one JSON file.
+    """The list of recently opened files, stored in one JSON file.
 
     Signals:
         changed: The list changed.

@@ -28,7 +28,7 @@ _CHUNK: Final = 1 << 17
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedTrace:
-    """A trace with its lanes.
+    """A trace that was read, with its lanes and with counts of events.
 
     Attributes:
         trace, timeline: The trace and its lanes.

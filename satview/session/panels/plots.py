@@ -265,7 +265,7 @@ def _band_title(trace: Trace, by: LoadBy, subject: int) -> str:
 
 
 def _missing(trace: Trace, load: Load) -> str:
-    """Return sentences on why a load plot would be empty and what to capture; "" if it would not."""
+    """Return sentences on why a load plot is empty and what to capture; "" if the plot is not empty."""
     is_idle = not load.busy_cycles.any()
     if has_no_states(trace) or (is_idle and load.unknown_cycles.sum() >= load.given_cycles.sum()):
         return (
