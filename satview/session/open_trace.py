@@ -227,7 +227,7 @@ class OpenTrace(QObject):
         events_of_thread: NDArray[np.int64] | None = None,
         hidden_lanes: frozenset[int] = frozenset(),
     ) -> None:
-        """Create all parts.
+        """Create the viewport, selection, filter, lanes and all other parts.
 
         Args:
             trace: The data.
@@ -400,7 +400,7 @@ class OpenTrace(QObject):
         self.highlight.show(Highlighted(link.from_row, (link,), (), link=link))
 
     def select_case(self, number: int, span: tuple[int, int]) -> None:
-        """Select one case of a verdict, and highlight it over the lanes.
+        """Select one case (occurrence) of a verdict, and highlight it over the lanes.
 
         Args:
             number: Row of the verdict in the last result.

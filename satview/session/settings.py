@@ -231,7 +231,7 @@ class Setting:
     is_shown: bool = True
 
     def fits(self, value: object) -> bool:
-        """Return whether a value is valid."""
+        """Return whether a value is valid for this setting."""
         if type(value) is not type(self.default):
             return False
         if isinstance(value, str):
@@ -373,7 +373,7 @@ class Settings(QObject):
         return bool(self._values[key])
 
     def value(self, key: str) -> Value:
-        """Return a value of any type."""
+        """Return the value of a setting of any type."""
         return self._values[key]
 
     def is_passing(self, key: str) -> bool:

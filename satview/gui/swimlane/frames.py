@@ -193,7 +193,7 @@ class BandPicture:
         window: The part of the trace.
         pixels: uint32 (height, width), device pixels.
         image: The same memory as an image.
-        stacks: Lanes that show shares or steps, by index.
+        stacks: Stacks of the lanes that show shares of time or counter steps, by lane index.
         texts: Texts inside intervals.
         is_final: True if all lanes of the band had been built when they were painted.
     """
@@ -232,7 +232,7 @@ Paint = Callable[[Frame, Sequence[Band], Sequence[BandPicture | None]], list[Ban
 
 
 class BandPictures:
-    """The last pictures of the visible bands, and the choice of the bands to paint in the time of a frame.
+    """Keeps the last pictures of the visible bands (adjacent lanes), and selects the bands to paint in each frame.
 
     Attributes:
         spent_s: Time of the last call of `paint`.
@@ -248,7 +248,7 @@ class BandPictures:
         self._cost = Cost()
 
     def show(self, bands: Sequence[Band], dependencies: object) -> bool:
-        """Set the visible bands; return True, or drop all pictures and return False if `dependencies` have changed."""
+        """Set the visible bands; if `dependencies` have changed, drop all pictures and return False; else True."""
         is_same = dependencies == self._dependencies
         if not is_same:
             self._last, self._dependencies = {}, dependencies
@@ -267,7 +267,7 @@ class BandPictures:
         return self._last.get(band)
 
     def paint(self, bands: Sequence[Band], frame: Frame, ahead: Frame, paint: Paint, limit_s: float = inf) -> bool:
-        """Paint the bands that need it, as many as the time limit allows, but at least a minimum.
+        """Paint bands whose pictures are not exact: as many as the time limit allows, but at least a minimum.
 
         Args:
             bands: All visible bands.
@@ -409,7 +409,7 @@ class TickSource:
 
     @property
     def above_shares(self) -> ShownMarks:
-        """Event marks to draw above shares: ALL if the filter hides events, TICKS if it marks or dims, else NONE."""
+        """Event marks to draw above shares: ALL if a filter hides events, TICKS if a filter marks or dims, else NONE."""
         filters = self.opened.filters
         if filters.view.by_passes is not None or (self._marks & ~filters.codes).any():
             return ShownMarks.ALL
@@ -514,7 +514,7 @@ _ALL_VALUES: Final = frozenset(range(VALUE_COUNT))
 
 
 class BandPainter:
-    """Paints bands of lanes.
+    """Paints bands (groups of adjacent lanes) into pictures.
 
     Args:
         opened: The trace.
@@ -669,7 +669,7 @@ class LaneLayer(QObject):
         source: Source of pixel values.
         painter: Paints bands of lanes.
         pictures: The last pictures of the bands.
-        stacks: Lanes on the screen that show shares or steps, by index.
+        stacks: Stacks of the lanes on the screen that show shares of time or counter steps, by lane index.
 
     Signals:
         changed: The lanes must be drawn again.

@@ -214,7 +214,7 @@ class OverviewStrip(QWidget):
             painter.fillRect(QRectF(left, self.height() - 5, max(2.0, right - left), 4), colour(theme.accent, 160))
 
     def _draw_damage(self, painter: QPainter) -> None:
-        """Draw a wedge at the upper edge at each pixel where the file is damaged."""
+        """Draw a wedge (small triangle) at the upper edge at each time where the file is damaged."""
         scale = self._scale
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(colour(self._theme.error))

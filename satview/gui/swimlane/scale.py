@@ -1,4 +1,4 @@
-"""Conversion between time and pixels, and the ticks of a time axis. Floats occur only relative to the window start."""
+"""Converts between times and pixels, with floats only relative to the window start; finds ticks of time axes."""
 
 from __future__ import annotations
 

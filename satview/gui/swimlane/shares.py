@@ -1,4 +1,4 @@
-"""Stacks: shares of time by lane value, drawn where intervals are too dense for bars; values, pixels, hover texts."""
+"""Computes and draws stacks (shares of time by lane value), used where intervals are too dense for bars."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def stack_of(
     is_dense: bool = True,
     cpus: int = 1,
 ) -> Stack | None:
-    """Return the stack of a lane; None if the lane is drawn as bars.
+    """Return the stack (shares of time by lane value) of a lane; None if the lane is drawn as bars.
 
     Args:
         timeline: The lanes.
@@ -335,7 +335,7 @@ def _cpus_text(used: float) -> str:
 
 
 def draw_stack(pixels: NDArray[np.uint32], stack: Stack, top: int, bottom: int, background: int) -> None:
-    """Draw the visible part of a stack between two rows.
+    """Draw the visible part of a stack (shares of time by lane value) between two pixel rows.
 
     Args:
         pixels: uint32 (height, width), modified.
@@ -552,7 +552,7 @@ Stacks = dict[int, Stack]
 
 
 class StackSource:
-    """Provides the stacks of the lanes in a frame, with cached stacking orders.
+    """Computes the stacks of the lanes in a frame, with cached stacking orders.
 
     Args:
         opened: The trace.
@@ -575,7 +575,7 @@ class StackSource:
         is_dense: bool,
         cpus: int,
     ) -> Stacks:
-        """Return the stacks of the lanes that show steps or shares, by lane index.
+        """Return the stacks of the lanes that show shares of time or the steps of a counter, by lane index.
 
         Args:
             rows: The lanes.

@@ -1,4 +1,4 @@
-"""The lanes: painted in bands, with text, marks, the selected range and cursors on top."""
+"""Draws the lanes in bands (adjacent lanes), with text, marks, the selected range and cursors on top."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class SwimlaneView(QWidget):
 
     @property
     def stacks(self) -> dict[int, Stack]:
-        """Lanes on the screen that show shares or steps instead of bars, by index."""
+        """Stacks of the lanes on the screen that show shares or counter steps instead of bars, by lane index."""
         return self.lanes.stacks
 
     @property

@@ -307,12 +307,12 @@ class Drawer(QWidget):
             dock.dockLocationChanged.connect(partial(set_title_bar, dock))
 
     def members(self) -> list[str]:
-        """Return the names of the panels in the drawer, including hidden ones."""
+        """Return the names of the panels in the drawer (docked at the bottom), including hidden panels."""
         return [name for name, dock in self._docks.items() if self._is_inside(dock)]
 
     @property
     def front(self) -> str:
-        """Name of the visible panel of the drawer, the last used of several; empty while the drawer is closed."""
+        """Name of the visible panel of the drawer (of several, the last used one); empty while the drawer is closed."""
         fronts = [name for name in self.members() if shows(self._docks[name])]
         return self._last if self._last in fronts else fronts[0] if fronts else ""
 
@@ -366,7 +366,7 @@ class Drawer(QWidget):
         self.show_panel(self._last_of_topic[topic] if self._last_of_topic[topic] in inside else inside[0])
 
     def _float(self) -> None:
-        """Float the front panel; the drawer shows the next panel of the topic."""
+        """Move the front panel into a window of its own; the drawer shows the next panel of the topic."""
         if front := self.front:
             self._docks[front].setFloating(True)
             self.rearranged.emit()
@@ -408,7 +408,7 @@ class SummaryPart:
 
 
 def size_part(trace: Trace, busy: float | None) -> SummaryPart:
-    """Return the part with the length of the trace and, if `busy` (0 to 1) is known, the busy share of its CPUs."""
+    """Return the summary part with the trace's length and, if `busy` (0 to 1) is known, the busy share of its CPUs."""
     length = format_duration(trace.clock.duration_ns(trace.window.length))
     if trace.pairs is not None:  # recorded by a threads library, which has no CPU information
         threads = counted(len(trace.threads) - 1, "thread")
@@ -418,7 +418,7 @@ def size_part(trace: Trace, busy: float | None) -> SummaryPart:
 
 
 def verdict_part(trace: Trace, verdicts: Verdicts) -> SummaryPart:
-    """Return the part with the most severe verdict, its longest occurrence, and the number of further verdicts."""
+    """Return the summary part with the most severe verdict, its longest occurrence, and the number of others."""
     wrong = [verdict for verdict in verdicts.verdicts if verdict.severity is not Severity.INFO]
     if not wrong:
         if verdicts.verdicts:  # only verdicts of severity INFO; the status bar counts them too
@@ -436,7 +436,7 @@ def verdict_part(trace: Trace, verdicts: Verdicts) -> SummaryPart:
 
 
 def loss_part(trace: Trace) -> SummaryPart:
-    """Return the part that describes lost events or data of the file."""
+    """Return the summary part that describes lost events and lost data of the file."""
     counts = trace.problems.counts()
     costly = [f"{KINDS[slug].title.lower()}: {count:,}" for slug, count in counts.items() if KINDS[slug].costs_data]
     if not costly:
@@ -446,7 +446,7 @@ def loss_part(trace: Trace) -> SummaryPart:
 
 
 def lack_part(trace: Trace, knows_priorities: bool | None) -> SummaryPart | None:
-    """Return the part that names data missing for most questions, and what to capture; None if nothing is missing.
+    """Return the summary part on data missing for most questions and what to capture; None if nothing is missing.
 
     Args:
         trace: The trace.
@@ -467,7 +467,7 @@ _LEAST_PX = 60
 
 
 class TraceSummary(QWidget):
-    """Buttons at the right end of the toolbar; buttons that do not fit are hidden.
+    """Summary of a trace as buttons at the right end of the toolbar; buttons that do not fit are hidden.
 
     The button of a part that takes time to compute appears once the part is known.
 

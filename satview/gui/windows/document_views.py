@@ -111,7 +111,7 @@ class DocumentViews(QObject):
     capture_requested = Signal(str)
 
     def __init__(self, window: CommandWindow, pages: QStackedWidget) -> None:
-        """Add the pages for files.
+        """Add the pages that a window shows while a file is read, or when reading has failed.
 
         Args:
             window: The window, with its session and actions.

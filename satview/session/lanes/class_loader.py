@@ -209,7 +209,7 @@ def event_near(
     codes: NDArray[np.bool_],
     passing: NDArray[np.bool_] | None = None,
 ) -> int | None:
-    """Return the event with a tick on a lane that is nearest to a time; None if none is near.
+    """Return the event marked on a lane that is nearest to a time; None if no event is near.
 
     Args:
         timeline: The lanes.

@@ -82,7 +82,7 @@ class LoadPlotted:
 
     @property
     def shares(self) -> NDArray[np.float64]:
-        """Share of all CPUs that each band had in the window, float64 (bands,)."""
+        """Share of the time of all CPUs that each band (such as a process) used in the window, float64 (bands,)."""
         return np.asarray(self.load.busy_cycles.sum(axis=1) / max(1, int(self.load.given_cycles.sum())))
 
     def rows(self, trace: Trace) -> Iterator[tuple[object, ...]]:
@@ -351,7 +351,7 @@ class PlotsView(ExtentAnswer):
         self._request()
 
     def set_by(self, by: LoadBy) -> None:
-        """Set the property by which the load is divided into bands."""
+        """Set the property, such as process or priority, by which the load is divided into bands."""
         self.by = by
         self._request()
 
