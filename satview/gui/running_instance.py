@@ -57,7 +57,7 @@ def hand_over(links: list[TraceLink], is_followed: bool) -> bool:
 
     Args:
         links: The files, and positions in them.
-        is_followed: Follow the files while they grow.
+        is_followed: True to follow the files while they grow.
     """
     name = instance_name()
     if name is None or (not sys.platform.startswith("win") and not Path(name).exists()):

@@ -505,7 +505,7 @@ def event_details(
         event: Row of the event table.
         link: The call, interrupt, handler or state that the event begins or ends (`links.trace_links.link_of`); None if
             there is none or it is not yet known.
-        is_wide: Show the arguments as the wide or fast mode logs them; None = as they were logged.
+        is_wide: True to show the arguments as wide mode logs them, False as fast mode; None = as they were logged.
         most: Number of words of a giant event to show, and of bytes of its text.
         connected: Its causes and effects (`links.chain.connections`); None = not yet known.
         names: Meaning of its arguments (`argument_names`); None = not yet known.

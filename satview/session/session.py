@@ -122,7 +122,7 @@ class Session(QObject):
 
         Args:
             path: The file.
-            is_followed: Follow the file while it grows; the file need not exist yet.
+            is_followed: True to follow the file while it grows; the file need not exist yet.
         """
         self._end_follow()
         self._drop()

@@ -116,7 +116,7 @@ class StoredJson(Stored):
             check: Function that converts parsed content; raises `DamagedFileError` if the content is not valid.
             limit: Maximum size of the file in bytes.
             parent: Owner.
-            makes_folder: Create a missing folder; for satview's own folders.
+            makes_folder: True to create the folder if it is missing; for satview's own folders.
         """
         super().__init__(path, parent)
         self._check = check

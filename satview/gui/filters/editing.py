@@ -166,7 +166,7 @@ class ExpressionLine(QLineEdit):
             trace: Trace whose names are proposed.
             theme: Colours of the wavy line.
             parent: Owner.
-            takes_names: A plain name is valid too; completion starts once the text looks like a condition.
+            takes_names: True if a plain name is valid too; completion then starts once the text looks like a condition.
         """
         super().__init__(parent)
         self._trace = trace

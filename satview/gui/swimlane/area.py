@@ -331,7 +331,7 @@ class SwimlaneArea(QWidget):
         Args:
             path: The file; replaced once the picture is complete.
             reading: Files that must not be replaced: those of the trace.
-            streams: Also write to pipes and devices.
+            streams: True to write to pipes and devices too.
 
         Raises:
             WriteError: The file cannot be written.

@@ -409,7 +409,7 @@ class TickSource:
 
     @property
     def above_shares(self) -> ShownMarks:
-        """Event marks to draw above shares: ALL if a filter hides events, TICKS if a filter marks or dims, else NONE."""
+        """Event marks to draw above shares: ALL if a filter hides events, TICKS if it marks or dims, else NONE."""
         filters = self.opened.filters
         if filters.view.by_passes is not None or (self._marks & ~filters.codes).any():
             return ShownMarks.ALL

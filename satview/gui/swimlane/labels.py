@@ -60,7 +60,7 @@ class LaneDrag:
     """A drag of a lane, from press to release.
 
     Attributes:
-        is_on: The mouse has moved far enough to be a drag and not a click.
+        is_on: True once the mouse has moved far enough for a drag rather than a click.
     """
 
     def __init__(self, lanes: LaneList, row: LaneRow, y_px: int) -> None:

@@ -480,7 +480,7 @@ def save_png(picture: QImage | QPixmap, path: Path, reading: Sequence[Path], *, 
         picture: The picture.
         path: The file; replaced once the picture is complete.
         reading: Files that must not be replaced: those of the trace.
-        streams: Also write to pipes and devices.
+        streams: True to write to pipes and devices too.
 
     Raises:
         WriteError: The file cannot be written, or the picture is empty.
@@ -513,7 +513,7 @@ def save_drawing(
         reading: Files that must not be replaced: those of the trace.
         ratio: Pixels of a PNG per logical pixel.
         kind: `svg` or `pdf`, whatever the extension; empty = by the extension.
-        streams: Also write to pipes and devices.
+        streams: True to write to pipes and devices too.
 
     Raises:
         WriteError: The file cannot be written.

@@ -520,7 +520,7 @@ def _triangle(ratio: float, *, is_open: bool) -> tuple[NDArray[np.float64], floa
 
     Args:
         ratio: Device pixels per logical pixel.
-        is_open: Draw only the outline, as for replies.
+        is_open: True to draw only the outline, as for replies.
 
     Returns:
         Left, top from the middle, and width of each rectangle, float64 (n, 3); height of all rectangles.

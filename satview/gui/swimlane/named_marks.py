@@ -42,7 +42,7 @@ class NamedMark:
         says: A sentence for the hover text; may be empty.
         rgb: Colour, 0xRRGGBB.
         choose: Function that is called on a click.
-        has_line: Draw a line along the span; False for the critical path, whose line `draw_path` draws.
+        has_line: True to draw a line along the span; False for the critical path, whose line `draw_path` draws.
     """
 
     thread: int

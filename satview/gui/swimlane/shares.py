@@ -146,7 +146,7 @@ def stack_of(
         theme: Colours.
         hidden: Lane values to hide.
         highlighted: Highlighted lane values, as for `LanePalette`.
-        kinds: CPU lanes show kinds of work (user code, kernel calls, interrupts, idle time), once these are known.
+        kinds: True if CPU lanes show kinds of work (user code, kernel calls, interrupts, idle), once these are known.
         orders: Cache of stacking orders by lane; None = no cache.
         overlay: Effect of a filter on intervals: hidden ones do not count, faded ones are stacked paler above the
             others. Under a filter, process lanes show their states, and CPU lanes their processes.

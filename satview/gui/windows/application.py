@@ -112,7 +112,7 @@ class Application(QObject):
         Args:
             paths: The files.
             window: Window for the first file; None = a new window.
-            is_followed: Follow the files while they grow.
+            is_followed: True to follow the files while they grow.
         """
         self.open_links([TraceLink(path) for path in paths], window, is_followed)
 
@@ -277,9 +277,9 @@ def run(
     Args:
         links: Files to open, and positions in them.
         looks: Settings for this run only, by key.
-        is_followed: Follow the files while they grow.
-        is_cached: Use the cache of decoded large files.
-        is_shared: Let a running instance open the files, if there is one.
+        is_followed: True to follow the files while they grow.
+        is_cached: True to use the cache of decoded large files.
+        is_shared: True to let a running instance open the files, if there is one.
 
     Returns:
         Exit code: 0; 1 if a file lost data; 2 if a file could not be opened; 128 + the number of the signal that ended

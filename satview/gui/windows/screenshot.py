@@ -49,7 +49,7 @@ class ScreenshotRequest:
         looks: Settings by key, such as theme, state colours and labels; others have their defaults.
         range_text: `A..B`, or empty for the whole trace.
         event: Number of the event to select, from 1; None for none.
-        is_cached: Use the cache of decoded large files.
+        is_cached: True to use the cache of decoded large files.
         selected: The selected range, `A..B`, or empty.
         session: Name or file of a saved session, or empty.
         beside: File of a second trace to compare with, or empty.
