@@ -228,7 +228,7 @@ def value_colour(value: int, is_dark: bool, palette: str = STANDARD, looks: str 
 
     Args:
         value: Lane value of `events.states`.
-        is_dark: The background is dark.
+        is_dark: True for the colour on a dark background.
         palette: One of `session.settings.PALETTES`.
         looks: The user's changes, in the format of `read_looks`.
     """
@@ -251,12 +251,12 @@ def value_colour(value: int, is_dark: bool, palette: str = STANDARD, looks: str 
 
 
 def state_colour(value: int, theme: Theme) -> int | None:
-    """Return the colour of a lane value in a theme; see `value_colour`."""
+    """Return the colour of a lane value in a theme, 0xRRGGBB; None if the value is drawn as background."""
     return value_colour(value, theme.is_dark, theme.palette, theme.looks)
 
 
 def is_thick(value: int, looks: str = "") -> bool:
-    """Return whether a lane value is drawn as a full bar; for the arguments see `value_colour`."""
+    """Return whether a lane value is drawn as a full bar, given the user's changes as `read_looks` parses them."""
     look = read_looks(looks).get(value)
     return value in THICK if look is None or look.is_thick is None else look.is_thick
 

@@ -76,7 +76,7 @@ def write_events(
 
 
 def write_list(trace: Trace, path: Path, rows: NDArray[np.uint32], is_cancelled: IsCancelled, report: Report) -> str:
-    """Write the events in `rows` as CSV; return a summary. Raises the errors of `write_events`."""
+    """Write the events in `rows` as CSV; return a summary. Raises `UsageError` or `Cancelled` like `write_events`."""
     mask = event_mask(trace, rows, None)
     return f"Wrote {_counted(trace, mask, write_event_list(trace, path, mask, report, is_cancelled))}"
 

@@ -453,7 +453,7 @@ class FilterStack(QObject):
         self.put(replace(self.state, effect=effect), f"{effect.value} what is not checked")
 
     def set_form(self, codes: list[int], form: str) -> None:
-        """Show events as `fast` or `wide` mode would have logged them; with any other text, as they were logged."""
+        """Show events as `fast` or `wide` mode logs them; for any other `form`, as they were logged."""
         self.put(self.state.with_form(codes, form), "fast or wide")
 
     def add_pass(self, expression: str = "", rules: str = "", effect: Effect = Effect.HIDE) -> str:
@@ -665,7 +665,7 @@ class Search(QObject):
         return int(hits[int(np.searchsorted(hits, event, side="left")) - 1]) if len(hits) else None
 
     def shown_hits(self, shown: NDArray[np.uint32] | None) -> NDArray[np.uint32]:
-        """Return the hits among the rows that a filter shows, ascending; `shown` as for `next_hit`."""
+        """Return the hits among the rows `shown` that a filter shows (None = all hits), ascending."""
         if shown is None:
             return self.hits
         return self.hits[np.searchsorted(shown, self.hits) < np.searchsorted(shown, self.hits, side="right")]

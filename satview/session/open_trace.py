@@ -372,7 +372,7 @@ class OpenTrace(QObject):
         return lane if lane is not None else self.lane_of_cpu(int(self.trace.events.cpu[event]))
 
     def lane_of_cause(self, event: int) -> int | None:
-        """Return the lane that shows an event as a cause: for an interrupt its CPU's interrupt lane, else its own."""
+        """Return the lane that shows an event as a cause: for an interrupt, the interrupt lane of its CPU."""
         if wire.class_of(int(self.trace.events.code[event])) == wire.WireClass.INT:
             lane = self._lane_of_interrupts.get(int(self.trace.events.cpu[event]))
             if lane is not None:
@@ -437,7 +437,7 @@ class OpenTrace(QObject):
         self.sorter.sort(self.timeline, self.basis, sort, self._window_in_mind)
 
     def group_lanes(self, group: GroupBy, patterns: str = "") -> None:
-        """Group the lanes; `patterns` as `parse_groups` takes them.
+        """Group the lanes by a property, or by patterns of names such as `Drivers: devb-*, io-*; HMI: hmi*`.
 
         Raises:
             UsageError: The patterns are faulty.

@@ -104,7 +104,7 @@ class ExtentAnswer(WatchedAnswer):
     Args:
         opened: The open trace.
         extent: The initial part.
-        settle_ms: As for `WatchedAnswer`.
+        settle_ms: How long the part must stay unchanged before the answer is computed again.
         parent: Owner.
     """
 

@@ -165,7 +165,7 @@ class Task(QObject):
         self._run(function, patience_s, reports=False)
 
     def start_reporting(self, function: ReportingFunction, patience_s: float = 0.0) -> None:
-        """Run `function(is_cancelled, report)`, which reports the fraction done, 0 to 1; else as `start`."""
+        """Run `function(is_cancelled, report)`, which reports the fraction done, 0 to 1; otherwise like `start`."""
         self._run(function, patience_s, reports=True)
 
     def _run(self, function: Callable[..., object], patience_s: float, *, reports: bool) -> None:

@@ -253,7 +253,7 @@ def restore_lanes(opened: OpenTrace, state: workspace_file.LanesState, is_same: 
     Args:
         opened: The trace.
         state: The arrangement.
-        is_same: As for `restore_view`.
+        is_same: True if the state was taken from this trace, False if from another trace.
         is_first: True if nothing is shown yet, so that there is nothing to undo.
 
     Raises:
@@ -304,8 +304,8 @@ def restore_filter(opened: OpenTrace, part: workspace_file.FilterPart, is_same: 
     Args:
         opened: The trace.
         part: The filter.
-        is_same: As for `restore_view`.
-        is_first: As for `restore_lanes`.
+        is_same: True if the state was taken from this trace, False if from another trace.
+        is_first: True if nothing is shown yet, so that there is nothing to undo.
 
     Raises:
         UsageError: A pattern of names is faulty.

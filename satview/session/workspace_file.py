@@ -268,7 +268,9 @@ class FilterPart:
         hidden_codes: Codes that are not checked.
         shows: True if `threads` lists the checked threads, False if it lists the unchecked ones.
         threads: Rows of the thread table with their names.
-        effect, passes, combination, forms: As for `FilterState` and its `PassStack`.
+        effect: Whether unchecked events are hidden or dimmed, or checked events are highlighted.
+        passes, combination: Conditions and rules, and the expression that combines these.
+        forms: Event codes whose events are shown as fast or wide mode logs them.
     """
 
     hidden_codes: Many[CodeRange] = ()

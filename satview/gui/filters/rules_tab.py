@@ -448,7 +448,7 @@ class RulesTab(QWidget):
         self._hits.close()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Place the buttons above and below the text, or beside it in a low drawer."""
+        """Place the buttons above and below the text, or beside the text if the panel is low."""
         super().resizeEvent(event)
         self._grid.follow()
 

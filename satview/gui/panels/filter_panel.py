@@ -681,7 +681,7 @@ class FilterPanel(Panel):
             self.rules.show()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Place conditions above the tabs, or beside them in a low drawer."""
+        """Place conditions above the tabs, or beside the tabs if the panel is low."""
         super().resizeEvent(event)
         self._grid.follow()
 

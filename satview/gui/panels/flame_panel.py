@@ -124,8 +124,8 @@ class FlameCanvas(QAbstractScrollArea):
 
     Attributes:
         graph: The flame graph; None = none yet.
-        zoomed: Rectangle that fills the width of the widget, as do its callers, which are pale.
-        current: Rectangle that keys act on.
+        zoomed: Rectangle (a function with its callers) drawn in full width; its callers are as wide, but pale.
+        current: Rectangle on which keys act.
 
     Signals:
         changed: The current or zoomed rectangle changed.

@@ -548,7 +548,7 @@ class BandPainter:
 
     @property
     def marks(self) -> ShownMarks:
-        """The event marks that are drawn above shares; see `TickSource.above_shares`."""
+        """The event marks that are drawn above shares: all, only ticks, or none, which depends on the filter."""
         return self._ticks.above_shares
 
     def apply_legend(self) -> None:

@@ -160,7 +160,7 @@ class LaneLabels(QWidget):
 
     @Slot()
     def _follow_window(self) -> None:
-        """Start the timer after which the figures are updated for the visible window, unless it is running."""
+        """Start the timer, if not running, after which figures in labels (such as CPU use) follow the visible range."""
         if not self._figures_timer.isActive():
             self._figures_timer.start()
 

@@ -322,7 +322,7 @@ def heat_of(cpus: NDArray[np.float64], heat: NDArray[np.uint32]) -> NDArray[np.u
 
 
 def _draw_cpus(out: Pixels, top: int, bottom: int, cpus: int, line: np.uint32) -> None:
-    """Draw a faint line at each whole CPU of a lane that stands for several CPUs, unless lines are too close."""
+    """Draw a faint line at each whole number of CPUs in a lane that stands for several CPUs, if there is room."""
     if (bottom - top) < _LEAST_CPU_PX * cpus:
         return
     for step in range(1, cpus):

@@ -284,7 +284,7 @@ def _compute(
     is_cancelled: IsCancelled,
     report: Report,
 ) -> Values | None:
-    """Return the exact values of a request, or None if cancelled; for the arguments see `exact_values`."""
+    """Return the exact pixel values of a request, or None if cancelled; takes the arguments of `exact_values`."""
     if overlay is not None and not overlay.has_shares(_shared(timeline, request)):
         for lane in _shared(timeline, request):
             if is_cancelled():

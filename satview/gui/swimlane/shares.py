@@ -108,7 +108,7 @@ def cpus_high(timeline: Timeline, scale: TimeScale, width_px: int, is_dense: boo
         timeline: The lanes; only those that are built count.
         scale: Time to logical pixels.
         width_px: Device pixels.
-        is_dense: Result of `are_dense`.
+        is_dense: True if intervals are too dense for bars, as `are_dense` returns.
     """
     whole = timeline.trace.window
     shift = _bins(whole, scale, width_px, _process_bin_px(is_dense)).shift
@@ -145,13 +145,13 @@ def stack_of(
         width_px: Device pixels.
         theme: Colours.
         hidden: Lane values to hide.
-        highlighted: Highlighted lane values, as for `LanePalette`.
+        highlighted: Lane values that stay bright while all others fade; empty = nothing fades.
         kinds: True if CPU lanes show kinds of work (user code, kernel calls, interrupts, idle), once these are known.
         orders: Cache of stacking orders by lane; None = no cache.
         overlay: Effect of a filter on intervals: hidden ones do not count, faded ones are stacked paler above the
             others. Under a filter, process lanes show their states, and CPU lanes their processes.
-        is_dense: Result of `are_dense`.
-        cpus: Result of `cpus_high`.
+        is_dense: True if intervals are too dense for bars, as `are_dense` returns.
+        cpus: Number of CPUs that the height of process lanes stands for, as `cpus_high` returns.
     """
     if not timeline.is_ready(row.index):
         return None
@@ -584,8 +584,8 @@ class StackSource:
             theme: Colours.
             hidden: Lane values to hide.
             shows_shares: True if shares are switched on; if false, only counters have stacks.
-            is_dense: Result of `are_dense`.
-            cpus: Result of `cpus_high`.
+            is_dense: True if intervals are too dense for bars, as `are_dense` returns.
+            cpus: Number of CPUs that the height of process lanes stands for, as `cpus_high` returns.
         """
         timeline, stacks = self._opened.timeline, Stacks()
         if self._orders[0] is not timeline:

@@ -117,7 +117,7 @@ class Application(QObject):
         self.open_links([TraceLink(path) for path in paths], window, is_followed)
 
     def open_links(self, links: list[TraceLink], window: MainWindow | None = None, is_followed: bool = False) -> None:
-        """Open files and go to positions in them; for the arguments see `open_files`."""
+        """Open files and go to the positions in their links; further arguments are those of `open_files`."""
         from satview.gui.dialogs import may_open  # imported here so that the first window shows sooner
         from satview.gui.windows.looks import PendingLinks
         from satview.session.session import Stage

@@ -450,7 +450,7 @@ def lack_part(trace: Trace, knows_priorities: bool | None) -> SummaryPart | None
 
     Args:
         trace: The trace.
-        knows_priorities: Result of `has_priorities`; None until it is known.
+        knows_priorities: True if some event logs a priority; None until that is known.
     """
     if not trace.release.is_qnx or trace.pairs is not None or not len(trace.events):
         return None

@@ -1,4 +1,4 @@
-"""The lanes to show, their order and heights: folding, hiding, pinning, sorting, groups. Pixels are logical."""
+"""Arranges the shown lanes: folds, hides, pins, sorts and groups them; finds their heights in logical pixels."""
 
 from __future__ import annotations
 

@@ -286,7 +286,8 @@ def read_more(
         report: Called with the completed fraction.
 
     Raises:
-        SatviewError, Cancelled: As for `read_file`.
+        SatviewError: The file cannot be read.
+        Cancelled: `is_cancelled()` returned True.
     """
     from satview.formats.kev.sampling import GrowingFile
     from satview.session.loading.loaded_trace import prepared, read_on
@@ -318,7 +319,7 @@ def _cached(path: Path, cache_bytes: int) -> tuple[LoadedTrace | None, str]:
 
     Args:
         path: The file.
-        cache_bytes: As for `read_file`.
+        cache_bytes: Size of the cache; 0 = do not use it.
     """
     if not cache_bytes or not is_large(path):
         return None, ""
@@ -347,7 +348,8 @@ def read_names(path: Path, shown: ShownState, is_cancelled: IsCancelled) -> obje
     """Return the shown trace with names from an output of QNX `pidin` added, prepared to be shown.
 
     Raises:
-        SatviewError, Cancelled: As for `named_reading`.
+        SatviewError: The file is no output of pidin, or its names cannot be added to the trace.
+        Cancelled: `is_cancelled()` returned True.
     """
     from satview.session.loading.loaded_trace import named_reading
 

@@ -113,9 +113,9 @@ class Drawing:
 
     Attributes:
         row: int64, row of the result.
-        start_cycles: int64.
-        end_cycles: int64; equal to the start if the result has no ends.
-        has_ends: Whether the rows are intervals.
+        start_cycles: int64, time of the row, or start of its interval.
+        end_cycles: int64, end of the interval; equal to the start if the result has no ends.
+        has_ends: True if the rows are intervals.
         group: int64, index into `groups`.
         groups: Values that the rows are grouped by; all but the most frequent ones are in the last group.
         values: float64 by column; NaN for null.
@@ -219,13 +219,13 @@ def run_query(trace: Trace, query: str, timing_file: str, is_cancelled: IsCancel
 
     Args:
         trace: The trace.
-        query: As for `sql`.
-        timing_file: As for `timing_of`, for the tables on activities.
-        is_cancelled: As for `Task`.
+        query: A SELECT, WITH or similar statement over the tables, views and macros of the trace.
+        timing_file: Name of the file of timing rules, for the tables on activities; empty = none.
+        is_cancelled: Polled during the query; True stops the query.
 
     Raises:
-        UsageError: As `sql`.
-        Cancelled: It was stopped.
+        UsageError: The query or the timing file is faulty, or the query exceeds a limit.
+        Cancelled: `is_cancelled()` returned True.
     """
     return sql(trace, query, Limits(answer_bytes=_ANSWER_BYTES), is_cancelled, is_part_enough=True,
                timing=timing_of(trace, timing_file))  # fmt: skip

@@ -56,7 +56,7 @@ class Counted:
 
     @property
     def statement(self) -> str:
-        """Sentence on how many events are counted, and whether they follow the filter."""
+        """Sentence on how many events are counted, and whether only those that the filter shows."""
         if not self.follows:
             return f"Counts all {self.all_events:,} events"
         if self.events == self.all_events and self.kinds == self.all_kinds:
@@ -202,7 +202,7 @@ class StatisticsView(ExtentAnswer):
             self._request()
 
     def set_follows(self, follows: bool) -> None:
-        """Set whether the numbers follow the filter."""
+        """Set whether the statistics count only events that the filter shows."""
         if follows != self.follows:
             self.follows = follows
             self._request()
