@@ -66,7 +66,7 @@ class AnswerModel(QAbstractTableModel):
         columns: The visible columns.
         sort_name: Column to sort by; empty = the order of the answer.
         is_descending: True if the largest value of that column comes first.
-        follows: True if values count only events that the filter shows; columns that support this have a funnel.
+        follows: True if values count only events that the filter shows; columns that can have a funnel in the heading.
     """
 
     def __init__(self, theme: Theme, parent: QObject | None = None, names: tuple[str, ...] = ()) -> None:

@@ -1,4 +1,4 @@
-"""Colours and hatching of states and processes, light and dark, in four palettes. No Qt.
+"""Defines colours and hatching of states and processes, light and dark, in four palettes. Imports no Qt.
 
 RUNNING is green and READY is amber in both themes. Waiting states have muted hues, one hue per group and a step of
 lightness per state. Waiting for work (RECEIVE) and sleeping are close to the background, because threads of a healthy
@@ -63,7 +63,7 @@ class StateLook:
 
 @lru_cache(maxsize=32)
 def read_looks(text: str) -> Mapping[int, StateLook]:
-    """Return the changes in the setting `text`, by lane value; the last one per state counts. Cached: do not modify."""
+    """Return the changes in the setting `text`, by lane value; a state's last change counts. Cached: do not modify."""
     looks: dict[int, StateLook] = {}
     for part in text.split(";"):
         words = part.split()
@@ -308,7 +308,7 @@ def class_colour(class_name: str, is_dark: bool) -> int:
 
 
 def mixed(colour: int, other: int, share: float) -> int:
-    """Return a blend of two 0xRRGGBB colours; `share` (0 to 1) is the part of the other one."""
+    """Return a blend of two 0xRRGGBB colours; `share` (0 to 1) is the share of `other`."""
     parts = [(colour >> shift & 0xFF, other >> shift & 0xFF) for shift in (16, 8, 0)]
     red, green, blue = (round(a + (b - a) * share) for a, b in parts)
     return red << 16 | green << 8 | blue

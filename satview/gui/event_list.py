@@ -174,7 +174,7 @@ class EventListModel(QAbstractTableModel):
         return None
 
     def _highlight(self, event: int, role: int) -> QColor | None:
-        """Return the text colour of a dimmed event, or the background of a marked one, for this role; else None."""
+        """Return the text colour of a dimmed event, or the background of a marked event, for this role; else None."""
         view = self._opened.filters.view
         if role == _FOREGROUND and view.dimmed is not None and view.dimmed[event]:
             return colour(self._theme.dim, _DIMMED_ALPHA)

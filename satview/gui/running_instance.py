@@ -53,7 +53,7 @@ def instance_name() -> str | None:
 
 
 def hand_over(links: list[TraceLink], is_followed: bool) -> bool:
-    """Let the running `satview` process open files; return False if there is none, or if it refused.
+    """Let the running `satview` process open files; return False if none runs, or if it refused.
 
     Args:
         links: The files, and positions in them.

@@ -336,7 +336,7 @@ def _style_sheet(theme: Theme) -> str:
 
 
 def restyle(widget: QWidget, name: str, value: str) -> None:
-    """Set a property of a widget that style sheets select by, and apply the style sheet again to the widget."""
+    """Set the widget property by which style sheets select, and apply the style sheet to the widget again."""
     if widget.property(name) != value:
         widget.setProperty(name, value)
         widget.style().unpolish(widget)

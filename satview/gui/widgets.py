@@ -121,7 +121,7 @@ class Dialog(QDialog):
         self.setWindowTitle(title)
 
     def button(self, text: str, tip: str, run: object) -> QPushButton:
-        """Return a button that calls a function, and that Return does not press."""
+        """Return a button that calls a function, and that the Return key does not trigger."""
         button = QPushButton(text, self)
         button.setToolTip(tool_tip(tip))
         button.setAutoDefault(False)
@@ -255,7 +255,7 @@ class LowGrid(QGridLayout):
         panel: The panel, which calls `follow` when its size changes.
         stacked: The widgets from top to bottom.
         stretched: The stacked widget that takes the remaining height.
-        low: Grid positions in a low panel.
+        low: Grid positions of the widgets in a low panel.
         columns: Stretch of each column in a low panel.
         low_stretched_row: The row that takes the remaining height in a low panel.
     """
@@ -352,7 +352,7 @@ class Option:
 class _Floating(QFrame):
     """An input field in a frame over the window, which closes on Escape and when another field gets the focus.
 
-    A menu, such as that of the field itself, and another window take the focus only until they close: the frame stays.
+    The frame stays open while a menu (such as that of the field) or another window has the focus.
     """
 
     def __init__(self, placeholder: str, text: str, parent: QWidget) -> None:

@@ -24,7 +24,7 @@ _REST_MS: Final = 120
 
 
 class ArrowMode(StrEnum):
-    """The arrows that are drawn between lanes."""
+    """Which arrows are drawn between lanes: all, those of the selection, or none."""
 
     OFF = "off"
     SELECTION = "selection"

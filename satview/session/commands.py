@@ -132,7 +132,7 @@ class CommandRegistry:
                 self._by_key[key] = command.id
 
     def bind(self, command_id: str, run: Callable[[], object], is_checked: Callable[[], bool] | None = None) -> None:
-        """Set the implementation of a command.
+        """Set the function that carries out a command, and the function that returns whether its check mark is set.
 
         Raises:
             ValueError: The command is already bound.

@@ -174,8 +174,8 @@ class Comparison(QObject):
         """Align a moment of the first trace with a moment of the second.
 
         Args:
-            first_cycles: In the first trace.
-            second_cycles: In the second trace.
+            first_cycles: The moment in the first trace.
+            second_cycles: The moment in the second trace.
             by: Description of the aligned moment.
 
         Raises:

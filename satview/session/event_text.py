@@ -667,7 +667,7 @@ def span_details(timeline: Timeline, lane: int, span: Span, waits: WaitedFor | N
 
 
 def _moment_details(timeline: Timeline, lane: int, span: Span) -> Details:
-    """Return the details of an event without length in an event lane."""
+    """Return the details of a single event, which has no length, in an event lane."""
     trace, lines = timeline.trace, list[DetailLine]()
     if 0 <= span.event < len(trace.events):
         when = format_moment(int(trace.events.time_cycles[span.event]), trace.clock)

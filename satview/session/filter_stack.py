@@ -43,7 +43,7 @@ _NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FilterState:
-    """Check boxes, conditions and rules together.
+    """The state of a filter: check boxes, conditions and rules.
 
     Attributes:
         codes: bool, shape (32768,): event codes that are checked. Never changed in place.
@@ -310,12 +310,12 @@ class EditHistory(QObject):
 
     @property
     def undo_title(self) -> str:
-        """Title of the change that `undo` would revert; empty if there is none."""
+        """Title of the change that `undo` would revert; empty if there is no such change."""
         return self._done[-1].title if self._done else ""
 
     @property
     def redo_title(self) -> str:
-        """Title of the change that `redo` would repeat; empty if there is none."""
+        """Title of the change that `redo` would repeat; empty if there is no such change."""
         return self._undone[-1].title if self._undone else ""
 
     def add(self, edit: Edit) -> None:
@@ -688,7 +688,7 @@ class Search(QObject):
 
 
 def task_for(text: str, trace: Trace, evaluator: FilterEvaluator) -> TaskFunction:
-    """Return a task function that searches for a text: a condition if it is a valid one, else a part of names.
+    """Return a task function that searches for a text: as a condition if it is a valid one, else in names.
 
     The task returns the ascending rows of matching events, uint32 (n,).
 

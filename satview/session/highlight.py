@@ -203,7 +203,7 @@ class Highlighted:
         legs: Parts drawn on the lanes of threads.
         waits: Waits of threads for other threads.
         span: Start and end in cycles; None = from the first to the last event drawn.
-        link: The link that is highlighted; None = something else is.
+        link: The link that is highlighted; None if something else is highlighted.
         title: Kind of a verdict; may be empty.
         says: Sentence that explains the verdict; may be empty.
     """
@@ -256,7 +256,7 @@ class Highlight(QObject):
 
 
 def of_row(table: Table, row: int) -> Highlighted:
-    """Return the highlight of an answer's row: event, arrows, parts; a part without an end goes to its lower bound."""
+    """Return the highlight of an answer's row: event, arrows, parts; unfinished parts have their minimum length."""
     trace, position = table.trace, int(table.positions[row])
     legs: tuple[tuple[str, str, NDArray[np.int64], NDArray[np.int64]], ...]
     if table.question is TRANSACTIONS:
@@ -313,7 +313,7 @@ def of_latency(waking: Latencies, position: int) -> Highlighted:
 
 
 def _of_verdict(table: Table, row: int) -> Highlighted:
-    """Return the highlight of a verdict, in its worst case, or of the case in `row`.
+    """Return the highlight of a verdict: of its worst case, or of the case in `row` if that is a case.
 
     It shows the wait of the suffering thread, the wait of each thread along the chain of waits, and the runs or wait of
     each other thread of the verdict.
@@ -491,13 +491,13 @@ class Marks(QObject):
         self.changed.emit()
 
     def next_after(self, cycles: int) -> Mark | None:
-        """Return the first mark after a time, or the first of all."""
+        """Return the first mark after a time; if none follows, the first mark of all."""
         return next(
             (mark for mark in self._marks if mark.start_cycles > cycles), self._marks[0] if self._marks else None
         )
 
     def previous_before(self, cycles: int) -> Mark | None:
-        """Return the last mark before a time, or the last of all."""
+        """Return the last mark before a time; if none precedes, the last mark of all."""
         earlier = [mark for mark in self._marks if mark.start_cycles < cycles]
         return earlier[-1] if earlier else self._marks[-1] if self._marks else None
 

@@ -221,7 +221,7 @@ class Navigation(QObject):
         return window
 
     def show_partner(self) -> None:
-        """Go from the event that begins a call, interrupt, handler or state to the one that ends it, or back.
+        """Go from the event that begins a call, interrupt, handler or state to its end event, or back.
 
         Raises:
             UsageError: The trace does not show that event, or pairs of a long trace are still being searched for.

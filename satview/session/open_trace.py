@@ -372,7 +372,7 @@ class OpenTrace(QObject):
         return lane if lane is not None else self.lane_of_cpu(int(self.trace.events.cpu[event]))
 
     def lane_of_cause(self, event: int) -> int | None:
-        """Return the lane that shows an event as a cause: for an interrupt, the interrupt lane of its CPU."""
+        """Return the lane that shows an event as a cause: an interrupt lane for an interrupt, else its own lane."""
         if wire.class_of(int(self.trace.events.code[event])) == wire.WireClass.INT:
             lane = self._lane_of_interrupts.get(int(self.trace.events.cpu[event]))
             if lane is not None:

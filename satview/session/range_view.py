@@ -84,7 +84,7 @@ class ExtentSelection:
 
     @property
     def needs_range(self) -> bool:
-        """True if the selected range is requested and there is none."""
+        """True if the selected range is requested, but no range is selected."""
         return self.extent is Extent.RANGE and self._opened.selection.time_range is None
 
     def window(self) -> TimeWindow:
@@ -122,7 +122,7 @@ class ExtentAnswer(WatchedAnswer):
 
     @property
     def needs_range(self) -> bool:
-        """True if the selected range is requested and there is none."""
+        """True if the selected range is requested, but no range is selected."""
         return self._extent.needs_range
 
     def _later(self) -> None:

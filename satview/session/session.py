@@ -61,13 +61,13 @@ class Session(QObject):
         may_reload: Called before `opened` switches to a reloaded trace; if it returns False, the switch is tried later.
 
     Signals:
-        stage_changed: Sent after `stage` and the rest have changed.
+        stage_changed: Sent after `stage` and the other attributes have changed.
         progress: Fraction read, 0 to 1.
         previewed: `preview` is available.
         reloaded: `opened` has switched to a reloaded trace of the same file.
         follow_changed: Following began or ended, or its status changed.
         reported: Something happened to the followed file, as a sentence.
-        withdrawn: A sentence sent by `reported` does not hold any more; sends the same sentence.
+        withdrawn: A sentence that `reported` has sent is no longer true; sends the same sentence.
     """
 
     stage_changed = Signal()

@@ -211,7 +211,7 @@ HATCH_ALWAYS: Final = "always"
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting.
+    """Description of one setting.
 
     Attributes:
         key: Stable name, `area/name`.

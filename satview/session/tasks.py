@@ -188,7 +188,7 @@ class Task(QObject):
         self._is_busy = False
 
     def close(self) -> None:
-        """Cancel and wait until the pool thread has ended."""
+        """Cancel the function, and wait until the pool thread has ended."""
         self.cancel()
         self._pool.waitForDone()
 
@@ -350,7 +350,7 @@ Query = Callable[[Trace, IsCancelled], Result]
 
 
 class TraceAnswer(Answer, Generic[Result]):
-    """Answer of one query about a trace, which runs at the first `start`, and at the first `start` after each reload.
+    """Answer of one query about a trace; the query runs at the first `start`, also at the first after each reload.
 
     Attributes:
         answer: The answer; after a reload the old one until the query has run again; None = not yet known.

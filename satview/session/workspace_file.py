@@ -296,7 +296,7 @@ class PanelsState:
 
     Attributes:
         layout: Positions of the panels; None = unchanged.
-        values: State of each panel, by its name: named values.
+        values: Values of the saved fields of each panel, by panel name and field name.
         search: Text in the find bar.
         finds: True if the find bar is shown.
     """

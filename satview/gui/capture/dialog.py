@@ -167,7 +167,7 @@ def _fixed_font(size: float) -> QFont:
 
 @lru_cache(64)
 def process_names(workload: str, release: Release) -> dict[str, tuple[int, ...]]:
-    """Return pids by process name, with and without folder, for the processes that exist when the logger starts."""
+    """Return the pids of the processes that exist when the logger starts, by name with and without folder."""
     described = find(workload)
     kernel = Kernel(target(release, described.cpus, ""), 1)
     try:

@@ -86,7 +86,7 @@ class CaptureJob(QObject):
         done: A capture has ended; sends the `CaptureOutcome`.
         failed: A capture has failed; sends the exception.
         progress: Sends the share done, 0 to 1.
-        ended: Sent after `done`, `failed` and `discard`.
+        ended: Sent after `done` and `failed`, and after a call of `discard`.
     """
 
     began = Signal(object)

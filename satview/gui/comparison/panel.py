@@ -189,7 +189,7 @@ class ComparisonPanel(AnswerPanel):
         self._select_first()
 
     def _show_in_order(self, answer: Table) -> None:
-        """Show changes in the selected order; those of the logger last, as these depend on the classes captured."""
+        """Show changes in the selected order; changes of the logger last, as they depend on the classes captured."""
         name, descending = self._order
         ordered = answer.sorted_by(name, descending) if name else answer
         changes = self._shown.figures if self._shown is not None else ()
@@ -352,7 +352,7 @@ class SecondTrace(QObject):
             folder.cleanup()
 
     def state(self) -> ComparedState | None:
-        """Return the second trace and its alignment, to be saved; None if there is none, or it is temporary."""
+        """Return the second trace and its alignment, to be saved; None if there is none, or its file is temporary."""
         second = self.comparison.second
         if second is None or self.path is None or self._folder is not None:
             return None

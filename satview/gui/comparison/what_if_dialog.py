@@ -1,4 +1,4 @@
-"""The dialogs What if, with changes to simulate, and One time axis, with the files and where each begins."""
+"""The dialogs What if, with changes to simulate, and One time axis, with files and their offsets."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ class ChangeEditor(ProposingEditor):
 
     @Slot(object)
     def _on_next(self, _completion: object) -> None:
-        """Show the completions that can follow the one just accepted."""
+        """Show the completions that can follow the completion just accepted."""
         self.propose()
 
 
@@ -396,7 +396,7 @@ def _copy(predicted: Path, path: Path, source: Path, _is_cancelled: IsCancelled)
     """Copy the predicted trace to another file, on a pool thread; return that file.
 
     Raises:
-        UsageError: The file is the trace that the prediction is from.
+        UsageError: The file is the trace from which the prediction was made.
         OSError: The file cannot be written.
     """
     with predicted.open("rb") as stream, NewFile(path, reading=(predicted, source)) as copy:
@@ -583,7 +583,7 @@ class AxisDialog(Dialog):
 
     @Slot()
     def _on_open(self) -> None:
-        """Align the files in the background, which may read them, and write the axis file."""
+        """Align the files in the background, for which they may be read, and write the axis file."""
         rows = self._rows()
         offsets = {row.name: row.offset for row in rows[1:] if row.offset}
         text = self.align.currentText().strip()
@@ -613,7 +613,7 @@ class AxisDialog(Dialog):
 
 
 def _first_rows(trace: Trace, comparison: Comparison) -> list[_FileRow]:
-    """Return the initial rows of the table: the files of the open axis, or else the open file and the compared one."""
+    """Return the initial rows of the table: the files of the open axis, or else the open and the compared file."""
     if trace.format == FORMAT:
         return [_row_of_entry(entry) for entry in read_axis(trace.path)]
     paths, offsets = [trace.path], [""]

@@ -294,7 +294,7 @@ class FlowLayout(QLayout):
         return self._items.pop(index) if 0 <= index < len(self._items) else None
 
     def expandingDirections(self) -> Qt.Orientation:
-        """Return no direction."""
+        """Return no direction: the layout does not expand."""
         return Qt.Orientation(0)
 
     def hasHeightForWidth(self) -> bool:
@@ -487,7 +487,7 @@ class ChipBar(QFrame):
         return ChipText(text, count, tip, state)
 
     def menu(self, name: str) -> QMenu:
-        """Return the context menu of a filter pass."""
+        """Return the context menu of a filter pass (a condition or rules)."""
         filters = self._opened.filters
         item = filters.pass_named(name)
         menu = QMenu(self)
@@ -574,7 +574,7 @@ _ENTRY_LENGTH: Final = 60
 
 
 def add_filter_menus(menu: QMenu, opened: OpenTrace, argument: str = "") -> None:
-    """Add the filter entries for the present selection.
+    """Add entries that filter by the present selection to a context menu.
 
     Args:
         menu: The context menu.

@@ -71,7 +71,7 @@ class Proposals(QListWidget):
         self.hide()
 
     def propose(self, completions: Sequence[Completion], position: QRect) -> None:
-        """Show completions next to a position of the editor; without any, close the list."""
+        """Show completions next to a position of the editor; if there are none, close the list."""
         if not completions:
             self.hide()
             return
@@ -146,7 +146,7 @@ class ExpressionLine(QLineEdit):
 
     Attributes:
         fault: Error in the condition; None if it is correct or empty.
-        limits: Parts of the condition that a capture cannot test, or only for wide events.
+        limits: Parts of the condition that a capture cannot test, or can test for wide events only.
         proposals: The list of completions.
 
     Signals:
@@ -281,7 +281,7 @@ class ExpressionLine(QLineEdit):
 
 
 def wave(left: float, right: float, y: float) -> QPolygonF:
-    """Return a zigzag line."""
+    """Return a zigzag line between two x positions, which underlines a fault."""
     right = max(right, left + 6)
     steps = int((right - left) / _WAVE_PX) + 1
     return QPolygonF([QPointF(left + i * _WAVE_PX, y + (_WAVE_PX if i % 2 else 0)) for i in range(steps + 1)])

@@ -37,7 +37,7 @@ class DoctorPanel(AnswerPanel):
 
     Attributes:
         statement: Number of analyses that are exact, and notes on the capture.
-        copy_line, capture: Buttons that copy or open the capture for the selected rows, or for all rows not exact.
+        copy_line, capture: Buttons that copy the capture command for the selected rows (or all), or open its dialog.
     """
 
     waits_to_be_seen = True

@@ -107,7 +107,7 @@ class _GroupItem(QTreeWidgetItem):
 
 
 class CheckTree(QWidget):
-    """Groups of leaves with check boxes.
+    """A tree with check boxes: groups, such as classes or processes, and their leaves, such as events or threads.
 
     Signals:
         toggled: Sends the keys of entries, and True to show or False to hide these.
@@ -208,7 +208,7 @@ class CheckTree(QWidget):
         self.tree.viewport().update()
 
     def selected_keys(self) -> list[int]:
-        """Return the keys of the selected rows; a group stands for its leaves."""
+        """Return the keys of the selected rows; for a group, the keys of its leaves."""
         keys: dict[int, None] = {}
         for item in self.tree.selectedItems():
             keys |= dict.fromkeys(leaf.data(0, _KEY) for leaf in self._leaves_of(item) if not leaf.isHidden())
@@ -479,7 +479,7 @@ _TYPING_MS: Final = 150
 
 
 class ConditionBox(QWidget):
-    """Input for a condition and its effect, with the number of matching events. Return adds or changes the filter.
+    """Input for a condition and its effect, with the number of matching events. The key Return applies the condition.
 
     Attributes:
         line: Input for the condition.

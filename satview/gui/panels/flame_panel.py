@@ -73,7 +73,7 @@ class FlameView(ExtentAnswer):
         self._request()
 
     def show_by_thread(self, is_by_thread: bool) -> None:
-        """Set whether each process and thread has its own functions in the graph, or all are added up."""
+        """Set whether each process and thread has its own functions in the graph; if false, all are added up."""
         self._is_by_thread = is_by_thread
         self._request()
 
@@ -149,7 +149,7 @@ class FlameCanvas(QAbstractScrollArea):
 
     @property
     def row_px(self) -> int:
-        """Height of a level."""
+        """Height of a level (one row of rectangles) in pixels."""
         return self.fontMetrics().height() + 5
 
     def show_graph(self, graph: FlameGraph) -> None:
@@ -187,7 +187,7 @@ class FlameCanvas(QAbstractScrollArea):
 
     @property
     def narrow_count(self) -> int:
-        """Number of functions within the zoomed one that are too narrow for a rectangle."""
+        """Number of functions within the zoomed rectangle that are too narrow to be drawn."""
         if self.graph is None:
             return 0
         nodes = self._inside()
@@ -204,7 +204,7 @@ class FlameCanvas(QAbstractScrollArea):
         return np.flatnonzero(is_inside & (graph.width > 0))
 
     def _visible_rectangles(self, first_level: int, last_level: int) -> NDArray[np.int64]:
-        """Return the rectangles of a range of levels that belong to the zoomed one: its callers and callees."""
+        """Return the rectangles of a range of levels that belong to the zoomed rectangle: callers and callees."""
         graph = self.graph
         assert graph is not None
         nodes = np.concatenate((self._callers(), self._inside()))

@@ -175,7 +175,7 @@ class _Responses(QWidget):
     """A histogram of response times, created when first shown, because importing pyqtgraph takes 0.3 s.
 
     Signals:
-        row_requested: A bar was clicked; sends the row of its worst instance.
+        row_requested: A bar was clicked; sends the row of the worst instance in the bar.
     """
 
     row_requested = Signal(int)

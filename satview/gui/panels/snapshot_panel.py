@@ -189,7 +189,7 @@ class SnapshotPanel(AnswerPanel):
 
     @Slot(QModelIndex)
     def _on_clicked(self, index: QModelIndex) -> None:
-        """Go to the thread of the clicked row, or to the holder that this thread waits for if that cell was clicked."""
+        """Go to the thread of the clicked row; if the cell with the holder was clicked, to the holder."""
         answer = self.model.answer
         if answer is not None and self.model.columns[index.column()].name == "holder":
             self._show_thread(answer.held(index.row(), "holder"))

@@ -52,7 +52,7 @@ class FoundRows:
 
 
 class TransactionView(Answer):
-    """Finds the rows for the present filter, order and selected range.
+    """Finds the transactions or latencies for the present filter, order and selected range.
 
     Attributes:
         mode: Kind of rows.

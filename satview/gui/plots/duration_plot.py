@@ -1,4 +1,4 @@
-"""Histograms of durations: with percentiles and the longest durations, of response times, and of two traces."""
+"""Draws histograms: of durations with percentiles and a list of the longest, of response times, of two traces."""
 
 from __future__ import annotations
 

@@ -481,7 +481,7 @@ class ResultPlot(TimePlot):
         opened.viewport.window_changed.connect(self._redraw.start)
 
     def show_drawing(self, drawing: Drawing, value: str | None) -> None:
-        """Draw a column over time, or (None) the intervals as lanes."""
+        """Draw the values of a column over time; if `value` is None, draw the intervals as lanes."""
         self._drawing, self._value = drawing, value
         if value is None:
             self.plot.getAxis("left").setTicks([[]])

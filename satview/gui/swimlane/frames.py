@@ -263,7 +263,7 @@ class BandPictures:
         self._outdated_bands = set(self._last)
 
     def of(self, band: Band) -> BandPicture | None:
-        """Return the last picture of a band; None if it has none."""
+        """Return the last picture of a band; None if the band was not painted yet."""
         return self._last.get(band)
 
     def paint(self, bands: Sequence[Band], frame: Frame, ahead: Frame, paint: Paint, limit_s: float = inf) -> bool:
@@ -618,7 +618,7 @@ class BandPainter:
         return {position: columns for position, columns in enumerate(starts) if columns is not None}
 
     def _overlay(self, part: LaneRequest) -> tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]:
-        """Return the pixels that the filter fades, and those that it marks, bool (lanes, width) each; None = none."""
+        """Return the pixels that the filter fades, and those that it marks, bool (lanes, width) each; None if none."""
         overlay = self._source.overlay
         if overlay.does_nothing:
             return None, None

@@ -64,7 +64,7 @@ class LaneDrag:
     """
 
     def __init__(self, lanes: LaneList, row: LaneRow, y_px: int) -> None:
-        """Begin with a press.
+        """Begin a possible drag when the mouse is pressed on a lane.
 
         Args:
             lanes: List of lanes.
@@ -738,7 +738,7 @@ class Ruler(QWidget):
         return snapped(self._opened, cycles, scale.length(SNAP_PX), moved=self._moved)
 
     def _cursor_at(self, position: QPointF) -> Moved | None:
-        """Return the cursor whose flag is at a position; B before A, because it is drawn on top."""
+        """Return the cursor whose flag is at a position; cursor B is preferred to A, as B is drawn on top."""
         selection, scale = self._opened.selection, self._scale
         if position.y() < TICK_ROW_PX:
             return None

@@ -186,7 +186,7 @@ def _lane_table(theme: Theme) -> NDArray[np.uint32]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LanePicture:
-    """Draws pixels of lanes.
+    """Computes the pixels of a picture of lanes.
 
     Attributes:
         values: uint8, shape (len(rows), width): lane values with flags, one per device pixel.
@@ -384,7 +384,7 @@ def stack_of_lane(row: LaneRow, scroll_px: int, ratio: float, marks: ShownMarks,
         scroll_px: Height of the lanes scrolled out above the picture, logical pixels.
         ratio: Device pixels per logical pixel.
         marks: Which event marks are drawn above; without marks, the stack takes the rows of the marks too.
-        stack: The stack; a process's never takes the rows of marks, so that its height means the same at every zoom.
+        stack: The stack; that of a process never takes the rows of marks, to have the same scale at every zoom.
     """
     top, bottom = (round((y_px - scroll_px) * ratio) for y_px in (row.y_px, row.y_px + row.height_px))
     parts = bands(bottom - top, ratio)

@@ -158,8 +158,8 @@ class MarkFilter:
     """The events that are drawn as marks while a filter is active.
 
     Attributes:
-        codes: bool, shape (32768,), by event code.
-        events: bool, shape (events,), by event row; None = all events with these codes.
+        codes: bool, shape (32768,), event codes that are drawn.
+        events: bool, shape (events,), event rows that are drawn; None = all with these codes.
     """
 
     codes: NDArray[np.bool_]

@@ -200,7 +200,7 @@ class Legend(QWidget):
             self._use(entry)
 
     def _use(self, entry: Entry) -> None:
-        """Toggle the highlight of an entry, or show or hide the entries that have no room."""
+        """Toggle the highlight of an entry, or show or hide the entries for which there is no room."""
         if entry.keys:
             self._opened.legend.toggle(entry.keys)
         else:
@@ -439,7 +439,7 @@ def _activity_entry(value: int, name: str) -> Entry:
 
 
 def _processes(opened: OpenTrace) -> Iterator[Entry]:
-    """Yield an entry for each process colour on CPU lanes, busiest first; a general one until the lanes are built."""
+    """Yield an entry for each process colour on CPU lanes, busiest first; a general entry until the lanes are built."""
     timeline = opened.timeline
     if not timeline.lanes_of_cpus:
         yield Entry(_PROCESSES, "process on a CPU", "on lanes of CPUs, in the colour beside the name of the process")

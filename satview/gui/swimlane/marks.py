@@ -126,7 +126,7 @@ def _draw_legs(
 ) -> list[tuple[str, QLineF]]:  # fmt: skip
     """Draw the parts (legs) of a highlight as brackets at the top of lanes; return the text and line of each bracket.
 
-    A text is title and length; the first one begins with the title of the highlight.
+    Each text consists of title and length; the first text begins with the title of the highlight.
     """
     tops = {row.index: float(row.y_px - scroll_px) for row in rows}
     times, clock = opened.trace.events.time_cycles, opened.trace.clock
@@ -566,7 +566,7 @@ class _Shapes(NamedTuple):
     Attributes:
         lines: float64 (n, 4, 4), x and y of both ends of the shaft, the two sides of the head, and its back.
         are_drawn: bool (n, 4), which lines to draw; replies have an open head, to be distinguishable without colour.
-        is_upright: bool (n,), draw the shaft as a rectangle.
+        is_upright: bool (n,), True for vertical shafts, which are drawn as rectangles.
     """
 
     lines: NDArray[np.float64]

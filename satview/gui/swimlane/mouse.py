@@ -321,7 +321,7 @@ class SwimlaneMouse(QObject):
         return snapped(self._opened, cycles, scale.length(SNAP_PX), row.index, Moved.RANGE)
 
     def _far_end(self, cycles: int) -> int:
-        """Return the end that stays when a range is extended to a time: its farther end, or the selection if none."""
+        """Return the end that stays when a range is extended to a time: the farther end, or else the selection."""
         time_range, selection = self._opened.selection.time_range, self._opened.selection
         if time_range is not None:
             return (

@@ -1,4 +1,4 @@
-"""Clickable labels over the lanes: cases of verdicts, steps of the panel Why?, pieces of the critical path."""
+"""Draws clickable labels over the lanes: cases of verdicts, steps of the panel Why?, pieces of the critical path."""
 
 from __future__ import annotations
 

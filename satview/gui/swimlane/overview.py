@@ -58,7 +58,7 @@ class _HandlePart(Enum):
 
 
 class OverviewStrip(QWidget):
-    """CPU use over the whole trace, with the visible window as a handle that can be dragged.
+    """Shows the CPU use over the whole trace, with the visible window as a handle that can be dragged.
 
     Shows the number of events instead while a filter selects events, or if no lane shows who ran.
 

@@ -103,7 +103,7 @@ def tick_text(ns: int, step: int, unit: tuple[str, int] | None = None) -> str:
 
 
 def _unit(largest_ns: int, step: int) -> tuple[str, int]:
-    """Return name and ns of the unit for all labels in a window: that of the largest time."""
+    """Return name and ns of the unit for all labels in a window: the unit of the largest time."""
     return next(((name, size) for name, size in UNITS if max(largest_ns, step) >= size), UNITS[-1])
 
 

@@ -431,7 +431,7 @@ def _order(shares: LaneShares, info: LaneInfo, whole: TimeWindow) -> list[int]:
 def _colours(
     values: tuple[int, ...], theme: Theme, hidden: frozenset[int], highlighted: frozenset[int]
 ) -> NDArray[np.uint32]:
-    """Return the colours of values, uint32 (values,); hidden values as background, values not highlighted faded."""
+    """Return the colours of values, uint32 (values,); hidden ones as background, faded if not highlighted."""
     colours = []
     for value in values:
         rgb = state_colour(value, theme)

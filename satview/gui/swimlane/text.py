@@ -249,7 +249,7 @@ _GAP: Final = "   "  # between the parts of a text
 
 
 class FittedTexts:
-    """Cached layouts of texts in one font.
+    """Computes and caches layouts of texts in one font.
 
     Args:
         font: The font.

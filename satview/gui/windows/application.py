@@ -283,7 +283,7 @@ def run(
 
     Returns:
         Exit code: 0; 1 if a file lost data; 2 if a file could not be opened; 128 + the number of the signal that ended
-            it.
+            the program.
     """
     if is_shared and links and all(link.path.is_file() for link in links):
         from satview.gui.running_instance import hand_over

@@ -116,7 +116,7 @@ class WelcomePage(_Card):
 
 
 class _RecentButton(QPushButton):
-    """A recent file: its name and its elided folder."""
+    """Button of a recent file, with the name of the file and its shortened folder."""
 
     def __init__(self, file: Path, signal: SignalInstance, parent: QWidget) -> None:
         super().__init__(parent)

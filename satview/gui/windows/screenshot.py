@@ -39,7 +39,7 @@ _WAKE_MS: Final = 20  # between checks of conditions that have no signal
 
 @dataclass(frozen=True, slots=True)
 class ScreenshotRequest:
-    """A screenshot to take.
+    """Description of a screenshot to take.
 
     Attributes:
         trace: The file to open.

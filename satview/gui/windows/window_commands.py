@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class KeyOverlay(QFrame):
-    """A searchable page of all key bindings, shown over the window; Escape or ? closes it."""
+    """A searchable page of all key bindings over the window; a key that the search field does not take closes it."""
 
     def __init__(self, registry: CommandRegistry, actions: CommandActions, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -65,7 +65,7 @@ class KeyOverlay(QFrame):
         self.setFocus()
 
     def event(self, event: QEvent) -> bool:
-        """Close on any key, before a command of the window receives it."""
+        """Close on a key before a command of the window receives the key."""
         if event.type() == QEvent.Type.ShortcutOverride:
             event.accept()
             return True

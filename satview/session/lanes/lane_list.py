@@ -525,8 +525,8 @@ class LaneList(QObject):
     def sort_by_use(self, order: Iterable[int], quiet: Iterable[int], idle: Iterable[int] = ()) -> None:
         """Sort lanes by CPU use unless the user has arranged them, and fold nearly idle processes and idle CPUs.
 
-        Nothing is folded if all lanes are unfolded because they are few. If the tallest lanes leave room, the processes
-        that used most are unfolded. There is no entry in the undo history.
+        Nothing is folded if all lanes are unfolded because they are few. If lanes of maximum height leave room, the
+        processes that used the CPU most are unfolded. There is no entry in the undo history.
 
         Args:
             order: All lanes of processes and threads, highest use first.
@@ -793,7 +793,7 @@ class LaneList(QObject):
         return True
 
     def _busy_lanes(self) -> frozenset[int] | None:
-        """Return the lanes with events in the window; None = do not hide empty ones."""
+        """Return the lanes with events in the window; None if empty lanes are not hidden."""
         if not self._arrangement.hides_empty or self._window is None:
             return None
         return busy_lanes(self._timeline, self._window)

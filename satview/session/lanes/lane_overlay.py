@@ -78,13 +78,13 @@ class LaneOverlay:
         return self._pixels(lanes, name, faded, edges, waits, every=True)
 
     def marked(self, lanes: tuple[int, ...], edges: NDArray[np.int64], waits: bool) -> Mask | None:
-        """Return the pixels in which an interval is marked, bool (lanes, pixels); None = none is."""
+        """Return the pixels in which an interval is marked, bool (lanes, pixels); None = no interval is marked."""
         if self._view.marked is None:
             return None
         return self._pixels(lanes, "marked", self._view.marked, edges, waits, every=False)
 
     def shown(self, lane: int, waits: bool) -> LaneShares | None:
-        """Return how the time of a lane is divided among its values, without hidden intervals; None = not known now.
+        """Return how the time of a lane is divided among its values, without hidden intervals; None = not known yet.
 
         Args:
             lane: Index of the lane.
@@ -96,7 +96,7 @@ class LaneOverlay:
         return self._share(lane, "shown", shown, waits)
 
     def plain(self, lane: int, waits: bool) -> LaneShares | None:
-        """Return the same as `shown`, but with faded intervals left out too; None = not known now."""
+        """Return the same as `shown`, but with faded intervals left out too; None = not known yet."""
         dimmed = self._view.dimmed
         return self.shown(lane, waits) if dimmed is None else self._share(lane, "dimmed", dimmed, waits)
 

@@ -214,13 +214,13 @@ def mostly(runs: Runs, value: NDArray[np.integer[Any]], window: TimeWindow | Non
 
 
 def thread_groups(timeline: Timeline, basis: Basis, group: GroupBy, window: TimeWindow) -> tuple[LaneGroup, ...]:
-    """Return threads grouped by the CPU, priority or partition with which they ran longest; without unknown ones.
+    """Return threads grouped by the CPU, priority or partition with which they ran longest; unknown ones are left out.
 
     Args:
         timeline: The lanes.
         basis: Basis of statistics of the trace.
         group: PRIORITY, CPU or PARTITION.
-        window: Time range in which the CPU of threads is taken.
+        window: Time range from which the CPU of each thread is determined.
     """
     count = len(basis.trace.threads)
     if group is GroupBy.CPU:
@@ -324,7 +324,7 @@ class LaneSorter(QObject):
             timeline: The lanes.
             basis: Basis of statistics of their trace.
             group: Kind of the groups.
-            window: Time range in which the CPU of threads is taken.
+            window: Time range from which the CPU of each thread is determined.
             patterns: For PATTERN: text for `parse_groups`.
 
         Raises:

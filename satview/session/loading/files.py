@@ -51,7 +51,7 @@ class RecentFiles(QObject):
         return tuple(file for file in self._files if _exists(file))[: self._limit]
 
     def add(self, file: Path) -> None:
-        """Put a file at the front."""
+        """Put a file at the front of the list."""
         file = file.absolute()
         self._files = [file, *(old for old in self._files if old != file)][: self._limit]
         self.file.store(partial(self._with_first, file))
@@ -89,7 +89,7 @@ def _exists(file: Path) -> bool:
 
 
 def recent_files_file() -> Path:
-    """Return the path of this user's list."""
+    """Return the path of this user's list of recent files."""
     return user_state_path("satview", appauthor=False) / "recent.json"
 
 

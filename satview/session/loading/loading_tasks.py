@@ -187,7 +187,7 @@ def _loaded(path: Path, values: Any, arrays: dict[str, np.ndarray[Any, Any]], ke
 
 @cache
 def _code_digest() -> str:
-    """Return a digest of the source files that decode traces; as a part of cache keys, it excludes other versions."""
+    """Return a digest of the source files that decode traces, so that cached traces of other versions are not used."""
     package = Path(__file__).parents[2]
     folders = ("events", "linkage", "formats/kev", "timeline", "session/loading", "session/lanes")
     parts = ("core", "base", "events", "store", *folders)

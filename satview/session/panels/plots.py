@@ -324,7 +324,7 @@ class PlotsView(ExtentAnswer):
 
     @property
     def needs_range(self) -> bool:
-        """True if a histogram of the selected range is requested and there is none."""
+        """True if a histogram of the selected range is requested, but no range is selected."""
         return self.kind is PlotKind.DURATIONS and self._extent.needs_range
 
     @property
@@ -448,7 +448,14 @@ class PlotsView(ExtentAnswer):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoundActivities:
-    """The activities (recurring work) that were found in a trace."""
+    """The activities (recurring work) that were found in a trace.
+
+    Attributes:
+        late: Answers about the activities of the trace.
+        activities: Table of the activities.
+        chains: Table of the chains of activities.
+        telling: Number of the activity to show first; None = none.
+    """
 
     late: Late
     activities: Table

@@ -131,7 +131,7 @@ class Drawing:
 
 
 def drawing_of(trace: Trace, result: Result) -> Drawing | str:
-    """Return the drawable rows of a result, or a sentence why there are none."""
+    """Return the drawable rows of a result, or a sentence on why there are none."""
     start_name = _first(result, _STARTS)
     if start_name is None:
         return "No column gives a time: a plot needs start_ns, time_ns or their cycles."
