@@ -256,7 +256,7 @@ def state_colour(value: int, theme: Theme) -> int | None:
 
 
 def is_thick(value: int, looks: str = "") -> bool:
-    """Return whether a lane value is drawn as a full bar, given the user's changes as `read_looks` parses them."""
+    """Return whether a lane value is drawn as a full bar, given the user's changes in the format of `read_looks`."""
     look = read_looks(looks).get(value)
     return value in THICK if look is None or look.is_thick is None else look.is_thick
 

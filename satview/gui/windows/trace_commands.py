@@ -51,7 +51,7 @@ class LaneCommands:
     Args:
         run: Calls a function with the views of the open trace, and reports a `UsageError`.
         workspace: Returns the views of the open trace.
-        settings: Settings of the program, which store the arrangement for traces that are opened later.
+        settings: Settings of the program, which store defaults for traces that are opened later.
     """
 
     def __init__(self, run: Callable[[Run], None], workspace: Callable[[], Workspace], settings: Settings) -> None:
