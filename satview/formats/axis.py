@@ -134,7 +134,7 @@ def _services(axis: FileAxis, per_file: list[Services], sent: list[Transactions]
 
 
 def _positions(axis: FileAxis, per_file: list[Transactions]) -> list[NDArray[np.int64]]:
-    """Return for each file the positions of its transactions among those of all files, int64."""
+    """Return for each file the positions of its transactions in the table of all files, in order of sending, int64."""
     sends = _columns(axis, per_file, ("send_row",))["send_row"]
     position = np.empty(len(sends), np.int64)
     position[np.argsort(sends, kind="stable")] = np.arange(len(sends))
@@ -352,7 +352,7 @@ class AxisPayloads:
             yield
 
     def headers(self) -> None:
-        """Return None, because the slots are from several targets."""
+        """Return None in place of the header words of slots, because the slots are from several targets."""
 
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the number of payload words of many events, padding included.
@@ -485,7 +485,7 @@ def _refuse(path: Path, members: Sequence[Member]) -> None:
 
 
 def _parts(path: Path, members: Sequence[Member], rate: int) -> tuple[list[AxisPart], Catalogue]:
-    """Return the position of each file on the axis, without the rows of its events, and the catalogue of all events."""
+    """Return start and numbers of each file on the axis, without the rows of its events; and the common catalogue."""
     base, offsets = _base(members, rate), [0, *(member.offset_ps for member in members[1:])]
     starts = [base + (offset * rate + PS_PER_S // 2) // PS_PER_S for offset in offsets]
     # If a file would begin below 0, all are moved by whole seconds, because negative times mean unknown ones.
@@ -510,7 +510,7 @@ def _parts(path: Path, members: Sequence[Member], rate: int) -> tuple[list[AxisP
 
 
 def _base(members: Sequence[Member], rate: int) -> int:
-    """Return the start of the first file on the axis: its own stamp, scaled to the rate of the axis."""
+    """Return the start of the first file on the axis: that of its trace in cycles of `rate`, or 0 if too large."""
     trace = members[0].trace
     base = trace.window.start * rate // trace.clock.cycles_per_s
     return base if abs(base) < _LARGEST // 2 else 0
@@ -655,7 +655,7 @@ def _processes(parts: list[AxisPart]) -> ProcessTable:
 
 
 def _process_name(part: AxisPart, row: int) -> str:
-    """Return the name of a process on the axis: `guest:devb-ahci`, or with its pid in the file if it has no name."""
+    """Return the name of a process on the axis, after that of its file: `guest:devb-ahci`, unnamed `guest:pid 7`."""
     name = part.trace.short_process_name(row)
     return f"{part.name}:{name or f'pid {int(part.trace.processes.pid[row])}'}"
 

@@ -1,4 +1,4 @@
-"""Functions and source lines of an ELF file. Sizes are checked here, because pyelftools checks little."""
+"""Reads functions and source lines from an ELF file. Sizes are checked here, because pyelftools checks little."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class Binary:
 
     @cached_property
     def _dwarf(self) -> Any:
-        """DWARF debug information; None if there is none, or too much."""
+        """DWARF debug information; None if there is none, or if it is too large or in the old compression format."""
         parts = [section for section in self._elf.iter_sections() if section.name.startswith((".debug_", ".zdebug_"))]
         has_room = sum(max(section.header.sh_size, section.data_size) for section in parts) <= _MOST_DEBUG_BYTES
         # The old compression format does not give the uncompressed size.
@@ -146,7 +146,7 @@ class Binary:
 
     @cached_property
     def _units(self) -> list[tuple[int, int, Any]]:
-        """Start address, end address and object of each compilation unit, ascending."""
+        """Start address, end address and object of each compilation unit, sorted by address."""
         units = []
         for number, unit in enumerate(self._dwarf.iter_CUs()):
             if number >= _MOST_UNITS:

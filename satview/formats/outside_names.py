@@ -143,7 +143,7 @@ def check_folder(folder: Path) -> None:
     """Check that a folder of programs exists.
 
     Raises:
-        UsageError: It does not.
+        UsageError: The folder does not exist.
     """
     if not folder.is_dir():
         raise UsageError(

@@ -51,7 +51,7 @@ def is_packed(first_bytes: bytes) -> bool:
 
 
 class _Counting(io.RawIOBase):
-    """The bytes already read from a file, followed by its other bytes; counts them."""
+    """A stream of the bytes already read from a file, then of its other bytes; `count` counts the bytes returned."""
 
     def __init__(self, first_bytes: bytes, file: BinaryIO) -> None:
         self._first, self._file = first_bytes, file
@@ -299,7 +299,7 @@ def open_trace(path: Path | str, progress: Progress | None = None, cancelled: Ca
     `-` is standard input.
 
     Raises:
-        TraceFormatError: No reader knows the format, or nothing can be read; has file, byte, reason and remedy.
+        TraceFormatError: No reader accepts the file, or nothing can be read; has file, byte, reason and remedy.
         Cancelled: `cancelled()` returned True.
     """
     path = Path(path)

@@ -67,13 +67,13 @@ def no_gaps() -> Gaps:
 
 
 def cut_buffers(decoded: Decoded, count: int, region: EventRegion, *, per_cpu: bool) -> Gaps:
-    """Return gaps inside buffers, and clear the threads of events after the gaps.
+    """Return the gaps inside truncated buffers, and clear the threads of the events after each gap.
 
     Args:
         decoded: Columns in file order; threads of events after a gap are set to 0 until their CPU shows again which
             thread runs.
         count: Number of events of the capture.
-        region: For the number of slots.
+        region: Gives the number of slots in the file.
         per_cpu: Whether every CPU has its own buffers (8.0).
 
     Returns:
@@ -118,7 +118,7 @@ def cut_buffers(decoded: Decoded, count: int, region: EventRegion, *, per_cpu: b
 
 
 def _following(ring: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Return for each buffer the index of the next buffer of its ring in the file; -1 = last."""
+    """Return for each buffer the index of the next buffer with the same number in `ring` (its CPU); -1 = last."""
     after = np.full(len(ring), -1)
     for number in np.unique(ring):
         buffers = np.flatnonzero(ring == number)
@@ -129,7 +129,8 @@ def _following(ring: NDArray[np.int64]) -> NDArray[np.intp]:
 def _longest_steps(decoded: Decoded, begin: int, end: int, ring: int) -> list[tuple[int, int, int]]:
     """Return (CPU, event before, event after) of the longest step in time between the events of a truncated buffer.
 
-    If a buffer of one CPU contains events of other CPUs, it was spliced: return the steps to these events instead.
+    A buffer of one CPU that contains events of other CPUs was spliced. The result is then a step for each of the other
+    CPUs, from its last event before the buffer to its first event inside.
     """
     cpus = decoded.cpu[begin:end]
     if ring != EVERY_CPU and (cpus != ring).any():
@@ -169,16 +170,16 @@ def _forget_runners(decoded: Decoded, begin: int, end: int, cpu: int) -> None:
 
 
 def open_interrupts(events: EventTable, known: Gaps, region: EventRegion, problems: Problems) -> Gaps:
-    """Return gaps that contain missing exits of interrupts: from the CPU's last interrupt event to running a thread.
+    """Return gaps in which interrupt exits are missing: from a CPU's interrupt event until the CPU runs a thread again.
 
     Args:
         events: Events in time order.
         known: Other gaps, after which the nesting depth is reset.
-        region: For byte offsets.
+        region: Converts slots to byte offsets, for reports.
         problems: Receives the contradictions.
 
     Returns:
-        As for `cut_buffers`; empty if so many interrupts have no exit that interrupt events prove nothing.
+        As for `cut_buffers`; no gaps of a CPU on which so many interrupts have no exit that nothing can be concluded.
     """
     rows = links.rows_with(events.code, np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.INT)
     gaps: list[Gaps] = [no_gaps()]
@@ -234,7 +235,7 @@ def _of_threads(events: EventTable, begin: int, end: int) -> NDArray[np.intp]:
 def _left_open(
     segment: NDArray[np.intp], part: NDArray[np.int64], step: NDArray[np.int8]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return first and last event of every run of interrupt events that ends within an interrupt."""
+    """Return first and last index of each run of events with equal segment and part that ends within an interrupt."""
     begins = np.flatnonzero(np.append(True, (segment[1:] != segment[:-1]) | (part[1:] != part[:-1]))[: len(segment)])
     last_rows = np.append(begins[1:], len(segment)) - 1
     total = np.cumsum(step, dtype=np.int64)
@@ -442,13 +443,13 @@ def _settle_times(
 ) -> tuple[ClockVerdicts, int]:
     """Correct the times of events; return the clock verdicts, and the number of events that belong to the capture.
 
-    Further events are the names appended to a ring capture; they come last in the file and in time.
+    The events after these are the names appended to a ring capture; they come last in the file and in time.
 
     Args:
         decoded: Columns in file order; times are corrected in place.
         surroundings: Information on the clock besides the TIME events.
         is_rebuilt: Whether times were rebuilt from stamps and TIME events, not given by the source.
-        region: For byte offsets.
+        region: Converts slots to byte offsets, for reports.
         problems: Receives a note about the names.
     """
     time, count = decoded.time, len(decoded.time)

@@ -46,12 +46,12 @@ _NONE: Final = WalkNotes(*(np.empty(0, np.int64) for _ in WalkNotes._fields))
 
 @dataclass(slots=True)
 class ClockReview:
-    """The TIME events of a trace, and decisions about them.
+    """Collects the notes on the TIME events of a trace, and decides which TIME events are damaged.
 
     Attributes:
         surroundings: Information on the clock besides the TIME events.
         start_row: Row of the first usable TIME of the file; -1 = none yet.
-        settled: Final decisions of a reader that cannot wait.
+        settled: Decisions that `settle` made final before the end of the file.
     """
 
     surroundings: Surroundings = field(default_factory=Surroundings)
@@ -86,7 +86,7 @@ class ClockReview:
             self.surroundings.breaks.setdefault(cpu, []).append(row)
 
     def add(self, claims: WalkNotes) -> None:
-        """Record the notes of the walk along a chunk."""
+        """Record the notes on TIME events and rollovers that the walk along a chunk of events made."""
         self._parts.append(claims)
         if self._first_odd_row is None:
             is_odd = np.where(claims.kind == TIME, claims.rollovers != 0, claims.kind == CROSSING)
@@ -94,7 +94,7 @@ class ClockReview:
                 self._first_odd_row = int(claims.row[np.argmax(is_odd)])
 
     def verdicts(self, ends: dict[int, tuple[int, int]], *, is_damaged: bool = False) -> ClockVerdicts:
-        """Return all verdicts, as if no events followed; recorded notes stay.
+        """Return the verdicts on all TIME events so far, as if no events followed; the recorded notes are kept.
 
         Args:
             ends: CPU to row and time of its last event, if known.
@@ -143,7 +143,7 @@ class ClockReview:
         return doubts
 
     def final_corrections(self) -> list[Correction]:
-        """Return the settled corrections; an open end becomes the row of the CPU's next note of the walk."""
+        """Return the settled corrections; a correction without an end now ends at the next recorded note on its CPU."""
         if not self.settled.corrections:
             return []
         claims = self._claims()
@@ -167,12 +167,12 @@ class ClockReview:
         return self._first_odd_row
 
     def is_due(self, row: int) -> bool:
-        """Return whether a reader that has read the events before `row` must not wait for more events."""
+        """Return whether `settle` is due at `row`: decisions have been open for over `LOOK_AHEAD_EVENTS` events."""
         waits_since = self._settled_row if self._first_odd_row is None else self._first_odd_row
         return row - waits_since > LOOK_AHEAD_EVENTS
 
     def settle(self, row: int, ends: dict[int, tuple[int, int]]) -> None:
-        """Make all decisions final.
+        """Make the decisions about all events so far final.
 
         Args:
             row: Number of events so far.
@@ -197,7 +197,7 @@ class ClockReview:
 
 
 def _added(corrections: list[Correction], cpu: int, row: int) -> int:
-    """Return the rollovers that corrections add to the time of an event."""
+    """Return the rollovers that corrections add to the time of the event of `cpu` at `row`."""
     return sum(
         correction.rollovers
         for correction in corrections
@@ -421,7 +421,7 @@ class ClockRebuilder:
     Every TIME event is applied at once; `review` decides later which of them were damaged.
 
     Attributes:
-        references: Reference of each CPU; -2^62 = no slot of that CPU yet.
+        references: Recent time of each CPU, from which its next stamp is extended; -2^62 = no slot of that CPU yet.
         last: Last time assigned on any CPU; start value for CPUs without a TIME event so far.
         has_time: Whether there was a usable TIME event so far.
         ignored: Rows of TIME events with an impossible value.
@@ -583,13 +583,13 @@ class ClockRebuilder:
 
 
 def _cpu_before(row: int, chunk: ClockChunk, cpu_before: int) -> int:
-    """Return the CPU of the last event before a row, ignoring events that do not move the clock."""
+    """Return the CPU of the last event of a chunk before `row` that moves the clock; else `cpu_before`."""
     taking_part = np.flatnonzero(chunk.takes_part[:row])
     return int(chunk.cpus[taking_part[-1]]) if len(taking_part) else cpu_before
 
 
 def _rollovers_after(stamps: NDArray[np.uint32], cpus: NDArray[np.uint8], time: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return for each event the rollovers after it on its CPU that `time` does not contain, int64 (n,)."""
+    """Return for each event how many rollovers of later stamps on its CPU are missing from `time`, int64 (n,)."""
     order = np.argsort(cpus, kind="stable")
     sorted_stamps = stamps[order].astype(np.int64)
     steps = (sorted_stamps[1:] - sorted_stamps[:-1]) & (ROLLOVER - 1)

@@ -1,4 +1,4 @@
-"""Kernel buffers with the gaps between them, and combine events, whose slots need not be adjacent."""
+"""Finds gaps between kernel buffers, and reassembles combine events, whose slots need not be adjacent."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def keys(headers: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> NDArray[np.
 
 
 def contested(event_keys: NDArray[np.uint64], is_open: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which events share their key with another event, if any event of the key is open, bool (n,)."""
+    """Return which events have a key that several events share, at least one of them open (without end), bool (n,)."""
     open_keys = np.unique(event_keys[is_open])
     if not len(open_keys):
         return np.zeros(len(event_keys), np.bool_)
@@ -58,13 +58,13 @@ def contested(event_keys: NDArray[np.uint64], is_open: NDArray[np.bool_]) -> NDA
 
 
 def is_expired(now: NDArray[np.int64], begun: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which open events are dropped, by the time of their CPU and their start, in cycles, bool (n,)."""
+    """Return which open events are given up: their CPU's time `now` is a rollover or more from `begun`, bool (n,)."""
     return np.asarray(np.abs(now - begun) >= ROLLOVER)
 
 
 @dataclass(frozen=True, slots=True)
 class Unmatched(ColumnTable):
-    """Open events and runs of tails that follow another event; one row each, in file order.
+    """Open events, and runs of tails (further slots) that do not follow their own event; one row each, in file order.
 
     Attributes:
         slot: int64, first slot.
@@ -99,7 +99,7 @@ def split(
     headers: NDArray[np.uint32],
     stamps: NDArray[np.uint32],
 ) -> Unmatched:
-    """Add some events and the tails that follow them as separate rows, so that the tails are matched again.
+    """Return the unmatched rows with some events and their tails as separate rows, so that the tails are matched again.
 
     Args:
         unmatched: Unmatched rows so far.
@@ -121,7 +121,7 @@ def split(
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """Events to which runs of tails belong.
+    """Result of `match`: the event to which each run of tails belongs.
 
     Attributes:
         owner: int64, shape (n,): for each unmatched row the row in file order of its event; -1 = orphan.
@@ -228,7 +228,7 @@ def _within(counts: NDArray[np.intp], segment: NDArray[np.intp], begins: NDArray
 
 
 def _running_excess(excess: NDArray[np.intp], segment: NDArray[np.intp], n: int) -> NDArray[np.intp]:
-    """Return per segment the running maximum of `excess`, never below 0."""
+    """Return per segment the running maximum of `excess`, which never exceeds `n`; 0 instead of negative maxima."""
     # No excess is larger than n, so values lifted in a segment are never above those in the next one.
     lifted = np.maximum(excess, 0) + segment * n
     return np.maximum.accumulate(lifted) - segment * n
@@ -244,7 +244,7 @@ def _expire(
     *,
     ascends: bool,
 ) -> bool:
-    """Remove tails from events that were dropped because their CPU was a rollover away; return if there are any."""
+    """Match tails again whose event was given up before them (`is_expired`); return whether there are any."""
     tails = np.flatnonzero((unmatched.event < 0) & (owner >= 0))
     tails = tails[_may_be_given_up(unmatched.before[tails], owner[tails], event_times, ascends=ascends)]
     if not len(tails):
@@ -266,7 +266,7 @@ def _expire(
 def _may_be_given_up(
     before: NDArray[np.int64], owner: NDArray[np.int64], event_times: NDArray[np.int64], *, ascends: bool
 ) -> NDArray[np.bool_]:
-    """Return which tails may belong to a dropped event: a clock may have been a rollover away from its start.
+    """Return which tails may belong to an event given up before: a CPU may have been a rollover from the event's start.
 
     This is a fast test by the time ranges of blocks of rows from the event to the row `before`; tails that it cannot
     exclude are examined exactly later. If times never decrease, the time of `before` is the latest.
@@ -464,7 +464,7 @@ def report_buffers(buffers: BufferTable, region: EventRegion, release: Release, 
 def _report_step(
     buffers: BufferTable, row: int, in_file: int, in_time: int, region: EventRegion, problems: Problems
 ) -> None:
-    """Report a buffer after a gap or out of order; `in_file` and `in_time` are its predecessors in these orders."""
+    """Report a gap or wrong order before a buffer; `in_file` and `in_time` are the rows of the buffers before it."""
     position, time, lost = (
         region.byte(int(buffers.slot[row])),
         int(buffers.time_cycles[row]),
@@ -513,7 +513,7 @@ def report_control_events(
         words: (n, 2), first two payload words of these events.
         slot: (n,), slot numbers of these events.
         time_cycles: (n,).
-        region: For byte offsets.
+        region: Converts slots to byte offsets, for reports.
         problems: Receives the reports.
     """
     broken = (code == wire.CONTROL_BUFFER_END) & np.any(words != wire.BUFFER_END_COOKIE, axis=1)

@@ -23,7 +23,7 @@ _MOST_SPANS: Final = 8  # maximum rollovers of a CPU between two TIMEs; later ev
 
 
 def unwrap(reference: int, stamp: int) -> int:
-    """Return the 64-bit time of a stamp, given its CPU's reference."""
+    """Return the 64-bit time of a 32-bit stamp, given a reference: a recent time of its CPU."""
     # Asymmetric on purpose: a late block goes back only a little, while a CPU may be silent for long (section 5.4).
     ahead = (stamp - reference) % ROLLOVER
     return reference + ahead if ahead < ROLLOVER - SLACK else reference - (ROLLOVER - ahead)
@@ -36,7 +36,7 @@ def unwrap_segments(
     time_at: NDArray[np.intp],
     out: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Set the 64-bit times of the events of a CPU; every TIME event begins a segment with a new reference.
+    """Set the 64-bit times of a CPU's events; each TIME event begins a segment with a new reference (see `unwrap`).
 
     Args:
         starts: int64, (k + 1,), the initial reference and the reference from each TIME event.
@@ -80,7 +80,7 @@ def unwrap_segments(
 
 
 def _unwrap_spans(reference: int, stamps: NDArray[np.uint32], rows: NDArray[np.intp], out: NDArray[np.int64]) -> int:
-    """Set the times of a CPU's events between two TIMEs, rollover by rollover; return the new reference."""
+    """Set the times of a CPU's events between two TIME events, rollover by rollover; return the new reference."""
     for _ in range(_MOST_SPANS):
         if not len(rows):
             return reference
@@ -161,7 +161,7 @@ NEVER: Final = int(np.iinfo(np.int64).max)
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """A range of events of one CPU whose times are wrong by whole rollovers; rows are in file order."""
+    """Rollovers to add to the times of a CPU's events from `first_row` to before `end_row`, in file order."""
 
     cpu: int
     first_row: int
@@ -198,7 +198,7 @@ class WalkNotes(NamedTuple):
     Attributes:
         row: Row in file order.
         cpu: CPU of the clock.
-        kind: `TIME`, `CROSSING` or `SEED`.
+        kind: `TIME`: a TIME event; `CROSSING`: a rollover without one; `SEED`: clock taken from another CPU.
         value: Clock value of a TIME event, else the time assigned to the event, cycles.
         rollovers: Rollovers from the time that the stamps give to `value`; for a crossing, rollovers passed.
         gap: Remaining distance from the CPU's reference, cycles, from -2^30 to 3 * 2^30.
@@ -216,7 +216,7 @@ class WalkNotes(NamedTuple):
     weight: NDArray[np.int64]
 
     def rows(self, selection: NDArray[np.generic]) -> WalkNotes:
-        """Return a selection of rows."""
+        """Return the notes at some positions, or where a mask is set."""
         return WalkNotes(*(column[selection] for column in self))
 
 
@@ -261,7 +261,7 @@ class _Times(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Clock:
-    """The runs of one CPU.
+    """The notes (claims) of one CPU in runs: TIME events that are the same number of rollovers (level) from the stamps.
 
     Attributes:
         cpu: Number of the CPU.
@@ -297,7 +297,7 @@ class _Clock:
     @classmethod
     def of(cls, every: WalkNotes, own: NDArray[np.intp], standing: int, surroundings: Surroundings,
            ends: tuple[int, int] | None) -> _Clock:  # fmt: skip
-        """Return the runs of a CPU from its claims, at the positions `own` of `every`, ascending.
+        """Return the runs of a CPU from its claims: the notes at the positions `own` of `every`, ascending.
 
         `standing` is the number of rollovers already added to the CPU's times after its first claim.
         """
@@ -391,7 +391,7 @@ class _Clock:
         return self._times
 
     def sorted_times(self) -> NDArray[np.int64]:
-        """Return the times of `times`, ascending; also cached."""
+        """Return the times in the result of `times`, ascending; cached as well."""
         if self._sorted_times is None:
             self._sorted_times = np.sort(self.times().time, kind="stable")  # they nearly ascend
         return self._sorted_times
@@ -499,7 +499,7 @@ class Consensus:
         )
 
     def _anchor(self, clock: _Clock) -> int:
-        """Return the rollovers added to the clock of the CPU from which a CPU got its first time."""
+        """Return the rollovers added to the clock of the other CPU from which a CPU got its first time; 0 if none."""
         source = self.clocks.get(int(clock.claims.source[0])) or self.clocks.get(self._start)
         return 0 if source is None or source is clock else source.shift_at(int(clock.claims.row[0]))
 
@@ -563,7 +563,7 @@ class Consensus:
         return np.stack(columns, axis=1)
 
     def _towards(self, clock: _Clock, others: list[_Clock]) -> NDArray[np.int64]:
-        """Return the rollovers to add to each run of a CPU, as the median of the other CPUs, int64 (runs,)."""
+        """Return the rollovers that move each run of a CPU to the time of the other CPUs, the median, int64 (runs,)."""
         rows, values, shifts = clock.column("row"), clock.column("value"), []
         for other in others:
             theirs = other.times()
@@ -577,8 +577,8 @@ class Consensus:
     def _agreeing(self, clock: _Clock, candidates: NDArray[np.int64], others: list[_Clock]) -> NDArray[np.float64]:
         """Return how many other CPUs agree with each run of a CPU on each candidate level, float64 (runs, k).
 
-        A CPU that was at this time earlier, as if a buffer came late, counts half for the latest of these levels. The
-        result is the mean over several claims of a run, because no other CPU precedes the first claims of a file.
+        Another CPU that was at the run's time earlier, as if a buffer came late, counts half, for the latest such level
+        only. The result is the mean over several claims of a run, because no other CPU precedes a file's first claims.
         """
         last_claim = np.append(clock.run_start[1:], len(clock.run)) - 1
         claim_rows = (
@@ -740,7 +740,7 @@ def _reach(clocks: list[_Clock]) -> tuple[int, int]:
 
 
 def _with_crossings_joined(claims: WalkNotes) -> WalkNotes:
-    """Merge successive crossings of a CPU, which chunk borders have split."""
+    """Return the notes with successive `CROSSING` notes of a CPU merged, which borders of chunks have split."""
     if not np.any(claims.kind == CROSSING):
         return claims
     by_cpu = np.argsort(claims.cpu, kind="stable")

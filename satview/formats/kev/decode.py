@@ -43,7 +43,7 @@ class Decoded:
         rare_rows: int64, rows of CONTROL and PROCESS events, ascending.
         rare_words: uint32 (rare, 2), the first two payload words of each of these events.
         keys: uint64 (pid, tid) per thread row, as two words in payload order.
-        unmatched: Open events and runs of tails for the repair.
+        unmatched: Events without end, and runs of slots that do not follow their event, for the repair.
         empty: (first slot, slots) of spans of zero slots.
         clock: State of the clock at the end.
         unknown: For each code that no table of the release names, row of the first event and number of events.
@@ -398,7 +398,7 @@ class _Mark:
 
 @dataclass(frozen=True, slots=True)
 class _Chunk:
-    """A chunk of slots: number of the first slot, words, uint32 (n, 4), and grouping into events."""
+    """A chunk of slots: the number of its first slot, its words, uint32 (n, 4), and its events as groups of slots."""
 
     start: int
     slots: NDArray[np.uint32]
@@ -489,7 +489,7 @@ class Decoder:
             setattr(self, name, column.writable(room))
 
     def _widen(self, name: str, count: int) -> None:
-        """Convert a column to 32 bits; keep its first `count` values."""
+        """Convert the column `name` from 16 to 32 bits, and keep its first `count` values."""
         narrow = getattr(self, name)
         if self._growing:
             self._growing[name] = GrowingColumn(np.uint32)

@@ -1,4 +1,4 @@
-"""The text header and the system page of a .kev file, read and written; and the writer of whole files."""
+"""Reads and writes the text header and the system page of a .kev file, and writes whole files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _TRIPLES_7: Final = ("asinfo", "cpuinfo", "cacheattr", "intrinfo", "mdriver")
 
 
 def _until(pattern: re.Pattern[bytes]) -> Callable[[Any], int]:
-    """Return a function that returns the number of bytes up to a pattern."""
+    """Return a function that returns the number of bytes from a stream's position to the next match of a pattern."""
 
     def length(context: Any) -> int:
         start: int = context._io.tell()
@@ -73,7 +73,7 @@ HEADER: Final = Struct(
 
 @cache
 def page_structs(byte_order: str) -> Any:
-    """Return the constructs of the system page in a byte order, by name.
+    """Return the `construct` structures of the system page by name, for a byte order.
 
     Offsets are relative to the page or to the section; `entry_7` is the entry of 7.x, which begins with `entry_old`.
     """
@@ -304,7 +304,7 @@ def _pair_bytes(key: str, value: str) -> int:
 
 
 def _end_is_whole(sizes: Sequence[int]) -> bool:
-    """Return whether the end mark lies in a single window, given the size of each pair in bytes."""
+    """Return whether the end mark lies in a single window (`windowed_pairs`), given the size of each pair in bytes."""
     start, room = 0, WINDOW_BYTES - _BEGIN_BYTES - _MARK_BYTES
     offset = _BEGIN_BYTES + _MARK_BYTES  # of the key after the last `TRACE_`
     for size in sizes:
@@ -352,7 +352,7 @@ def fits(image: bytes, byte_order: str) -> bool:
 
 @dataclass(slots=True)
 class _Page:
-    """An image while it is read: its sections, and messages about invalid parts."""
+    """An image of the system page while it is read: its sections, and messages about invalid parts."""
 
     image: bytes
     byte_order: str
@@ -597,12 +597,12 @@ class SlotWriter:
 
 
 def slot_array(words: Sequence[int]) -> NDArray[np.uint32]:
-    """Return the words of consecutive slots as slots, shape (n, 4), uint32 in host order."""
+    """Return an array of slots, shape (n, 4), uint32 in host order, from the words of all slots in one sequence."""
     return np.array(words, dtype=np.uint32).reshape(-1, 4)
 
 
 def slots_as_bytes(slots: NDArray[np.uint32], byte_order: str) -> bytes:
-    """Return the bytes of slots in a file of a byte order."""
+    """Return slots as bytes for a file with the given byte order."""
     return slots.astype("<u4" if byte_order == "little" else ">u4", copy=False).tobytes()
 
 

@@ -52,7 +52,7 @@ def signed(value: int, words: int) -> int:
 
 
 def message(name: str, raw: bytes, words: Sequence[int], first_word: int, count: int) -> Argument:
-    """Return message words as one argument, with the text `"RSVP" (0x50565352)` and the bytes as value."""
+    """Return message words as one argument, shown as `"RSVP" (0x50565352)`, with their bytes as value."""
     data = raw[4 * first_word : 4 * (first_word + count)]
     numbers = " ".join(hex_text(word, 1) for word in words[first_word : first_word + count])
     return Argument(name, data, f'"{message_text(data)}" ({numbers})', first_word, count)
@@ -356,7 +356,7 @@ class _Decoder:
                 yield Argument(MORE, left, f"{left:,} more words", end, left)
 
     def user_note(self) -> str:
-        """Return a note for the first word of a user event with the text that the words may be; empty if no text."""
+        """Return the words of a user event as text, for a note on its first word; empty if they cannot be text."""
         if not (variants.is_user(self.spec.code) and variants.has_letters(self.raw)):
             return ""
         text = self.raw.partition(b"\0")[0]

@@ -183,7 +183,7 @@ def repair(
 
     Args:
         decoded: Columns in file order, with the unmatched runs of tails.
-        region: For byte offsets.
+        region: Converts slots to byte offsets, for reports.
         problems: Receives orphans and events without end.
         ascends: Whether the times of the events never decrease.
 
@@ -298,7 +298,7 @@ _NAMES: Final = (wire.PROC_CREATE, wire.PROC_CREATE_NAME, wire.PROC_THREAD_NAME)
 
 
 def _table_of_codes() -> NDArray[np.bool_]:
-    """Return which codes the tail may contain: control events, names, creations, states; bool (32768,)."""
+    """Return which codes may follow a ring capture: control events, names, creations, states; bool (32768,)."""
     codes = np.arange(wire.CODE_COUNT)
     wire_class = codes >> wire.CLASS_SHIFT
     is_state = wire.are_of_threads(codes)
@@ -366,7 +366,7 @@ def first_of_tail(last: LastEvents, cycles_per_s: int, clock: ClockRebuilder | N
 
 
 def _names_from(code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger]) -> int:
-    """Return the start of the longest tail of names, control events, and creations with at most one state each."""
+    """Return the index from which on all events are names, control events, or creations with at most one state each."""
     others = np.flatnonzero(~_MAY_HOLD[code])
     start = int(others[-1]) + 1 if len(others) else 0
     code, thread = code[start:], thread[start:]
@@ -406,7 +406,7 @@ def report_names(decoded: Decoded, tail_row: int, cycles_per_s: int, region: Eve
         decoded: Columns in file order, times corrected.
         tail_row: First event of the tail.
         cycles_per_s: Rate of the clock.
-        region: For byte offsets.
+        region: Converts slots to byte offsets, for reports.
         problems: Receives the report.
     """
     count = len(decoded.time) - tail_row

@@ -214,8 +214,8 @@ def _lost(
 ) -> NDArray[np.int64]:
     """Return times of events right after lost events, ascending.
 
-    A BUFFER event has the number of slots of its buffer, so the next BUFFER event can be read even if it is not in a
-    sample; a gap between their numbers means lost buffers. 8.0 also reports losses by DROPPED events.
+    A BUFFER event contains the number of slots of its buffer, so the next BUFFER event can be read even if it is not in
+    a sample; a gap between their numbers means lost buffers. 8.0 also reports losses by DROPPED events.
     """
     buffers, events = trace.buffers, trace.events
     position = buffers.slot // SAMPLE_LENGTH

@@ -1,4 +1,4 @@
-"""Decodes the events of a trace as a stream, chunk by chunk, and combine events whose end is not read yet."""
+"""Decodes the events of a trace as a stream, chunk by chunk; a combine event may end in a later chunk."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class OpenEvent:
 
 
 class OpenEvents:
-    """The queues of open events.
+    """The open events (end not read yet), in a queue for each key: CPU, stamp, class and event number.
 
     Args:
         problems: Receives dropped events.
@@ -101,13 +101,13 @@ class OpenEvents:
     def append(
         self, key: int, words: NDArray[np.uint32], slots: int, now_cycles: int, *, closes: bool
     ) -> OpenEvent | None:
-        """Append slots to the oldest open event of a key; return the event if they end it, else None.
+        """Append slots to the oldest open event of a key; return the event if it is now complete, else None.
 
         Args:
             key: Key of the event.
             words: Payload to append.
             slots: Number of slots.
-            now_cycles: Time of the last event before the slots on their CPU; open events a rollover away are dropped.
+            now_cycles: Time of the last event before the slots on their CPU; events a whole rollover away are dropped.
             closes: Whether the last slot is an end slot.
 
         Raises:
@@ -193,7 +193,7 @@ def without_contested(slots: NDArray[np.uint32], groups: Groups, open_keys: NDAr
 
 
 def keys_of(slots: NDArray[np.uint32], groups: Groups, numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Return the keys of groups, uint64 (n,)."""
+    """Return the keys (CPU, stamp, class and event number) of groups of slots, uint64 (n,)."""
     first_slots = groups.group_slot[numbers]
     return combine.keys(slots[first_slots, 0], slots[first_slots, 1])
 
@@ -240,7 +240,7 @@ class TailRuns(NamedTuple):
     time_before: NDArray[np.int64]
 
     def at(self, positions: NDArray[np.generic]) -> TailRuns:
-        """Return a selection of rows."""
+        """Return the groups at some positions, or where a mask is set."""
         return TailRuns(*(column[positions] for column in self))
 
 
@@ -309,7 +309,7 @@ def merged(first: StreamColumns, second: StreamColumns) -> StreamColumns:
 
 
 def _spread(first_numbers: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the numbers in several ranges, concatenated, int64 (sum of counts,)."""
+    """Return the numbers of several ranges, given by first number and count, concatenated, int64 (sum of counts,)."""
     ends = np.cumsum(count)
     numbers: NDArray[np.int64] = np.repeat(first_numbers - (ends - count), count)
     numbers += np.arange(len(numbers))
@@ -533,7 +533,7 @@ class EventStream:
         return 0 if len(slots) < _MOST_WAITING else len(slots)
 
     def _placed(self, slots: NDArray[np.uint32]) -> _TimedChunk:
-        """Find the events of a chunk and their times; later TIME events may still correct the times."""
+        """Return the events of a chunk with their times, which later TIME events may still correct."""
         groups = loading.groups(slots, combine.MAX_SLOTS)
         code, cpu, first_slots = groups.code, groups.cpu, groups.first_slot
         marks = np.flatnonzero((code == wire.CONTROL_BUFFER) | (code == wire.CONTROL_DROPPED))

@@ -61,7 +61,7 @@ def _column(bundles: Fields, number: int) -> tuple[Ints, Ints]:
 
 
 def _aligned(bundles: Fields, owner: Ints, number: int, default: int) -> Ints:
-    """Return a column with as many numbers per message as `owner`; missing numbers get the default."""
+    """Return the numbers of a packed field, one for each entry of `owner` (the message); the default if missing."""
     values, owners = _column(bundles, number)
     out = np.full(len(owner), default, np.int64)
     rank, count = _rank(owner), np.bincount(owners, minlength=bundles.messages)
@@ -100,7 +100,7 @@ def _add_compact_names(bundles: Fields, owner: Ints, thread: Ints, index: Ints, 
 def compact_switches(bundles: Fields, cpu_of: NDArray[np.int64], first_record: int, tasks: Tasks) -> CpuSwitches:
     """Return the switches of compact bundles.
 
-    A bundle has only the thread that gets the CPU; the thread that leaves the CPU is that of the switch before.
+    A bundle contains only the thread that gets the CPU; the thread that leaves the CPU is that of the switch before.
 
     Args:
         bundles: The compact parts of bundles.
@@ -420,7 +420,7 @@ def _ftrace(data: NDArray[np.uint8], bundles: Fields, tasks: Tasks, problems: Pr
 
 
 def _add_names(inner: Fields, number: int, name: int, tasks: Tasks) -> None:
-    """Add the last name of each thread that events contain."""
+    """Add to `tasks` the last name that events contain for each thread; `number` and `name` are the fields to read."""
     name_rows = inner.bytes_rows(name)
     threads = inner.numbers(number)[inner.message[name_rows]]
     numbers, last = np.unique(threads[::-1], return_index=True)
@@ -479,7 +479,7 @@ def _slices(packets: Fields, tracks: _Tracks, problems: Problems) -> _Slices:
 
 
 def _wake_ups(events: Fields, rows: Ints, time: Ints, thread: Ints) -> WakeUps:
-    """Return the wake-ups in satview's exports: two instants with the same flow; the cause has an argument `cpu`."""
+    """Return the wake-ups in satview's exports: two instants of one flow, of which the cause has an argument `cpu`."""
     flow = events.numbers(_FLOW)[rows]
     arguments, event = events.inner(_ARGUMENT)
     cpus = np.full(len(events.is_bad), -1, np.int64)

@@ -1,4 +1,4 @@
-"""Thread states of kernels other than Linux, names and arguments, in traces of Perfetto."""
+"""Reads traces of Perfetto: thread states of kernels other than Linux, names of slices, and arguments of events."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MOST: Final = 10  # maximum bytes of a number of 64 bits
 
 @dataclass(frozen=True, slots=True)
 class TextColumn:
-    """A column with few distinct texts: int64 (n,), index into the texts, and the texts."""
+    """A column with few distinct texts: the index of each row's text, int64 (n,), and the texts."""
 
     code: Ints
     texts: tuple[str, ...]
@@ -42,7 +42,7 @@ class TextColumn:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Fields of messages, in data order within each message.
+    """Fields of protobuf messages, in the order of the bytes within each message.
 
     Attributes:
         data: uint8, the bytes.
@@ -63,7 +63,7 @@ class Fields:
     is_bad: NDArray[np.bool_]
 
     def numbers(self, number: int, default: int = 0) -> Ints:
-        """Return a number of each message, int64 (messages,): the last value of a field, or the default."""
+        """Return the last value of the field `number` in each message, int64 (messages,), or the default."""
         out = np.full(self.messages, default, np.int64)
         rows = np.flatnonzero((self.number == number) & (self.length < 0))
         out[self.message[rows]] = self.value[rows]
@@ -75,7 +75,7 @@ class Fields:
         return fields_of(self.data, self.value[rows], self.value[rows] + self.length[rows]), self.message[rows]
 
     def texts(self, number: int) -> list[str]:
-        """Return a text of each message: the first value of a field, empty if there is none; slow for many messages."""
+        """Return the first text in the field `number` of each message, empty if none; slow for many messages."""
         out = [""] * self.messages
         for row in self.bytes_rows(number)[::-1].tolist():
             out[int(self.message[row])] = self.text_at(row)
@@ -87,7 +87,7 @@ class Fields:
         return self.data[begin : begin + int(self.length[row])].tobytes().decode("utf-8", "replace")
 
     def text_column(self, number: int) -> TextColumn:
-        """Return a text of each message as a column, for a field with few distinct texts; empty without the field."""
+        """Return the text in the field `number` of each message, of few distinct texts; empty if there is none."""
         text_rows = self.bytes_rows(number)
         code, texts = np.zeros(self.messages, np.int64), [""]
         length = np.minimum(self.length[text_rows], _MOST_TEXT)
@@ -101,7 +101,7 @@ class Fields:
         return TextColumn(code, tuple(texts))
 
     def bytes_rows(self, number: int) -> Ints:
-        """Return the rows of a field of bytes, int64 (n,)."""
+        """Return the rows with the field `number` as bytes, int64 (n,)."""
         return np.flatnonzero((self.number == number) & (self.length >= 0))
 
 
@@ -200,7 +200,7 @@ def _find(records: Ints, record: int) -> int:
 
 @cache
 def _protocol() -> dict[int, tuple[str, dict[int, str]]]:
-    """Return name and fields of every ftrace event by its number; empty without the package."""
+    """Return name and fields of every ftrace event by its number; empty if the package `perfetto` is not installed."""
     try:  # large, and an extra
         protocol = import_module("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
     except ImportError:
@@ -434,7 +434,7 @@ def _changes(rows: _KernelChanges, problems: Problems) -> tuple[States, Points]:
 
 
 def _accepted(rows: _KernelChanges, problems: Problems) -> _KernelChanges:
-    """Return the state changes that Perfetto's engine accepts; those of threads that do not exist then are refused."""
+    """Return the state changes that Perfetto's engine accepts; it refuses changes of threads that do not exist then."""
 
     def without(refused: NDArray[np.bool_], says: str) -> _KernelChanges:
         if count := int(np.count_nonzero(refused)):
@@ -453,7 +453,7 @@ def _accepted(rows: _KernelChanges, problems: Problems) -> _KernelChanges:
 
 
 def _last(rows: _KernelChanges, counts: NDArray[np.bool_], holds: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return for each change the value of `holds` at the thread's last change before it that `counts`; False = none."""
+    """Return for each change the value of `holds` at the thread's last earlier change with `counts` set, or False."""
     count = len(rows.number)
     last = np.maximum.accumulate(np.where(counts, np.arange(count), -1))
     last = np.append(-1, last[:-1])[:count]

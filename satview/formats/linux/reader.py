@@ -62,7 +62,7 @@ def looks_like(first_bytes: bytes) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """Columns of the lines, (n,) each."""
+    """Columns of the event lines of a text, (n,) each."""
 
     time_ns: Ints
     cpu: Ints
@@ -95,7 +95,7 @@ class _LineDetails:
 
 
 def read_perf_script(path: Path, data: NDArray[np.uint8], problems: Problems) -> Schedule:  # noqa: ARG001
-    """Return the schedule in a text.
+    """Return the schedule in a text of perf script, trace-cmd or ftrace.
 
     Args:
         path: Not used.
@@ -155,7 +155,7 @@ def _numbers(column: tuple[bytes, ...] | list[bytes]) -> Ints:
 
 
 def _columns(matches: list[tuple[bytes, ...]], half: int) -> tuple[list[list[bytes]], NDArray[np.bool_]]:
-    """Return the columns of matches with two alternative spellings, and which lines match at all."""
+    """Return the columns of matches, whose first `half` groups or the others are set, and which lines match at all."""
     spellings = list(zip(*matches, strict=True))
     pairs = zip(spellings[:half], spellings[half:], strict=True)
     columns = [
@@ -509,7 +509,7 @@ def _without_early_wakeups(events: _Unsorted) -> _Unsorted:
 
 
 def _numbered(events: _Unsorted) -> tuple[Ints, NDArray[np.intp]]:
-    """Return the threads in table order, row 0 for the unknown thread, and the row of every event."""
+    """Return the threads in the order of the thread table, the unknown one first, and every event's row in it."""
     keys, thread = np.unique(events.thread, return_inverse=True)
     if keys[0] == _UNKNOWN:
         return keys, thread

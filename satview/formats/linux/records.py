@@ -107,7 +107,7 @@ class States(_Moments):
 class Tasks:
     """Names and processes of threads; a thread without a process gets a separate process without a name.
 
-    `shown` has the numbers to display for threads that have other numbers in the file, as in satview's exports.
+    `shown` contains the numbers to display for threads that have other numbers in the file, as in satview's exports.
     """
 
     names: dict[int, str] = field(default_factory=dict)
@@ -117,7 +117,7 @@ class Tasks:
 
 
 class ScheduleDetails(Protocol):
-    """Names and arguments of records, beyond the numbers that are stored for all."""
+    """Interface to names and arguments of single records, in addition to the numbers stored for all records."""
 
     def text(self, record: int) -> tuple[str, tuple[tuple[str, int | str], ...]]:
         """Return the event name of a record and its arguments; an empty name if the file has none."""
@@ -490,7 +490,7 @@ def _value(raw: bytes, field: RecordField, order: str) -> int | str | None:
 
 @dataclass(frozen=True, slots=True)
 class RecordContents:
-    """Content of records, as in `schedule`."""
+    """The switches, wake-ups and other events in records, for a `Schedule`."""
 
     switches: CpuSwitches
     wakeups: WakeUps

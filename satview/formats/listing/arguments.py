@@ -1,8 +1,8 @@
 """Converts the arguments of a printed event to payload words: by the lists of the catalogue, or as named values.
 
 A list becomes a pattern that finds its values in the text of an event. If no list matches, each argument of the line is
-put at the words that the row of the event has for it; arguments that are not in the row come after these. Arguments of
-the row that are not in the line are left out.
+stored in the words that the event's row in the catalogue assigns to its name; arguments that are not in the row come
+after these. Arguments of the row that are not in the line are left out.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BARE_HEX: Final = r"((?:0[xX])?[0-9a-fA-F]{1,16})"  # one group; for numbers pri
 
 
 def value_of(text: str) -> int:
-    """Return the number in a text that `NUMBER` matched."""
+    """Return the number in a text that matches the pattern `NUMBER`."""
     return int(text, 16) if text[:2] in ("0x", "0X") else int(text)
 
 
@@ -43,7 +43,7 @@ def printed_as(text: str) -> str:
 
 
 def bare_value(text: str) -> int:
-    """Return the number in a text that `BARE_HEX` matched."""
+    """Return the number in a text that matches the pattern `BARE_HEX`."""
     return int(text, 16)
 
 

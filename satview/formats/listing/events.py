@@ -117,7 +117,7 @@ _OLD_CLASSES = ("CONTROL", "PROCESS", "THREAD", "VTHREAD", "SYSTEM", "COMM")
 
 
 class LineFit(IntEnum):
-    """How far the arguments of a line match a row of the catalogue."""
+    """How well the arguments of a line match a row of the catalogue."""
 
     WHOLE = 0
     PART = 1  # some arguments match
@@ -191,7 +191,7 @@ class EventParser:
         }
 
     def parse(self, text: str, body: Sequence[str] = ()) -> Parsed:
-        """Return the event of a line; a line that matches no row gives an event, too.
+        """Return the event of a line, even if the line matches no row of the catalogue.
 
         Args:
             text: Text after `CPU:00 ` on the event's line.

@@ -64,7 +64,7 @@ class Stamps:
         self._last: dict[int, int] = {}
 
     def look_ahead(self, texts: Iterable[str]) -> None:
-        """Detect decimal stamps in the first events of a listing; `texts` is the text before each, as for `cycles`."""
+        """Detect decimal stamps in the first events of a listing; `texts` precede these events, as for `cycles`."""
         stamps = [stamp[1] for text in texts if not _COUNT.search(text) and (stamp := _TIME.search(text))]
         self.is_decimal = bool(stamps) and all(_DECIMAL.fullmatch(stamp) for stamp in stamps)
 

@@ -283,7 +283,7 @@ class _ListingReader:
         self._read(done)
 
     def _read_waiting(self) -> None:
-        """Process the events that waited for the release."""
+        """Process the events that waited until the release was known."""
         if self._parser is None:
             self._set_release()
             if not self.listing.is_release_known:

@@ -103,7 +103,7 @@ def parse_block(data: bytes) -> LineRecords:
 
 
 def _odd_line(data: bytes, start: int, end: int, has_13: bool) -> tuple[int, ...] | str:
-    """Return the numbers of a line that is not plain, or a text on what is wrong; "" for a blank line."""
+    """Return the numbers of a line that is not plain (`_are_plain`), or a text on its fault; "" for a blank line."""
     if end - start > LONGEST_LINE:
         return f"it is longer than {LONGEST_LINE} bytes"
     if has_13:
@@ -174,7 +174,7 @@ class RecordColumns:
         ids: LWP, process and thread id.
         kind: event1, event2 and which.
         arguments: a1 to a5.
-        is_own: Whether the record is from a file of times.
+        is_own: Whether the record is from a file of times (`times_files`).
     """
 
     time_ns: list[NDArray[np.int64]] = field(default_factory=list)

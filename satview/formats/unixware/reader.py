@@ -119,7 +119,8 @@ def pair_records(
 def _without_samples(code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger]) -> Rows:
     """Return the rows grouped by thread, without records of processor time unless they show that a thread still exists.
 
-    The latter is the last record of a thread, if the thread neither waited nor ended with the record before it.
+    A record of processor time is kept only if it is the last record of a thread that neither waited nor ended with the
+    record before.
     """
     by_thread = np.argsort(thread, kind="stable")
     is_sample = np.isin(code[by_thread], cpu_time_codes())
@@ -187,7 +188,7 @@ def _by_count(calls: PairedRecords, rows: Rows, *_: object) -> Bools:
 
 
 def _unless_last(calls: PairedRecords, rows: Rows, *_: object) -> Bools:
-    """Return True for all calls except the last to reach a barrier in each round, before which no thread leaves."""
+    """Return whether each call waits at a barrier: all do except the last of each round, before which none leaves."""
     out = np.ones(len(rows), np.bool_)
     order = np.lexsort((rows, calls.arguments[0][rows]))
     barrier, arrived, left = calls.arguments[0][rows][order], rows[order], _seconds(calls, rows)[order]
@@ -220,7 +221,7 @@ def _joins_thread(
 def _itself(
     calls: PairedRecords, rows: Rows, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]
 ) -> Bools:
-    """Return whether a thread suspended itself: then it waited until it was continued."""
+    """Return for each call whether the thread suspended itself, so that it waited until it was continued."""
     is_itself = [
         thread_of_id.get((int(process[calls.thread[row]]), int(calls.arguments[0][row]))) == int(calls.thread[row])
         for row in rows.tolist()
