@@ -1,4 +1,4 @@
-"""The trace buffers of the kernel, options and results of a logger, and the .kev file that it writes."""
+"""The trace buffers of the kernel, options and results of a logger, and the .kev file that the logger writes."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class BufferRing:
     def end(self, stamp: int) -> None:
         """Hand over the current buffer of a stopped ring, or the newest one if an event has just filled it.
 
-        A logger in ring mode waits for this hand-over alone, so there is one without any event too.
+        A logger in ring mode waits only for this hand-over, which is therefore made even if there was no event.
         """
         if self.current is not None:
             self.close(stamp)

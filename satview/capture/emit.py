@@ -136,7 +136,7 @@ class Gate:
     # Cached decisions of the rules
 
     def flags(self, code: int) -> int:
-        """Return the flags ON, WIDE and TESTED (pids, tids or handlers must be checked) of a code without vector."""
+        """Return the flags ON, WIDE and TESTED (check pids, tids or handlers) of a code without an interrupt vector."""
         return self._flags[code] or self.find(code)
 
     def vector_flags(self, code: int, vector: int) -> int:

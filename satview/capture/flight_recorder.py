@@ -1,4 +1,4 @@
-"""Flight recorders, which keep the newest buffers until a trigger fires, and the QST file of such a ring."""
+"""Flight recorders, which keep the newest buffers in a ring until a trigger fires, and a writer of QST files."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Bounds:
         """Check that the limits fit each other and the triggers.
 
         Raises:
-            UsageError: They do not; the text includes the remedy.
+            UsageError: The limits contradict each other or the triggers; the text includes the remedy.
         """
         keep = max((trigger.action.keep for trigger in triggers if trigger.action.stops), default=-1)
         if keep < 0:
@@ -531,7 +531,7 @@ class QstFile:
 
 
 class QstTracer(Probe):
-    """Keeps the newest buffers in the kernel's ring, and writes them at the end; has the arguments of `Probe`."""
+    """Keeps the newest buffers in the kernel's ring, and writes them at the end; takes the arguments of `Probe`."""
 
     def __init__(self, kernel: Kernel, options: LoggerOptions, output: QstFile, say: Say) -> None:
         self._file, self._begin = output, kernel.machine.now

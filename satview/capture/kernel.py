@@ -294,7 +294,7 @@ class TraceControl:
         In 8.0 the last buffer gets sequence number 1, like the last buffer of a linear capture.
 
         Args:
-            pause_ns: Time of the first name, after the machine's current time.
+            pause_ns: Nanoseconds from the machine's current time to the first name.
             cpu: CPU of the events.
         """
         buffers, machine = self.emitter.buffers, self.machine

@@ -300,7 +300,7 @@ class Logger:
 
 
 class Probe:
-    """Captures without a logger process; has the options and the report of `Logger`.
+    """Captures without a logger process; takes the options and makes the report of a `Logger`.
 
     Args:
         kernel: The traced kernel; tracing starts at once.

@@ -227,7 +227,7 @@ class Scheduler:
         self.charge(cpu, thread, is_leaving=True)
 
     def make_ready(self, cpu: Cpu, thread: Thread) -> int:
-        """Make a thread ready and find a CPU for it, or STOPPED if it is held; return the time of the event."""
+        """Make a thread ready and find a CPU for it, or make it STOPPED if it is held; return the time of the event."""
         if thread.is_held:
             return self.kernel.set_state(cpu, thread, "STOPPED")
         time = self.kernel.set_state(cpu, thread, "READY")

@@ -84,7 +84,7 @@ class Compute:
 class Call:
     """A kernel call, which the program of a thread yields.
 
-    A subclass has the arguments as fields and implements `carry_out`. Integer fields are logged under their names,
+    A subclass defines the arguments as fields and implements `carry_out`. Integer fields are logged under their names,
     which must be those of the event table; override `arguments` for names that are not Python identifiers.
 
     Attributes:

@@ -149,7 +149,7 @@ class MsgSendPulsePtr(MsgSendPulse):
     name = "MSG_SEND_PULSEPTR"
 
     def older(self) -> Call:
-        """Return a call that sends the value as a number."""
+        """Return the call made on older kernels, which sends the value as a number."""
         return MsgSendPulse(self.coid, self.priority, self.code, self.value)
 
 

@@ -398,7 +398,7 @@ class BarrierWait(Call):
         return self.barrier.values("sync->")
 
     def older(self) -> Call:
-        """Return a call that waits, or for the last thread a call that wakes the others."""
+        """Return the call made on older kernels: the thread waits or, as the last one, wakes the others."""
         return LibraryWake(self.barrier) if self.barrier.lacks_one else LibraryWait(self.barrier)
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
@@ -436,7 +436,7 @@ class RwLockAcquire(Call):
         return {**self.lock.values("sync->"), "op": 1 + self.write}
 
     def older(self) -> Call:
-        """Return a call that waits on a condition variable."""
+        """Return the call made on older kernels, which waits on a condition variable."""
         return LibraryWait(self.lock)
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
@@ -468,7 +468,7 @@ class RwLockRelease(Call):
         return {**self.lock.values("sync->"), "op": 3}
 
     def older(self) -> Call:
-        """Return a call that wakes the waiters."""
+        """Return the call made on older kernels, which wakes the waiters."""
         return LibraryWake(self.lock)
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:

@@ -251,7 +251,7 @@ def request(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
 
 
 def provide_resources(pid: int, kernel: KernelServices, cpu: Cpu) -> int:
-    """Wake the threads of a process that wait for a page, register set or stack; return their number. For `Ring0`."""
+    """Wake the threads of a process that wait for a page, register set or stack; return how many. Run by `Ring0`."""
     kernel.spend(8_000)
     process = kernel.processes.get(pid)
     lacking = [t for t in process.threads.values() if t.state in _PROVIDED] if process is not None else []

@@ -242,7 +242,7 @@ class NetVtid(Call):
         """Remove the caller's old virtual thread, if any, and create the new one.
 
         Raises:
-            QnxError: EINVAL (`vtid` is no thread number); EBUSY (another thread of the process represents it).
+            QnxError: EINVAL (`vtid` is no thread number); EBUSY (another thread of the process represents `vtid`).
         """
         kernel.enter(cpu, thread, self)
         if not isinstance(self.vtid, int) or not 0 <= self.vtid <= _LAST_TID:
@@ -294,7 +294,7 @@ class NetSignalKill(SignalKill):
 
 
 def transmitted(kernel: KernelServices, cpu: Cpu) -> int:
-    """Wake all threads that wait for a transmission by the running process; return their number. For `Ring0`."""
+    """Wake all threads that wait for a transmission by the running process; return their number. Run by `Ring0`."""
     manager = cpu.thread
     count = 0
     for process in kernel.processes.values():

@@ -158,7 +158,7 @@ class Timers:
 
 
 def log_expiry(kernel: KernelServices, cpu: Cpu, thread: Thread, ident: int, flags: int) -> None:
-    """Log the expiry of a timer as the cause of what follows; before 6.6, the cause is the clock interrupt instead."""
+    """Log a timer's expiry as the cause of the following changes; before 6.6, their cause is the clock interrupt."""
     time = kernel.stamp()
     kernel.record.timer(cpu.index, time, thread, ident, flags)
     kernel.history.cause = time if kernel.target.logs_timers else kernel.timers.clock_interrupt
