@@ -1,1 +1,1 @@
-"""Traces and tables written for other programs; `by_ending` chooses the writer."""
+"""Writes traces and tables for other programs; `by_ending` chooses the writer."""

@@ -351,7 +351,7 @@ class _Program:
             yield f"    SET({', '.join([*self._words(rule), name, f'&data_{number}'])});"
 
     def _with_tracker(self, positions: list[tuple[Rule, DynamicRule]]) -> list[tuple[Rule, DynamicRule]]:
-        """Return the positions with, if possible, a handler for THREAD added that records the running thread.
+        """Return the rules with their handlers; if possible, add a handler for THREAD that records the running thread.
 
         If THRUNNING is off, it is switched on for that handler, which then discards these events.
         """

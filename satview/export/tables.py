@@ -274,7 +274,7 @@ def _arrow_of(trace: Trace, name: str, rows: NDArray[np.bool_] | None, timing: M
 
 
 def _with_used_texts(column: Any) -> Any:
-    """Return a column of texts whose dictionary has only the texts that occur, each once.
+    """Return a column of texts whose dictionary contains only the texts that occur, each once.
 
     Dictionaries contain the names of all codes, some of them twice; Parquet does not use dictionaries of that size.
     """

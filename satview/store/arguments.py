@@ -1,4 +1,4 @@
-"""Arguments of many events at once, by name, independent of release, mode and width."""
+"""Reads arguments of many events at once, by name, independent of release, mode and width."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ def arguments(trace: Trace, rows: Rows, *names: str) -> list[tuple[NDArray[np.in
 def _arguments_of_files(
     axis: FileAxis, rows: Rows, names: tuple[str, ...]
 ) -> list[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
-    """Return arguments for a trace of several files, each with its own release; pids and partitions are of the axis."""
+    """Return arguments for a trace of several files, each with its own release; pids and partitions are the axis's."""
     columns = [(np.zeros(len(rows), np.int64), np.zeros(len(rows), np.bool_)) for _ in names]
     for part, positions, own in axis.split(rows):
         columns_of_file = arguments(part.trace, own, *names)

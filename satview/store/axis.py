@@ -48,7 +48,7 @@ class AxisPart:
         threads, processes: int64, row on the axis by row of the file; row 0 stays row 0.
         codes: uint16, (32768,), code on the axis by code in the file.
         pids: int64, (processes,), pid on the axis by row of the file's process table.
-        names: (processes,), names of the processes as in the file; those of `trace` are the ones of the axis.
+        names: (processes,), names of the processes in the file; `trace` contains their names on the axis.
     """
 
     name: str
@@ -227,7 +227,7 @@ def of_logger(trace: Trace) -> NDArray[np.bool_]:
 
 
 def of_capture(trace: Trace) -> NDArray[np.bool_]:
-    """Return which processes write or send the trace, or that of their file on an axis, bool (processes,)."""
+    """Return which processes write or send the trace (on an axis: the trace of their file), bool (processes,)."""
     is_of_capture = of_logger(trace)
     files = files_of(trace)
     every = np.arange(len(trace.processes))

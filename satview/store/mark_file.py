@@ -63,7 +63,7 @@ class Mark:
         start_cycles: Start.
         end_cycles: End; equal to the start for a point in time.
         text: The user's text; may be empty.
-        is_temporary: Whether the next temporary mark replaces it; such a mark is not stored.
+        is_temporary: Whether the next temporary mark replaces this mark; temporary marks are not stored.
     """
 
     start_cycles: int
@@ -142,7 +142,7 @@ class MarkFiles:
         return {mark for row in self.rows.values() if (mark := mark_of(row, limits)) is not None}
 
     def merged(self, content: Any) -> dict[str, Any]:
-        """Return the content of one notes file (None = no file yet) with our rows and removals added."""
+        """Return the content of a notes file (None = no file yet) with the rows and removals of this process added."""
         content = content or {"marks": []}
         keys = {_digest(_line(row)) for row in content["marks"]}
         rows = [row for key, row in self.rows.items() if key not in keys]
@@ -409,7 +409,7 @@ def checked(content: Any) -> Any:
 
 
 def mark_of(row: Any, limits: TimeWindow) -> Mark | None:
-    """Return the mark in a row of a file; None if the row is not valid. A mark that begins in `limits` is cut there."""
+    """Return the mark in a row of a file, None if not valid; a mark that begins within `limits` is cut at their end."""
     start, end, text = (
         (row.get(key) for key in ("start_cycles", "end_cycles", "text")) if isinstance(row, dict) else (0, 0, 0)
     )

@@ -277,7 +277,7 @@ KINDS: Final = {kind.slug: kind for kind in _KINDS}
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A kind of damage to a trace, with its first occurrence and the number of all.
+    """A kind of damage to a trace, with its first occurrence and the number of occurrences.
 
     Attributes:
         kind: Kind of damage.

@@ -384,7 +384,7 @@ class Outside:
     reasons: tuple[ProblemKind, ...]
 
     def words(self, trace: Trace) -> str:
-        """Return a sentence on these events; times are relative to the first event of the trace."""
+        """Return a sentence on the events outside; times are relative to the first event of the trace."""
         start, end = (format_duration(trace.clock.ns(time)) for time in (self.start_cycles, self.end_cycles))
         why = ", ".join(kind.title for kind in self.reasons)
         return f"{self.events:,} events from {start} to {end} lie outside of the time that can be trusted ({why})"
@@ -402,8 +402,8 @@ class Outside:
 def trusted_window(trace: Trace) -> TimeWindow:
     """Return the time span in which the trace can be trusted.
 
-    It excludes events written while a ring was saved. If a TIME event without proof separates two parts of the trace,
-    it excludes the part with fewer events.
+    The span excludes events written while a ring was saved. If a TIME event without proof separates two parts of the
+    trace, the span excludes the part with fewer events.
     """
     times = trace.events.time_cycles
     begin, end = 0, len(times)

@@ -141,7 +141,7 @@ class PayloadSource(Protocol):
         Args:
             event: Row of the event table.
             most: Maximum number of words without a known argument, and of bytes of a text, to return; the last argument
-                or the note of the text tells how many were left out. None = no limit.
+            or the note of the text contains the number left out. None = no limit.
         """
 
     def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:

@@ -203,7 +203,7 @@ def _filled(template: str, columns: Sequence[TemplateColumn], heads: list[list[A
 
 @dataclass(frozen=True, slots=True)
 class _Texts:
-    """The texts of a form that Python makes instead of the core.
+    """The texts that Python makes instead of the core, for lines of one form.
 
     Attributes:
         count: Number of payload words.
@@ -299,7 +299,7 @@ def _encoded(text: str) -> bytes:
 
 
 def _head_table(heads: list[Head], count: int) -> tuple[NDArray[np.int64], printing.TextTable]:
-    """Return the values of heads, int64 (columns, count), and their texts, in the form that the core takes."""
+    """Return the values of the columns that begin each line, int64 (columns, count), and their texts, for the core."""
     values, texts = np.empty((len(heads), count), np.int64), list[bytes]()
     for number, head in enumerate(heads):
         values[number] = head.values.view(np.int64) if head.values.dtype == np.uint64 else head.values
@@ -768,7 +768,7 @@ def _new_file(trace: Trace, path: Path | str) -> Iterator[BinaryIO]:
 
 
 def _checked(selected: Selected, progress: Report | None, cancelled: IsCancelled | None) -> Callable[[Batch], None]:
-    """Return the function that the printer calls after each batch."""
+    """Return the function that the printer calls after each batch to report progress and to stop if cancelled."""
     return lambda batch: _check((batch.first_slot + len(batch.slots)) / selected.total, progress, cancelled)
 
 

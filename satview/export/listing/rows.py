@@ -195,7 +195,7 @@ def boot_time(source: TraceSource) -> int:
     """Return the target's boot time, seconds since 1970, from the system page, else from TRACE_BOOT_DATE.
 
     Raises:
-        UsageError: The trace has neither.
+        UsageError: The trace contains no boot time.
     """
     if source.system is not None and source.system.boot_time_s:
         return source.system.boot_time_s
@@ -223,7 +223,7 @@ _NAME = re.compile(r"(?:EVENT|state) \d+|[A-Za-z_]\w*(?:/\d+|:\d+)?")
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """A conversion, or literal text if `letter` is empty."""
+    """A conversion of a format of `-p`, or literal text if `letter` is empty."""
 
     letter: str
     text: str = ""
@@ -259,7 +259,7 @@ class PrintedFormat:
         """Return the format that a text describes.
 
         Raises:
-            UsageError: It has a conversion that the printer does not know, or control characters.
+            UsageError: The text contains a conversion that the printer does not know, or control characters.
         """
         if not text.isprintable():
             raise UsageError("-p: the format holds control characters")
