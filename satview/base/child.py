@@ -29,7 +29,7 @@ def child_command(function: str, *arguments: str) -> list[str]:
     """Return the command line that calls a function of satview in a new Python process.
 
     Args:
-        function: Module and name, as in `satview.__main__:entry`; it takes no arguments.
+        function: Module and name of the function, as in `satview.__main__:entry`; the function takes no arguments.
         arguments: The elements of its `sys.argv` after the program's name.
 
     Raises:
@@ -74,7 +74,7 @@ def absolute_program(name: str) -> str | None:
 
 
 def child_environment(**more: str) -> dict[str, str]:
-    """Return the environment for a child: the current one and `more`, without variables that lead to other code.
+    """Return the environment for a child: that of this process and `more`, without variables that lead to other code.
 
     Limits on the folders that may be read (`satview.base.named_files.only_below`) hold for the child too.
     """

@@ -47,7 +47,7 @@ def from_environment() -> int | None:
 
 @dataclass(slots=True)
 class _Room:
-    """Bytes that columns use in memory, the bound on these, and the folder for columns beyond the bound."""
+    """The number of bytes that columns use in memory, its bound, and the folder for columns beyond the bound."""
 
     limit_bytes: int | None = field(default_factory=from_environment)
     folder: Path | None = None
@@ -316,7 +316,7 @@ def _mapped_part(data: memoryview, size: int, start: int, table: Any) -> dict[st
 def word_sum(array: NDArray[Any]) -> int:
     """Return a checksum of an array's bytes; every flipped bit and every swap of two words changes it.
 
-    It is the sum modulo 2^64 of the 64-bit words (the last one zero-padded), each multiplied by 2 * index + 1.
+    The checksum is the sum modulo 2^64 of the 64-bit words (the last zero-padded), each multiplied by 2 * index + 1.
     """
     data = array.reshape(-1).view(np.uint8)
     whole = len(data) // 8
@@ -384,8 +384,8 @@ def use_one_arena() -> None:
 def give_back() -> None:
     """Return freed memory from the allocator to the system.
 
-    glibc keeps freed blocks of up to 32 MB: after following a file of 1.8 M events it kept 460 MB, more than twice what
-    the trace needed. Takes about 1 ms per 100 MB; does nothing without glibc.
+    glibc keeps freed blocks of up to 32 MB: after satview followed a file of 1.8 M events, glibc kept 460 MB, more than
+    twice the memory of the trace. Takes about 1 ms per 100 MB; does nothing without glibc.
     """
     trim = _glibc("malloc_trim", ctypes.c_size_t)
     if trim is not None:

@@ -202,7 +202,7 @@ _CANNOT_SYNC: Final = (errno.EINVAL, errno.ENOTSUP)  # errors of a file system w
 
 
 class _Lock(Enum):
-    """Who holds the lock of a file; `NONE` if the system has no locks."""
+    """The holder of the lock of a file: this process or another; `NONE` if the system has no locks."""
 
     OURS = auto()
     OTHERS = auto()
@@ -424,7 +424,7 @@ def remove_leftovers(target: Path, reading: Sources = ()) -> None:
     """Remove temporary files of a target that killed processes have left, except inputs: what was saved of a capture.
 
     Args:
-        target: The file that they should have become.
+        target: The file that the temporary files should have become.
         reading: As for `find_target`.
     """
     pattern = re.compile(re.escape(f".{_stem(target.name)}.") + "[0-9a-f]{8}" + re.escape(SUFFIX))

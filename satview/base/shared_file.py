@@ -145,7 +145,7 @@ def set_aside(path: Path) -> Path:
     """Rename a damaged file to `NAME.damaged-N` with the first free number, and return the new path.
 
     Raises:
-        OSError: It cannot be renamed.
+        OSError: The file cannot be renamed.
     """
     number = 1
     while os.path.lexists(aside := path.with_name(f"{path.name}.damaged-{number}")):
@@ -158,7 +158,7 @@ def rename(path: Path, new: Path) -> None:
     """Rename a file, and sync the change to the disk.
 
     Raises:
-        OSError: It cannot be renamed.
+        OSError: The file cannot be renamed.
     """
     os.rename(path, new)  # noqa: PTH104  -- says what it does
     sync_folder(path.parent)

@@ -96,7 +96,7 @@ class Watchdog:
 
 
 def _raise_in(thread: int, error: type[BaseException] | None) -> None:
-    """Raise an exception in another thread, as soon as that runs Python code; None withdraws a pending exception."""
+    """Raise an exception in another thread, as soon as it runs Python code; None withdraws a pending exception."""
     python = getattr(ctypes, "pythonapi", None)
     if python is not None:
         argument = ctypes.py_object(error) if error is not None else ctypes.py_object()
@@ -152,7 +152,7 @@ class Begun(Generic[_Result]):
 
 
 class Once:
-    """Values by name, each computed by the first thread that requests it; others wait for it meanwhile."""
+    """Values by name, each computed by the first thread that requests it; other threads wait until it is computed."""
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}

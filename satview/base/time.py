@@ -352,7 +352,7 @@ def parse_moment(text: str, axis: MomentAxis) -> int:
     `06:19:01` are times of day in UTC, if the header shows them.
 
     Raises:
-        UsageError: The text is none of these, or the trace does not have what it refers to.
+        UsageError: The text is none of these, or refers to an event or time of day that the trace lacks.
     """
     text, limits = _plain(text), axis.limits
     if len(text) > _MOST_DIGITS:

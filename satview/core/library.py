@@ -37,7 +37,7 @@ _KINDS: Final = {
 def source_digest(folder: Path) -> str:
     """Return a digest of the C sources in a folder, 16 hexadecimal digits; empty if there are no sources.
 
-    It is a checksum, because importing a cryptographic hash would cost 3 ms at each start.
+    The digest is a checksum, because importing a cryptographic hash would cost 3 ms at each start.
     """
     content = b"".join(source.read_bytes() for source in sorted(folder.glob("*.[ch]")))
     return f"{len(content):08x}{zlib.crc32(content):08x}" if content else ""
@@ -116,7 +116,7 @@ class BoundCall:
 
 
 def call(name: str, *arguments: Any) -> int:
-    """Call a function; see `BoundCall`."""
+    """Call a function of the library, and return its result; arguments and errors are as for `BoundCall`."""
     return BoundCall(name, *arguments)()
 
 

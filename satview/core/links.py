@@ -216,7 +216,7 @@ def first_in_table(
     Args:
         index: uint32 (n,), the state events by thread.
         value: uint8 (n,), their states.
-        start: int64 (threads + 1,), where those of each thread begin.
+        start: int64 (threads + 1,), position in `index` at which each thread begins.
         positions: int64 (k,), positions in `index`, of states of the thread or right behind its last one.
         thread: int64 (k,), rows of the thread table.
         table: bool (256,), by state.
@@ -294,7 +294,7 @@ def previous_same(number: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def positions(number: NDArray[np.integer], requested: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Do `np.searchsorted(number, requested)`, int64 (k,).
+    """Return the same as `np.searchsorted(number, requested)`, int64 (k,).
 
     Args:
         number: uint32 or int64 (n,), ascending.
@@ -343,7 +343,7 @@ def nested(
 def calls_of(
     entry: NDArray[np.uint32], thread: NDArray[np.unsignedinteger], rows: NDArray[np.uint32], own: NDArray[np.int64]
 ) -> NDArray[np.uint32]:
-    """Return the entry of the kernel call that a thread is in when it leaves the CPU, uint32 (k,).
+    """Return, for each event at which a thread leaves the CPU, the entry of the thread's kernel call, uint32 (k,).
 
     Args:
         entry: uint32 (events,), see `KernelCallTable`.

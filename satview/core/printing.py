@@ -157,7 +157,7 @@ class PrintJob:
         is_big: Whether the target is big-endian.
         row: int64 (n,), row of the event that each line prints.
         form: int32 (n,), form of each line.
-        head: int64 (columns, n), values of the head columns.
+        head: int64 (columns, n), values of the columns at the start of the lines (head columns).
         head_unsigned: Bit mask: bit k is set if head column k is unsigned.
         head_texts: Texts to which head columns refer by index.
         texts: Texts of all lines that were formatted in Python.

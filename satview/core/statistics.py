@@ -66,15 +66,15 @@ def left_open(
 ) -> NDArray[np.bool_]:
     """Return which CPUs have an interrupt that is never left, bool (256,).
 
-    It is still open at the end of the trace, or remains open for `most` events. CPUs without interrupt exits are
-    never included.
+    Such an interrupt is still open at the end of the trace, or remains open for `most` events. CPUs without interrupt
+    exits are never included.
 
     Args:
         code: uint16 (events,).
         cpu: uint8 (events,).
         step: int8 (32768,), see `nesting`.
         rows: uint32 (k,), ascending, rows of the events of class INT.
-        most: Number of consecutive INT events of a CPU within interrupts from which one counts as never left.
+        most: Number of consecutive INT events of a CPU within interrupts from which an interrupt counts as never left.
     """
     is_open = np.empty(256, np.bool_)
     call("left_open", code, cpu, step, np.ascontiguousarray(rows), most, is_open)

@@ -517,7 +517,7 @@ _NONE: Final = {
 
 @cache
 def table_texts(release: Release, code: int, name: str) -> tuple[ValueText, ...]:
-    """Return the texts that the tables of a release have for values of an argument; empty for most arguments."""
+    """Return the texts that the tables of a release contain for values of an argument; empty for most arguments."""
     if name == "errno":
         return error_texts(release)
     if name == "policy":

@@ -254,7 +254,7 @@ def _laid_out(form: str, fields: Sequence[Field], count: int, release: Release) 
 
 @lru_cache(maxsize=1 << 14)
 def argument_part(release: Release, code: int, count: int, name: str, variant: int = BY_COUNT) -> PayloadPart | None:
-    """Return the position of the argument `name` in a payload; None if payloads of this kind do not have it."""
+    """Return the position of the argument `name` in a payload; None if payloads of this kind do not contain it."""
     layout = layout_of(release, code, count, variant)
     for part in named_parts(layout):
         if is_same_name(part.name, name):

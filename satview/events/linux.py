@@ -65,7 +65,7 @@ def classes() -> tuple[ClassSpec, ...]:
 
 @cache
 def names() -> dict[int, CodeName]:
-    """Return the name of every code that the tables know."""
+    """Return the name of every code in the tables."""
     name_of_code = {
         code: CodeName(
             _STATES, states.STATE_BY_VALUE[value].name, "sched_switch", _FILE, states.STATE_BY_VALUE[value].name
@@ -92,7 +92,7 @@ def state_values() -> NDArray[np.uint8]:
 
 
 def unnamed(code: int) -> str:
-    """Return the name shown for a code that no table knows."""
+    """Return the name shown for a code that is in no table."""
     return f"EVENT {wire.event_of(code)}"
 
 

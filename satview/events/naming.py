@@ -119,7 +119,7 @@ def names(release: Release) -> dict[int, CodeName]:
 
 
 def class_of_unnamed(code: int, release: Release) -> str:
-    """Return the printed class of a code that `names` does not hold."""
+    """Return the printed class of a code that `names` does not contain."""
     number, event = wire.class_of(code), wire.event_of(code)
     if number == WireClass.KER_CALL:
         return ("KER_CALL", "KER_EXIT", "INT_CALL", "KER_CALL")[event >> 7 & 3]
@@ -139,7 +139,7 @@ def class_starts(number: int) -> range | tuple[int]:
 
 
 def unnamed(code: int, release: Release) -> str:
-    """Return the name shown for a code that `names` does not hold: `EVENT 37`, `state 43`."""
+    """Return the name shown for a code that `names` does not contain: `EVENT 37`, `state 43`."""
     event = wire.event_of(code)
     if wire.class_of(code) == WireClass.PR_TH and event < 64:
         is_virtual = release != Release.QNX_8 and wire.VTHREAD_OFFSET <= event < 2 * wire.VTHREAD_OFFSET

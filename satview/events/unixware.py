@@ -101,7 +101,7 @@ def classes() -> tuple[ClassSpec, ...]:
 
 @cache
 def names() -> dict[int, CodeName]:
-    """Return the name of every code that the tables know."""
+    """Return the name of every code in the tables."""
     of_category = {number: word for word, number in categories().items()}
     name_of_code = {}
     for key in argument_lists():

@@ -1,4 +1,4 @@
-"""Payload words: variants of a layout that depend on them, and values encoded as words."""
+"""Determines the variant of a layout from payload words, and encodes values as payload words."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _LETTERS: Final = re.compile(rb"[ -~]{4}")
 
 
 def is_exit(code: int) -> bool:
-    """Return whether a code is the exit of a kernel call, whose payload may say that the call failed."""
+    """Return whether a code is the exit of a kernel call, whose payload may show that the call failed."""
     return class_of(code) == WireClass.KER_CALL and event_of(code) >> 7 & 3 == KER_EXIT_OFFSET >> 7
 
 
@@ -67,7 +67,7 @@ def _kinds(release: Release) -> NDArray[np.uint8]:
 
 @cache
 def wide_exits(release: Release) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return for each code two bools, (32768,): is an exit with 64-bit values, and has its first value 64 bits."""
+    """Return for each code, (32768,): whether it is an exit with 64-bit values, and whether the first has 64 bits."""
     is_64bit, is_first_64bit = np.zeros(CODE_COUNT, np.bool_), np.zeros(CODE_COUNT, np.bool_)
     book = catalogue(release)
     for code in book.codes():
