@@ -33,7 +33,7 @@ EARLY_CYCLES = 0x32C  # in 6.x the clock for a TIME payload is read this many cy
 
 
 class Buffer:
-    """One buffer of 16 KiB.
+    """A trace buffer of 16 KiB in the kernel.
 
     Attributes:
         words: Slot words, four per slot, in host byte order.
@@ -298,7 +298,7 @@ class TraceBuffers:
         return True
 
     def leave_interrupt(self, stamp: int) -> None:
-        """Leave an interrupt; after the outermost one, close the full buffers whose closing it delayed."""
+        """Leave an interrupt; if it is the outermost, close the full buffers whose closing was delayed meanwhile."""
         self.in_interrupt -= 1
         if not self.in_interrupt:
             for ring in self.rings:
@@ -461,7 +461,7 @@ class KevFile:
             self.is_waiting = False
 
     def _give_up(self, error: BaseException) -> str:
-        """Close the file; return the end of an error message, which says what is left of the file."""
+        """Close the file; return the end of an error message, on the file that is left."""
         new, self._new = self._new, None
         if new is None:
             return ""

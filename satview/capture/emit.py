@@ -679,7 +679,7 @@ class Emitter(SystemEvents):
             self._thread(cpu, time, thread, code)
 
     def thread_life(self, cpu: int, time: int, thread: Thread, event: str) -> None:
-        """Emit CREATE or DESTROY of a thread; in 6.x both have two words in fast and wide mode."""
+        """Emit CREATE or DESTROY of a thread; in 6.x these events have two payload words in fast and in wide mode."""
         code = self._states[event]
         self._thread(cpu, time, thread, code, has_wide=len(self._payloads.plan(code, True)) > 2)
 

@@ -180,7 +180,7 @@ class TraceControl:
         return self._actions[known](*args) or 0
 
     def _table(self) -> dict[Mode, Callable[..., int | None]]:
-        """Return the function that executes each mode that sets no filter; the rule set executes the other modes."""
+        """Return, by mode, the functions for all modes that set no filter; the rule set executes the other modes."""
         return {
             Mode.INSERTEVENT: self._insert_raw,
             Mode.START: lambda: self._start(True),

@@ -38,7 +38,8 @@ class Grouped:
         trait: uint8 (n,), flags of the code of each event.
         longest: Number of slots of the longest event, as a uint16 column of sizes holds at most 65,535.
         opened: uint32, events whose end does not follow directly.
-        run_at, run_size: uint32, first slot and number of slots of each run of tails that is separate from its event.
+        run_at, run_size: uint32, first slot and number of slots of each run of continuation slots (tails) that does not
+            follow its event.
         run_before: int64, the last event before each run, -1 for none.
         run_closes: bool, whether the last slot of the run ends an event.
         zero: uint32, all-zero slots.
@@ -297,7 +298,7 @@ class Groups(NamedTuple):
         cpu: uint8 (e,).
         stamp: uint32 (e,).
         first_slot: int64 (e,).
-        other: int64, groups that are an event without its end, or a tail without its event.
+        other: int64, groups that are an event without its end, or continuation slots without their event.
         begun: int64, groups that start a combine event.
         zeros: Number of groups that are an all-zero slot.
         zero: The first all-zero slot, -1 for none.
@@ -373,14 +374,14 @@ def deliver(
     thread: NDArray[np.uint32],
     done: StreamColumns,
 ) -> StreamColumns:
-    """Merge the complete events of a chunk with the events completed by tails, in the order of their last slots.
+    """Merge the complete events of a chunk with events that continuation slots completed, in the order of last slots.
 
     Args:
         slots: uint32 (n, 4), slots of the chunk.
         chunk_groups: Groups of the chunk.
         time: int64 (e,), times of the events that start in the chunk.
         thread: uint32 (e,), threads of these events.
-        done: Events completed by tails.
+        done: Events completed by continuation slots (tails).
     """
     count = int(np.count_nonzero(chunk_groups.is_whole)) + len(done.header)
     size = 2 * len(slots) + len(done.words)

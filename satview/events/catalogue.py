@@ -365,7 +365,7 @@ class CombinedCatalogue(Catalogue):
         self.state_value_of_code = base.state_value_of_code.copy()
 
     def take(self, other: Catalogue, logged: NDArray[np.integer]) -> NDArray[np.uint16]:
-        """Add events of another catalogue, and return a table from its codes to codes of this one.
+        """Add events of another catalogue, and return a table from the codes there to the codes in this catalogue.
 
         Args:
             other: The other catalogue.
@@ -557,7 +557,7 @@ def shown_texts(texts: Sequence[ValueText], value: int, numbers: Mapping[str, in
 
 
 def called(texts: Sequence[ValueText], wanted: str) -> list[tuple[ValueText, ...]]:
-    """Return groups of texts: a value is shown as `wanted` if it has all texts of one group.
+    """Return groups of texts: a value is shown as `wanted` if all texts of one group fit the value.
 
     `wanted` may be one text (`late`), several (`ALLOW IS_ROOT`), or have the number before or behind it (`5 key`,
     `ETIMEDOUT (260)`).

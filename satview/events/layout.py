@@ -1,6 +1,6 @@
 """Decides which words of a payload are which argument, by release, code and word count.
 
-Filters, listings, the details of an event, the simulated kernel and the readers of listings use it. Source: kernel
+Used by filters, listings, the details of an event, the simulated kernel and the readers of listings. Source: kernel
 event trace format, section 8; the argument lists themselves are data (`arguments`).
 """
 

@@ -17,7 +17,7 @@ from satview.events import wire
 
 
 class StateGroup(StrEnum):
-    """Groups of thread states, mostly by what a thread waits for."""
+    """Groups of thread states, mostly by the kind of object that a thread waits for."""
 
     RUNNING = "running"
     READY = "ready"

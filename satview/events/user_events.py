@@ -177,7 +177,7 @@ class UserEvent:
         return fields
 
     def number_at(self, index: int) -> tuple[int, UserField] | None:
-        """Return the offset of a number field in a payload, and the field; None for others and varying offsets."""
+        """Return the offset of a field in a payload, and the field; None if it is no number or its offset varies."""
         placed = self.placed()
         if index >= len(placed) or placed[index][1] < 0 or not placed[index][0].is_number:
             return None

@@ -143,7 +143,7 @@ def _export(
     trace: Trace, path: Path | str, kind: str, names: tuple[str, ...], by_class: bool, events: Bools | None,
     window: TimeWindow | None, progress: Progress | None, timing: Mapping[str, Timing] | None,
 ) -> Written:  # fmt: skip
-    """Write the file; `kind` and `names` are the names of the format and of the tables, the rest is as for `export`."""
+    """Write the file; `kind` names the format, `names` the tables, and the other arguments are as for `export`."""
     rows = _within(trace, events, window)
     if rows is not None and (other := [name for name in names if name not in _WITH_EVENTS and name in SCHEMAS]):
         raise UsageError(f"--range and --filter choose events; the table {other[0]} is written whole")

@@ -1,11 +1,11 @@
 """Translates conditions to C expressions over an `event_data_t`, with the constant tables that the expressions use.
 
-A C expression has the same result as the condition in a view, also for unknown values. If a condition needs a value
-that an event handler does not have, it is listed in `CCondition.unwritten`, and the program does not compile.
+A C expression has the same result as the condition in a view, also for unknown values. Parts of a condition that need
+values unknown to event handlers are listed in `CCondition.unwritten`, and the program then does not compile.
 
 Patterns become patterns for the target's fnmatch() and regcomp(), if these can match the same texts as RE2 in views.
-Both compare bytes: the program gives them texts in which every character beyond ASCII is replaced by DEL (`plain` in
-handlers.c), and no pattern written here contains DEL.
+These functions compare bytes: the program passes texts in which every character beyond ASCII is replaced by DEL
+(`plain` in handlers.c), and no pattern written here contains DEL.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _IN_POSIX: Final = {"(?:": "(", "\\A": "^", "\\z": "$"}
 
 
 class NotInPosixError(Exception):
-    """fnmatch() and regcomp() cannot match the same texts as a pattern does in a view; the text says why."""
+    """fnmatch() and regcomp() cannot match the same texts as a pattern does in a view; the message gives the reason."""
 
 
 def posix_pattern(pattern: Pattern, is_in_handler: bool) -> str:

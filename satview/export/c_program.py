@@ -1,7 +1,7 @@
 """Writes rule sets as C programs: TraceEvent() calls set the same state on a target; conditions become handlers.
 
 A condition becomes an event handler with the same results as in a view (`conditions`). A rule that a handler cannot
-evaluate becomes an `#error` at its place, so that a program that does less than its rules does not compile.
+evaluate becomes an `#error` in its place, so that a program that does less than its rules does not compile.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ _MATCHING: Final = {"fits_glob": "fnmatch.h", "fits_regex": "regex.h"}
 
 
 def head(title: str, has_handlers: bool, has_names: bool, used: set[str], ring: int = 0) -> list[str]:
-    """Return the head of the program: description, headers (those of `used` parts too), and the macro SET.
+    """Return the head of the program: description, headers (also those for the parts in `used`), and the macro SET.
 
     `ring` is the number of buffers of a ring capture that a trigger ends; 0 = no trigger ends the capture.
     """
@@ -353,7 +353,7 @@ class _Program:
     def _with_tracker(self, positions: list[tuple[Rule, DynamicRule]]) -> list[tuple[Rule, DynamicRule]]:
         """Return the rules with their handlers; if possible, add a handler for THREAD that records the running thread.
 
-        If THRUNNING is off, it is switched on for that handler, which then discards these events.
+        If THRUNNING events are off, they are switched on for this handler, which then discards them.
         """
         address = external_of(THREAD_RUNNING, self._release)
         has_handler = C.THREAD in self._state.class_handlers

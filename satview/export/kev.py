@@ -91,7 +91,7 @@ def state_before(trace: Trace, row: int) -> NDArray[np.int64]:
 def opening_state(trace: Trace, row: int, *, with_all_names: bool = False) -> Opening:
     """Return the state of all processes and threads just before an event, in the order of START's dump.
 
-    The dump has the creation and name of each process, and the creation, state event and name of each thread. A RUNNING
+    The dump contains creation and name of each process, and creation, state event and name of each thread. A RUNNING
     event carries the CPU of the thread, all other events CPU 0. If the last thread that got a CPU has left RUNNING
     since, both state events are added at the end, because later events of that CPU still belong to the thread. The
     state of a thread is left out if it may have changed where events are missing.
@@ -349,7 +349,7 @@ class _RecordLayout:
         np.add.at(lost, opening_count + before[inside], trace.buffers.lost_before[gaps[inside]].astype(np.int64))
 
     def _find_losses_of_cpus(self, lost: NDArray[np.int64]) -> None:
-        """Do as `_find_losses` for 8.0, CPU by CPU; losses after a CPU's last record are put into `_lost_behind`."""
+        """Do the same as `_find_losses` for 8.0, CPU by CPU; losses after a CPU's last record go to `_lost_behind`."""
         trace, rows, opening_count = self._trace, self._rows, len(self._opening)
         if not len(rows):
             return

@@ -4,7 +4,7 @@ The schedule (running, ready and waiting threads) is in packets as QNX's own pro
 that the trace processor gives the same rows for both. Everything else is in tracks of slices, instants, arrows and
 counters: states by their QNX names with the objects of waits, kernel calls, messages and their service, wake-ups,
 pulses, interrupts, user events, log, losses, verdicts, marks. A thread's tracks are below its process and have the
-thread's name: version 52 of the engine cuts the thread number of a track to 32 bits, and those of the schedule have 64.
+thread's name: version 52 of the engine cuts a track's thread number to 32 bits; numbers in the schedule have 64 bits.
 Source of the field numbers: protos/perfetto/trace of Perfetto.
 """
 
@@ -243,7 +243,7 @@ def _descriptors(inner: MessageBytes) -> MessageBytes:
 
 
 def _uncrossed(slices: TrackSlices, kind: int, name: str, parent: Ints) -> tuple[TrackSlices, Iterator[MessageBytes]]:
-    """Move each slice that crosses an earlier one of its track to a new track under `parent`.
+    """Move each slice that crosses an earlier slice of its track to a new track under `parent`.
 
     Returns:
         The slices by track and time, and the packets of the new tracks.
@@ -309,7 +309,7 @@ def _thread_names(trace: Trace) -> tuple[str, ...]:
 
 
 def _calls(part: TracePart) -> Iterator[MessageBytes]:
-    """Yield kernel calls, on the track of their thread, or on that of their CPU if the thread is not known."""
+    """Yield kernel calls, on the track of their thread, or on the track of their CPU if the thread is not known."""
     calls = table(part.trace, "call")
     start, end, thread = calls["start_cycles"], calls["end_cycles"], calls["thread"]
     code, which = np.unique(texts(calls, "name").code, return_inverse=True)
@@ -330,7 +330,7 @@ def _calls(part: TracePart) -> Iterator[MessageBytes]:
 
 
 def _interrupts(part: TracePart) -> Iterator[MessageBytes]:
-    """Yield interrupts; those of 8.0, which have no exit, are instants."""
+    """Yield interrupts; interrupts of 8.0, which have no exit, are instants."""
     handled = table(part.trace, "interrupt")
     start, end = handled["start_cycles"], handled["end_cycles"]
     vector, which = np.unique(handled["vector"], return_inverse=True)

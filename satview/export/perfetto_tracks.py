@@ -531,7 +531,7 @@ def _within(part: TracePart, changes: _Changes) -> _Changes:
 
 
 def _births(changes: _Changes) -> NDArray[np.intp]:
-    """Return the rows of changes that are a thread's first after it did not exist."""
+    """Return the rows of changes by which threads begin to exist: their first changes after they did not exist."""
     follows = np.zeros(len(changes.state), np.bool_)
     follows[1:] = np.isin(changes.state[:-1], (_NONE, _GONE)) & (changes.thread[1:] == changes.thread[:-1])
     return np.flatnonzero(follows)

@@ -314,7 +314,7 @@ _SCHEMA: Final = "https://www.speedscope.app/file-format-schema.json"
 
 
 def write_folded(trace: Trace, path: Path | str, window: TimeWindow | None) -> tuple[int, tuple[str, ...]]:
-    """Write a line for each stack; return the number of lines, and what is left out, such as samples beside calls.
+    """Write a line for each stack; return the number of lines, and notes on omitted data, such as samples beside calls.
 
     `path` may be `-`; `window` is as for `function_table`.
 
@@ -333,7 +333,7 @@ def write_folded(trace: Trace, path: Path | str, window: TimeWindow | None) -> t
 
 
 def write_speedscope(trace: Trace, path: Path | str, window: TimeWindow | None) -> tuple[int, tuple[str, ...]]:
-    """Write the stacks of each thread as a profile for speedscope; return the number of stacks, and what is left out.
+    """Write the stacks of each thread as a profile for speedscope; return how many, and notes on omitted data.
 
     `path` may be `-`; `window` is as for `function_table`.
 

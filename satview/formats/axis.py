@@ -47,7 +47,7 @@ _MOMENTS: Final = frozenset({"start", "end"})
 
 
 def _column(part: AxisPart, name: str, own: _Column) -> _Column:
-    """Return a column of one file converted to the axis; `name` decides if it holds rows, threads, pids or times."""
+    """Return a column of a file, converted to the axis; `name` shows whether it holds rows, threads, pids or times."""
     if name in _ROWS or name.endswith("_row"):
         return part.axis_rows(own)
     if name in _THREADS:
@@ -304,7 +304,7 @@ class AxisPayloads:
         return part.trace.payloads.raw(own)
 
     def decode(self, event: int, most: int | None = None) -> Payload:
-        """Return the named arguments of one event; pids are those of the axis, and a note has the pid in the file."""
+        """Return the named arguments of one event; pids are those of the axis, and a note shows the pid in the file."""
         part, own = self._file_and_row(event)
         payload = part.trace.payloads.decode(own, most)
         return replace(payload, arguments=tuple(_with_axis_number(part, argument) for argument in payload.arguments))
@@ -528,7 +528,7 @@ def _clock(trace: Trace, rate: int, start: int, moved_s: int = 0) -> Clock:
 def _codes(path: Path, members: Sequence[Member]) -> tuple[Catalogue, list[NDArray[np.uint16]]]:
     """Return the catalogue of the axis, and for each file a table from its event codes to those of the axis.
 
-    The axis has the codes of the first QNX file, because calls and states are looked up by their QNX numbers.
+    The axis uses the codes of the first QNX file, because calls and states are looked up by their QNX numbers.
     """
     books = [member.trace.catalogue for member in members]
     qnx_book = next((book for book in books if book.release.is_qnx), books[0])
@@ -585,7 +585,7 @@ def _axis(parts: list[AxisPart], order: NDArray[np.intp]) -> FileAxis:
 
 
 def _as_named(part: AxisPart, start: int) -> AxisPart:
-    """Return a file whose trace has the process names, CPU titles and time zero of the axis, for texts about it."""
+    """Return a part whose process names, CPU titles and time zero are those of the axis, for texts about the part."""
     own, clock = part.trace.processes, part.trace.clock
     processes = ProcessTable(own.pid, own.parent_pid, ("", *(_process_name(part, row) for row in range(1, len(own)))),
                              own.created_cycles, own.destroyed_cycles)  # fmt: skip

@@ -71,7 +71,7 @@ class _Counting(io.RawIOBase):
 
 
 class _Zstd:
-    """Unpacks successive zstd frames; unlike the reader of the package, it detects a missing end.
+    """Unpacks successive zstd frames; unlike the reader of the zstd package, this class detects a missing end.
 
     Args:
         packed: The frames.

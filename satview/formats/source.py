@@ -265,7 +265,7 @@ def _listing(file: BinaryIO, path: Path, first_bytes: bytes) -> TraceSource:
 
 
 class _TraceFile(io.FileIO):
-    """A trace file that raises read errors as TraceFormatError, which tells them from errors of an output file."""
+    """A trace file that raises read errors as TraceFormatError, to distinguish them from errors of an output file."""
 
     def readinto(self, buffer: Buffer, /) -> int | None:
         """Read as `FileIO` does.

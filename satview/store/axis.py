@@ -161,7 +161,7 @@ class FileAxis:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CoveredRange:
-    """How much of a range the file of each thread, process or CPU covers, cycles; all of it for a single file.
+    """Cycles of a range that the file of each thread, process or CPU covers: the whole range for a single file.
 
     Attributes:
         threads, processes, cpus: int64, (n,), by row of the thread and process tables, and by CPU.
@@ -238,7 +238,7 @@ def of_capture(trace: Trace) -> NDArray[np.bool_]:
 
 
 def last_rows(trace: Trace, rows: NDArray[np.integer]) -> NDArray[np.uint32]:
-    """Return for each event the row of the last event of its file, uint32 (n,); for a single file that of the trace.
+    """Return for each event the row of the last event of its file, uint32 (n,): the trace's last row for a single file.
 
     Args:
         trace: The trace.
@@ -252,7 +252,7 @@ def last_rows(trace: Trace, rows: NDArray[np.integer]) -> NDArray[np.uint32]:
 
 
 def ends_of_files(trace: Trace, rows: NDArray[np.integer]) -> _Ints:
-    """Return for each event when its file ends, as in `Trace.window`, cycles, int64 (n,); arguments as `last_rows`."""
+    """Return for each event the end of its file as in `Trace.window`, cycles, int64 (n,); `rows` as in `last_rows`."""
     return trace.events.time_cycles[last_rows(trace, rows)] + 1
 
 

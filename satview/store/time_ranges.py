@@ -1,4 +1,4 @@
-"""Sets of time ranges, the ranges in which events are missing, and what occurs only in damaged slots."""
+"""Sets of time ranges, ranges in which events are missing, and CPUs and threads that occur only in damaged slots."""
 
 from __future__ import annotations
 
@@ -232,8 +232,8 @@ def losses(trace: Trace) -> NDArray[np.int64]:
 
     The range of a lost buffer is from the last event before it to the next buffer. Up to 7.x all CPUs share the
     buffers, so the CPU is `EVERY_CPU`. In 8.0 the kernel also reports events that it dropped. A trace of 8.0 may begin
-    later on one CPU than on another, because a ring reaches back further on a quiet CPU than on a busy one; it may end
-    earlier on a CPU, because the last buffer is missing if the logger did not collect it.
+    later on one CPU than on another, because a ring reaches back further on a quiet CPU than on a busy one. The trace
+    may also end earlier on a CPU, because the last buffer is missing if the logger did not collect it.
     """
     return trace.cached("losses", _losses)
 

@@ -269,7 +269,7 @@ class Axis(Protocol):
     """Interface to the files of a trace that consists of several files (`store.axis`)."""
 
     def combined(self, name: str, make: Callable[[Trace], Any]) -> Any | None:
-        """Return a value of `Trace.cached` combined from those of the files; None = compute it for the whole trace.
+        """Return a value for `Trace.cached`, combined from values of the files; None = compute it for the whole trace.
 
         Args:
             name: As for `Trace.cached`.

@@ -156,7 +156,7 @@ def _create(call: processes.Spawn | processes.Fork, parent: int, kernel: KernelS
 
 
 def _wait_for_thread(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-    """Run a new thread's set-up while the worker that created it waits; the thread is not READY before it runs."""
+    """Block the worker until the set-up of a thread that it creates has run; the thread gets the CPU without READY."""
     worker = cpu.thread
     if worker is None:
         raise AssertionError("the worker runs this")

@@ -58,7 +58,7 @@ class PartitionScheduler:
         partition.used_total += used
 
     def lend(self, server: Thread, client: Thread, lender: object) -> bool:
-        """Move a server to the partition of a client until `take_back`; return whether that changes anything.
+        """Move a server to the partition of a client until `take_back`; return whether partition or criticality change.
 
         Args:
             server: The thread that received the client's message.
@@ -69,7 +69,7 @@ class PartitionScheduler:
         return self._move(server, client.partition, client.is_critical)
 
     def take_back(self, server: Thread, lender: object = None) -> bool:
-        """Move a server back to its own partition; return whether that changes anything.
+        """Move a server back to its own partition; return whether partition or criticality change.
 
         Args:
             server: The thread that received a message.
@@ -175,7 +175,7 @@ class Scheduler:
         return new.priority > old.priority or (is_yielding and new.priority == old.priority)
 
     def dispatch(self, cpu: Cpu) -> None:
-        """Switch a CPU to the thread that should run there, unless it already does."""
+        """Switch a CPU to the thread that should run there, unless that thread runs already."""
         expected, cpu.expected = cpu.expected, 0
         self._switch(cpu)
         if expected > 1:  # the switch took only one of the expected threads

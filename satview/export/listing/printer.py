@@ -588,7 +588,7 @@ def write_event_list(
 
 
 def left_out_of_listing(trace: Trace, mask: Bools | None, printed: int) -> str:
-    """Return a sentence on events that a listing lacks because their last slots never came; empty if it has all.
+    """Return a sentence on events that a listing lacks because their last slots never came; empty if none is missing.
 
     Args:
         trace: The trace.

@@ -158,7 +158,7 @@ def _next_buffer(decoded: Decoded, rows: NDArray[np.int64], cpu: int) -> int:
 
 
 def _forget_runners(decoded: Decoded, begin: int, end: int, cpu: int) -> None:
-    """Set the threads of events from `begin` to 0 up to the next RUNNING event of their CPU, or `end`."""
+    """Set threads of events from row `begin` on to 0 (unknown), up to the next RUNNING event of their CPU, or `end`."""
     code, cpus = decoded.code[begin:end], decoded.cpu[begin:end]
     is_own = wire.are_of_threads(code)
     for number in np.unique(cpus).tolist() if cpu == EVERY_CPU else [cpu]:

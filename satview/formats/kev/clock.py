@@ -210,8 +210,8 @@ def misplaced(
 ) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
     """Return events whose damaged stamps put them far from their neighbours on their CPU, and the distance.
 
-    An event is misplaced if the events before and after it agree with each other, and both are far from it on the same
-    side.
+    An event is misplaced if the times of the events before and after are close to each other, and the time of the event
+    itself is far earlier or far later than both.
 
     Args:
         time: int64 (n,), cycles, in file order.
@@ -257,7 +257,7 @@ def correct(
 ) -> None:
     """Apply corrections to the times of events.
 
-    A BUFFER event with the time of the event after it keeps that time.
+    A BUFFER event with the same time as the next event is corrected like the next event.
 
     Args:
         corrections: Corrections for the whole file.
@@ -343,7 +343,7 @@ class ClockChunk:
 
     @property
     def takes_part(self) -> NDArray[np.bool_]:
-        """Events that move the clock, bool (n,)."""
+        """Which events move the clock: all except those in `same_as_next`, bool (n,)."""
         mask = np.ones(len(self.stamps), np.bool_)
         mask[self.same_as_next] = False
         return mask

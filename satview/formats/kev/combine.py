@@ -64,7 +64,7 @@ def is_expired(now: NDArray[np.int64], begun: NDArray[np.int64]) -> NDArray[np.b
 
 @dataclass(frozen=True, slots=True)
 class Unmatched(ColumnTable):
-    """Open events, and runs of tails (further slots) that do not follow their own event; one row each, in file order.
+    """Open events, and runs of continuation slots that do not follow their own event; one row each, in file order.
 
     Attributes:
         slot: int64, first slot.
@@ -72,7 +72,7 @@ class Unmatched(ColumnTable):
         header: uint32, header of the first slot.
         stamp: uint32.
         closes: bool, whether the last slot is an end slot.
-        event: int64, row in file order of an open event; -1 for a run of tails.
+        event: int64, row in file order of an open event; -1 for a run of continuation slots.
         before: int64, row of the last event that begins before these slots in the file; -1 = none.
     """
 
@@ -99,7 +99,7 @@ def split(
     headers: NDArray[np.uint32],
     stamps: NDArray[np.uint32],
 ) -> Unmatched:
-    """Return the unmatched rows with some events and their tails as separate rows, so that the tails are matched again.
+    """Return the table with some events and their continuation slots as separate rows, which are then matched again.
 
     Args:
         unmatched: Unmatched rows so far.
@@ -121,7 +121,7 @@ def split(
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """Result of `match`: the event to which each run of tails belongs.
+    """Result of `match`: the event to which each run of continuation slots belongs.
 
     Attributes:
         owner: int64, shape (n,): for each unmatched row the row in file order of its event; -1 = orphan.
@@ -135,7 +135,7 @@ class Matched:
 def match(
     unmatched: Unmatched, event_times: NDArray[np.int64], event_cpus: NDArray[np.uint8], *, ascends: bool = False
 ) -> Matched:
-    """Match runs of tails with open events of the same key, first come first served.
+    """Match runs of continuation slots with open events of the same key, first come first served.
 
     Within a key the k-th closing run closes the k-th open event; closing runs without an open event do not count.
 
@@ -167,7 +167,7 @@ def match(
 def _match_pairs(
     owner: NDArray[np.int64], unmatched: Unmatched, order: NDArray[np.intp], begins: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Match the keys that have just an open event and a run of tails that ends it; nearly all keys do.
+    """Match keys, as nearly all are, of just an open event and a run of continuation slots that ends the event.
 
     Args:
         owner: int64 (n,), receives the owners.
@@ -193,7 +193,8 @@ def _match_queues(
 ) -> None:
     """Match the rows of some keys by the queues of section 3.3, without a loop; arguments are as for `_match_pairs`.
 
-    The k-th closing tail of a key belongs to its k-th head, not counting tails that came while no event was open.
+    The k-th closing run of continuation slots of a key belongs to the k-th event of the key, not counting runs that
+    came while no event was open.
     """
     n, segment = len(order), np.cumsum(begins) - 1
     is_head = unmatched.event[order] >= 0
@@ -244,7 +245,7 @@ def _expire(
     *,
     ascends: bool,
 ) -> bool:
-    """Match tails again whose event was given up before them (`is_expired`); return whether there are any."""
+    """Match continuation slots again whose event was given up before (`is_expired`); return whether there are any."""
     tails = np.flatnonzero((unmatched.event < 0) & (owner >= 0))
     tails = tails[_may_be_given_up(unmatched.before[tails], owner[tails], event_times, ascends=ascends)]
     if not len(tails):
@@ -266,9 +267,9 @@ def _expire(
 def _may_be_given_up(
     before: NDArray[np.int64], owner: NDArray[np.int64], event_times: NDArray[np.int64], *, ascends: bool
 ) -> NDArray[np.bool_]:
-    """Return which tails may belong to an event given up before: a CPU may have been a rollover from the event's start.
+    """Return which runs of continuation slots may belong to an event that was given up before (see `is_expired`).
 
-    This is a fast test by the time ranges of blocks of rows from the event to the row `before`; tails that it cannot
+    This is a fast test by the time ranges of blocks of rows from the event to the row `before`; runs that it cannot
     exclude are examined exactly later. If times never decrease, the time of `before` is the latest.
     """
     if ascends:

@@ -531,7 +531,7 @@ class Consensus:
         clock.doubt = np.where(clock.weight > 0, doubt, 0)
 
     def _is_silence_of_others(self, clock: _Clock, others: list[_Clock]) -> NDArray[np.bool_]:
-        """Return for each step of a CPU to its next run whether another CPU proves the same pause, bool (runs - 1,).
+        """Return for each step between runs of a CPU whether another CPU shows the same pause, bool (runs - 1,).
 
         A kernel without a tick logs nothing on any CPU while nothing happens.
         """

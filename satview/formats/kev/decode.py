@@ -119,15 +119,15 @@ class Parts:
         opened: tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]],
         runs: tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]],
     ) -> None:
-        """Record open events and runs of tails for the repair, in file order.
+        """Record, in file order, open events and runs of continuation slots not next to their event, for the repair.
 
         Args:
             start: First slot of the chunk in the file.
             first_row: Row of the first event of the chunk.
             part: uint32 (n, 4), slots of the chunk.
             opened: For events without end, intp (k,) each: first slot, adjacent slots, position among the events.
-            runs: For runs of tails, (m,) each: first slot, slots, position of the event before the run, and whether the
-                run ends an event.
+            runs: For runs of continuation slots, (m,) each: first slot, slots, position of the event before the run,
+                and whether the run ends an event.
         """
         slot = np.concatenate((opened[0], runs[0]))
         order = np.argsort(slot, kind="stable")

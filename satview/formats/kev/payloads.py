@@ -185,7 +185,7 @@ def _sigevent(end: str) -> construct.Struct:
 
 
 def struct_of(layout: Layout, byte_order: str) -> construct.Struct:
-    """Return the construct of a layout; its member `REST` takes the bytes after the last part."""
+    """Return the `construct` structure of a layout, whose member `REST` takes the bytes after the last part."""
     end = "l" if byte_order == "little" else "b"
     known = [part for part in layout.parts if part.words or part.is_text]
     members = [name / _member(part, end) for name, part in zip(part_names(layout), known, strict=False)]
@@ -196,7 +196,7 @@ def struct_of(layout: Layout, byte_order: str) -> construct.Struct:
 def prepared(
     release: Release, code: int, count: int, variant: int, byte_order: str
 ) -> tuple[Layout, tuple[str, ...], construct.Struct]:
-    """Return the layout of a payload, the names of the construct's members, and the construct; cached."""
+    """Return the layout of a payload, the names of the members of its `construct` structure, and this structure."""
     layout = layout_of(release, code, count, variant)
     return layout, part_names(layout), struct_of(layout, byte_order)
 
@@ -468,7 +468,7 @@ def _read(slots: SlotSource, events: EventTable, fragments: Fragments, rows: NDA
 def _apart(
     rows: NDArray[np.uint32], start: NDArray[np.uint32], fragments: Fragments
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the positions in `halves` of slots that do not follow the slot before, and their slot numbers."""
+    """Return the positions in `halves`, and the numbers, of slots not right after the previous slot of their event."""
     apart, positions = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     event = links.positions(rows, fragments.event)
     entry = np.flatnonzero(rows.take(event, mode="clip") == fragments.event) if len(rows) else event[:0]
@@ -660,7 +660,7 @@ class SlotPayloads:
     def block(self, events: NDArray[np.integer], count: int) -> NDArray[np.uint32]:
         """Return the first payload words of many events in one pass over the file, shape (len(events), count).
 
-        Words that an event does not have are 0.
+        Missing words are 0.
         """
         self.check()
         steps = (count + 1) // 2

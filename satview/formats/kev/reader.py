@@ -219,7 +219,7 @@ def slots_of(file: SourceFile, offset: int, byte_order: str, problems: Problems)
 
 
 def _outside_buffers(heads: Iterator[tuple[int, int]]) -> list[int]:
-    """Return the offsets of BUFFER slots, except false ones inside a buffer with a BUFFER slot right after its end."""
+    """Return the offsets of BUFFER slots, except those inside a buffer that ends right before another BUFFER slot."""
     buffers, offsets, over = list(heads), list[int](), 0
     starts = {start for start, _ in buffers}
     for start, end in buffers:

@@ -1,4 +1,4 @@
-"""Repairs events after the pass over the slots: attaches distant tails, finds appended names, and sorts by time."""
+"""Repairs events after the pass over the slots: attaches distant slots, finds appended names, and sorts by time."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ MANY: Final = 200  # number of problems of a kind that are reported one by one; 
 
 
 def split_contested(decoded: Decoded, slots: SlotSource, moves: Moves | None) -> None:
-    """Separate the tails of events that share their key with an open event, so that `repair` matches them again."""
+    """Detach the continuation slots of events that share a key with an open event; `repair` matches them again."""
     heads = decoded.unmatched.event[decoded.unmatched.event >= 0]  # ascends, as the file does
     if not len(heads):
         return
@@ -179,12 +179,12 @@ def split_contested(decoded: Decoded, slots: SlotSource, moves: Moves | None) ->
 def repair(
     decoded: Decoded, region: EventRegion, problems: Problems, *, ascends: bool
 ) -> tuple[Fragments, NDArray[np.int64]]:
-    """Attach runs of tails to their events; report orphans and events without end.
+    """Attach runs of continuation slots to their events; report runs without an event, and events without end.
 
     Args:
-        decoded: Columns in file order, with the unmatched runs of tails.
+        decoded: Columns in file order, with the unmatched runs of continuation slots.
         region: Converts slots to byte offsets, for reports.
-        problems: Receives orphans and events without end.
+        problems: Receives runs without an event, and events without end.
         ascends: Whether the times of the events never decrease.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Reads parts of a .kev file: samples of a large one for a preview, and new events while it is written."""
+"""Reads parts of a .kev file: samples of a large file for a preview, and new events while a file is written."""
 
 from __future__ import annotations
 
@@ -126,8 +126,8 @@ def sample_of(path: Path, start: KevStart, cancelled: Callable[[], bool] | None 
 def _to_next_buffer(headers: NDArray[np.uint32]) -> int:
     """Return the number of slots before the first BUFFER event; 0 if there is none.
 
-    After a BUFFER event, a TIME event precedes each CPU's first event (7.x and 8.0). Before it, the time of a CPU is
-    known only from an earlier sample, and its clock may have rolled over since.
+    After a BUFFER event, a TIME event precedes each CPU's first event (7.x and 8.0). Before the first BUFFER event, the
+    time of a CPU is known only from an earlier sample, and the clock may have rolled over since.
     """
     return int(np.argmax(headers & wire.CODE_MASK == wire.CONTROL_BUFFER))
 

@@ -127,7 +127,7 @@ class SourceFile:
 
     @property
     def identity(self) -> tuple[int, int]:
-        """Device and inode number of the file; they are different for a file that has replaced it."""
+        """Device and inode number of the file; a file that replaces this one has other numbers."""
         status = os.fstat(self._file)
         return status.st_dev, status.st_ino
 

@@ -168,7 +168,7 @@ def cpus_of(headers: NDArray[np.uint32]) -> NDArray[np.uint8]:
 def without_contested(slots: NDArray[np.uint32], groups: Groups, open_keys: NDArray[np.uint64]) -> Groups:
     """Mark events as incomplete if an open event has the same CPU, stamp, class and number; return the groups.
 
-    The tails of such an event belong to the oldest open event, which may be another one.
+    The continuation slots after an event so marked belong to the oldest open event of the key, perhaps another event.
 
     Args:
         slots: The chunk.
@@ -219,7 +219,7 @@ class TailRuns(NamedTuple):
 
     Attributes:
         key: uint64, CPU, class, event and stamp.
-        row: int64, for a head its event, for tails the last event before them.
+        row: int64, for the start of an event this event, for continuation slots the last event before them.
         start: int64, first slot.
         end: int64, the slot after the last.
         header: uint32, header of the first slot.
@@ -247,7 +247,7 @@ class TailRuns(NamedTuple):
 def pairs_of(
     runs: TailRuns, open_keys: NDArray[np.uint64], time: NDArray[np.int64]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return heads that are ended by a single run of tails, and these runs: positions among the groups, (k,) each.
+    """Return event starts that a single run of continuation slots ends, and these runs: positions of groups, (k,) each.
 
     No other group and no open event has the same key, so the result equals that of `OpenEvents`, without a loop.
 
@@ -272,7 +272,7 @@ def pairs_of(
 def ended_by(
     slots: NDArray[np.uint32], heads: TailRuns, tails: TailRuns, time: NDArray[np.int64], thread: NDArray[np.uint32]
 ) -> StreamColumns:
-    """Return events that are ended by one run of tails each, in the order of their last slots.
+    """Return events that are ended by one run of continuation slots each, in the order of their last slots.
 
     Args:
         slots: uint32 (n, 4), the chunk.
@@ -420,7 +420,7 @@ _SPELLED_OUT: Final = 100  # number of orphans of a chunk that are reported one 
 
 @dataclass(slots=True)
 class _Done:
-    """Events completed by runs of tails, and their last slots, in order."""
+    """Events completed by runs of continuation slots, and their last slots, in order."""
 
     events: list[OpenEvent] = field(default_factory=list)
     last: list[int] = field(default_factory=list)
@@ -432,7 +432,7 @@ class _TimedChunk:
 
     Attributes:
         slots: (n, 4).
-        groups: Events and runs of tails of the chunk.
+        groups: Events and runs of continuation slots of the chunk.
         time: (e,), times of the events that begin in the chunk.
         discontinuities: Position among these events, and CPU, of missing buffers.
         first_row: Number in the file of the first of these events.
@@ -653,10 +653,10 @@ class EventStream:
     def _unmatched(
         self, slots: NDArray[np.uint32], groups: Groups, time: NDArray[np.int64], thread: NDArray[np.uint32]
     ) -> tuple[StreamColumns, NDArray[np.int64]]:
-        """Add open events, and append runs of tails to the oldest open event of their CPU, stamp, class and number.
+        """Add open events; append continuation slots to the oldest open event with their CPU, stamp, class and number.
 
         Returns:
-            The events that are complete, and the slots of tails without an event.
+            The events that are complete, and the continuation slots without an event.
         """
         if not len(groups.other):
             return ended((), ()), np.empty(0, np.int64)
@@ -689,7 +689,7 @@ class EventStream:
         thread: NDArray[np.uint32],
         strays: list[NDArray[np.int64]],
     ) -> _Done:
-        """Return the events that the groups complete; runs of tails without an event are added to `strays`."""
+        """Return the events that the groups complete; continuation slots without an event are added to `strays`."""
         done = _Done()
         # These groups are rare in real traces, so a loop is fast enough.
         for key, row, first_slot, end_slot, header, stamp, is_head, is_end, now_cycles in zip(
@@ -715,7 +715,7 @@ class EventStream:
         return done
 
     def _report_strays(self, strays: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-        """Report runs of tails without an event; return their slots, ascending."""
+        """Report runs of continuation slots without an event; return these slots, ascending."""
         strays.sort(key=lambda slots: int(slots[0]))
         for slots in strays[:_SPELLED_OUT]:
             self._problems.add(

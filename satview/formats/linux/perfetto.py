@@ -100,7 +100,7 @@ def _add_compact_names(bundles: Fields, owner: Ints, thread: Ints, index: Ints, 
 def compact_switches(bundles: Fields, cpu_of: NDArray[np.int64], first_record: int, tasks: Tasks) -> CpuSwitches:
     """Return the switches of compact bundles.
 
-    A bundle contains only the thread that gets the CPU; the thread that leaves the CPU is that of the switch before.
+    A bundle contains only the thread that gets the CPU; the thread that leaves the CPU is known from the switch before.
 
     Args:
         bundles: The compact parts of bundles.
@@ -434,7 +434,7 @@ def _add_names(inner: Fields, number: int, name: int, tasks: Tasks) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Slices:
-    """What the slices of Perfetto tracks become: named events, states of threads and their ends, and wake-ups."""
+    """Results of converting slices of Perfetto tracks: named events, states of threads and their ends, and wake-ups."""
 
     points: Points
     names: TextColumn

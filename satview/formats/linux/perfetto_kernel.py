@@ -329,7 +329,7 @@ def _cpus(count: int, *columns: tuple[Ints, Ints]) -> tuple[int, Ints, Ints]:
 
 
 def _process(machine: int, pid: int) -> int:
-    """Return a unique pid: unchanged for the first machine, a number that QNX never uses for others."""
+    """Return a unique pid: unchanged for the first machine, for other machines a number that QNX never uses."""
     return pid if machine == 0 else linux.FIRST_TID - machine * (1 << 24) + pid % (1 << 24)
 
 

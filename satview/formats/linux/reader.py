@@ -155,7 +155,7 @@ def _numbers(column: tuple[bytes, ...] | list[bytes]) -> Ints:
 
 
 def _columns(matches: list[tuple[bytes, ...]], half: int) -> tuple[list[list[bytes]], NDArray[np.bool_]]:
-    """Return the columns of matches, whose first `half` groups or the others are set, and which lines match at all."""
+    """Return the columns of matches, each from a group or the group `half` positions later; and which lines match."""
     spellings = list(zip(*matches, strict=True))
     pairs = zip(spellings[:half], spellings[half:], strict=True)
     columns = [
@@ -488,7 +488,7 @@ def _code_of_value() -> Ints:
 def _without_early_wakeups(events: _Unsorted) -> _Unsorted:
     """Remove READY events of threads that are still running.
 
-    Linux can wake a thread that is about to sleep before it has left its CPU; its switch then shows its new state.
+    Linux can wake a thread that is about to sleep before it has left its CPU; the switch then shows the new state.
     """
     ready, running = linux.state_codes()[READY], linux.state_codes()[RUNNING]
     is_state = events.code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH

@@ -438,7 +438,7 @@ class Records:
         return np.where(is_there, values, 0)
 
     def values(self, rows: Ints, field: RecordField | None) -> Ints:
-        """Return a field of some records, int64 (len(rows),); 0 for no field or one that is not a number."""
+        """Return a field of some records, int64 (len(rows),); 0 without a field, or if the field is not a number."""
         if field is None or not field.is_number:
             return np.zeros(len(rows), np.int64)
         return self.numbers(rows, field.offset, field.size, is_signed=field.is_signed)
@@ -569,7 +569,7 @@ def _wakeups(records: Records, kinds: list[tuple[Ints, TracepointFormat]], pid: 
 
 
 def _add_names(records: Records, rows: Ints, thread: Ints, field: RecordField | None, tasks: Tasks) -> None:
-    """Add the last name of each thread that records contain."""
+    """Add to `tasks` the last name that some records contain for each of their threads."""
     if field is None or not field.is_text:
         return
     numbers, last = np.unique(thread[::-1], return_index=True)

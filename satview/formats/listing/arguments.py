@@ -210,7 +210,7 @@ def hex64(text: str, byte_order: str) -> Words:
 
 
 def message_words(text: str, byte_order: str) -> Words | None:  # noqa: ARG001  -- one signature for all
-    """Return the numbers printed after the characters of a message; None if one has more than 32 bits."""
+    """Return the numbers printed after the characters of a message; None if any of them has more than 32 bits."""
     words = [value_of(word) for word in text.replace(",", " ").split()]
     return [word & WORD_MASK for word in words] if all(-1 << 31 <= word <= WORD_MASK for word in words) else None
 
@@ -346,7 +346,7 @@ class _Payload:
         self._part_of: dict[int, PayloadPart] = {}  # by number of the value
 
     def take(self, values: Sequence[Value], row: tuple[Field, ...]) -> Placed:
-        """Return the payload with values at the words that a row has for them, followed by values not in the row."""
+        """Return the payload with values in the words that a row assigns to them, followed by values not in the row."""
         self._words = [0] * word_count(row)
         places = dict(_places(row))
         texts: list[tuple[int, Value]] = []
@@ -367,7 +367,7 @@ class _Payload:
         return Placed(parts, self._words, matched, matched == len(values) and not places)
 
     def _fits(self, number: int, value: Value, field: Field, word: int, row: tuple[Field, ...]) -> bool:
-        """Put a value at the words of its field; return whether it fits."""
+        """Store a value in the words of its field; return whether the value fits."""
         if field.show is Show.MSG:
             room = 1 + sum(1 for other in row if other.show is Show.MSG_MORE)
             if not 0 < len(value.words) <= room:

@@ -351,7 +351,7 @@ class EventParser:
         return self._listed(class_name, label[0], body[label.end() :]) if label else None
 
     def _event(self, code: int, values: dict[str, int]) -> Event:
-        """Return an event with its payload by the release's list for the code."""
+        """Return an event, with a payload made from values by the release's argument list for the code."""
         fields = self._names.spec(code).wide
         if fields is None:  # the release of the listing is not the one that printed it
             fields = catalogue(Release.QNX_7).spec(code).wide or ()

@@ -239,7 +239,7 @@ _KIND_OF_LINE = {
 
 @dataclass(slots=True)
 class LineCounts:
-    """Number of lines of each kind in a listing; their sum is its number of lines."""
+    """Number of lines of each kind in a listing; together these are all lines of the listing."""
 
     title: int = 0
     header: int = 0

@@ -50,8 +50,8 @@ _ORDER: Final = (Release.QNX_7, Release.QNX_8, Release.QNX_6_6, Release.QNX_6)
 def possible_releases(events: Sequence[tuple[str, str]]) -> tuple[Release, ...]:
     """Return the releases that printed events may be from, most likely first.
 
-    An event that only 8.0 has gives 8.0. Otherwise the releases with most of the kernel calls by number and name are
-    returned; a narrow class column makes 6.x the most likely, a wide one or times of more than 32 bits exclude it.
+    If an event exists only in 8.0, the result is 8.0; otherwise the releases with most of the kernel calls by number
+    and name. A narrow class column makes 6.x the most likely; a wide column, or times above 32 bits, exclude 6.x.
 
     Args:
         events: For some events, the text after `CPU:00 ` and the text before it.

@@ -51,7 +51,7 @@ class LineRecords:
 
 
 def parse_line(line: bytes) -> tuple[int, ...] | str:
-    """Return the 13 numbers of a line, or a text on what is wrong with the line.
+    """Return the 13 numbers of a line, or a text on the fault of the line.
 
     Numbers are decimal or, with 0x, hexadecimal, with an optional sign and surrounding blanks. Numbers above 2**63 - 1
     (addresses written as unsigned numbers) become the negative number with the same 64 bits.
