@@ -17,7 +17,7 @@ _LOOKS: Final = 20  # checks within the time limit of a block
 
 
 class Stuck(BaseException):  # no Exception, which an endless loop may catch
-    """Code ran for too long without progress."""
+    """Raised in code that ran for too long without progress."""
 
     def __str__(self) -> str:
         return "it ran for too long"

@@ -514,7 +514,7 @@ _CLEARED = (ExternalClass.KERCALL, ExternalClass.THREAD, ExternalClass.VTHREAD, 
 
 
 class Output(Protocol):
-    """Receiver of slots.
+    """Interface of a receiver of slots, such as a file.
 
     Attributes:
         is_cut: The output accepts no more slots.

@@ -149,7 +149,7 @@ class TextTable:
 
 @dataclass(frozen=True, slots=True)
 class PrintJob:
-    """Lines to print.
+    """The events that `LinePrinter` prints as lines.
 
     Attributes:
         start: int64 (events + 1,), index in `words` at which the payload of each event begins.

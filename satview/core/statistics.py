@@ -135,7 +135,7 @@ def event_counts(
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Meaning of event codes and lane values.
+    """Meaning of event codes and lane values, for `scheduling`.
 
     Attributes:
         kind: uint8 (32768,), flags by code: `IS_STATE`, also `IS_RUN` if the thread starts to run; `IS_ENTRY` and

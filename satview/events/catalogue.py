@@ -54,7 +54,7 @@ _MOST_CLASSES: Final = 200  # the index of a class has eight bits
 
 
 class Catalogue:
-    """All events of one release.
+    """The names, codes and argument lists of all events of one release.
 
     Attributes:
         release: The release.

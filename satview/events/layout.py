@@ -1,7 +1,7 @@
 """Decides which words of a payload are which argument, by release, code and word count.
 
 Used by filters, listings, the details of an event, the simulated kernel and the readers of listings. Source: kernel
-event trace format, section 8; the argument lists themselves are data (`arguments`).
+event trace format, section 8; the argument lists themselves are data in `resources/events`.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def one_spelling(name: str) -> str:
 
 
 def plan_of(fields: Sequence[Field]) -> Plan:
-    """Return an argument list converted to the form that `words.encode` takes, with canonical names."""
+    """Return an argument list converted to the form that `variants.encode` takes, with canonical names."""
     return tuple((canonical(field.name), field.words) for field in fields)
 
 

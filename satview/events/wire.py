@@ -134,7 +134,7 @@ CODE_COUNT: Final = CODE_MASK + 1
 
 
 class Struct(IntEnum):
-    """Bits 30 and 31 of the header word."""
+    """Bits 30 and 31 of the header word: a simple event, or begin, continuation or end of a combine event."""
 
     SIMPLE = 0
     COMBINE_BEGIN = 1
@@ -143,7 +143,7 @@ class Struct(IntEnum):
 
 
 class WireClass(IntEnum):
-    """Internal classes of the header word, including those of `class_table.plain_classes`."""
+    """Internal classes of the header word, including those of `plain_classes`."""
 
     _ignore_ = "plain"
     EMPTY = 0

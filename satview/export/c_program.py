@@ -1,6 +1,6 @@
 """Writes rule sets as C programs: TraceEvent() calls set the same state on a target; conditions become handlers.
 
-A condition becomes an event handler with the same results as in a view (`conditions`). A rule that a handler cannot
+A condition becomes an event handler with the same results as in a view (`c_conditions`). A rule that a handler cannot
 evaluate becomes an `#error` in its place, so that a program that does less than its rules does not compile.
 """
 

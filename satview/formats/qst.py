@@ -243,7 +243,7 @@ class _Shape:
 
     @classmethod
     def of(cls, head: Any, path: Path) -> _Shape:
-        """Return the sizes in a header.
+        """Return the sizes of kernel buffers in the header of a QST file.
 
         Raises:
             TraceFormatError: The sizes are impossible.

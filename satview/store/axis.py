@@ -34,7 +34,7 @@ _Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AxisPart:
-    """One file of the axis.
+    """One file of a trace of several files, and its position on their common time axis.
 
     Attributes:
         name: Prefix of the names of the file's processes and CPUs.

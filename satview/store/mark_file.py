@@ -388,7 +388,7 @@ def note_files(trace_path: Path) -> list[Path]:
 
 
 def row_of(mark: Mark) -> dict[str, Any]:
-    """Return a new row for a mark."""
+    """Return a mark as a new row of a file of notes, with a random id."""
     row = asdict(mark)
     del row["is_temporary"]
     return {"id": os.urandom(8).hex(), **row}

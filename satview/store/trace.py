@@ -639,7 +639,7 @@ class NumberPayloads(PayloadSource):
     arguments: tuple[NDArray[np.signedinteger], ...]
 
     def values(self, event: int) -> tuple[int, ...]:
-        """Return the numbers of one event."""
+        """Return the numbers that are the arguments of one event."""
         return tuple(int(column[event]) for column in self.arguments)
 
     @property

@@ -486,15 +486,15 @@ class KernelServices(Protocol):
 
     @property
     def scheduler(self) -> SchedulerServices:
-        """Assigns CPUs to threads."""
+        """The scheduler, which assigns CPUs to threads."""
 
     @property
     def timers(self) -> TimerServices:
-        """Runs functions when a time is reached."""
+        """The timers, which run functions when a time is reached."""
 
     @property
     def interrupts(self) -> InterruptServices:
-        """Attaches handlers and events to interrupts."""
+        """The interrupt controller, which attaches handlers and events to interrupts."""
 
     @property
     def truth(self) -> Truth:
@@ -569,7 +569,7 @@ class KernelServices(Protocol):
         """Cancel a thread at its next cancellation point."""
 
     def post_signal(self, cpu: Cpu, process: Process, target: Thread | None, signo: int, code: int) -> None:
-        """Send a signal."""
+        """Send a signal to a process, or to its thread `target`."""
 
     def switch_cost(self) -> None:
         """Advance the clock by the cost of a context switch."""
@@ -583,4 +583,4 @@ class KernelServices(Protocol):
         """Call a function that a program passed to the kernel; an exception is recorded as that program's fault."""
 
     def fault(self, culprit: Thread | str, what: str, location: str) -> None:
-        """Record a fault of a program."""
+        """Record a fault of a program: the thread or handler at fault, what happened, and the location."""

@@ -14,7 +14,7 @@ from satview.capture.workloads.parts import MS, US, Address, periodic, replying,
 
 
 class Car:
-    """State shared by the programs of the car."""
+    """State shared by the programs of the simulated car."""
 
     def __init__(self, kernel: Kernel, inherits: bool) -> None:
         self.kernel = kernel

@@ -56,7 +56,7 @@ class EventGroup:
 
 @dataclass(frozen=True, slots=True)
 class TemplateColumn:
-    """The values for one conversion of a template.
+    """The values for one `%` conversion of a template.
 
     Attributes:
         values: Returns the values of a group of events.
@@ -67,7 +67,7 @@ class TemplateColumn:
     field: LineField | None = None
 
     def __call__(self, group: EventGroup) -> Sequence[Any]:
-        """Return the values of a group."""
+        """Return the values for the events of a group."""
         return self.values(group)
 
 
@@ -115,7 +115,7 @@ def number(part: PayloadPart) -> TemplateColumn:
 
 
 def message(word: int, count: int, *, has_line_feeds: bool = True) -> TemplateColumn:
-    """Return a column of the characters of message words, by the rule of `notation.message_text`.
+    """Return a column of the characters of message words, by the rule of `formats.kev.payloads.message_text`.
 
     `has_line_feeds` is False for the first printers, which treat a line feed as unprintable.
     """

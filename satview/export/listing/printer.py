@@ -373,7 +373,7 @@ def _one_ahead(batches: Iterator[_Pending]) -> Iterator[_Pending]:
 
 @dataclass(slots=True)
 class Printer:
-    """Prints the events of one source.
+    """Prints the events of a trace in an output format.
 
     Attributes:
         source: The trace to print; it is read once.

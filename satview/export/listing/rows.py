@@ -109,7 +109,7 @@ def default_time(layout: str) -> str:
 
 @dataclass(slots=True)
 class TextRows:
-    """The vendor's layouts.
+    """Rows of text in the layouts of the vendor's traceprinter.
 
     Attributes:
         source: The trace to print.
@@ -246,7 +246,7 @@ class _Field:
 
 @dataclass(frozen=True, slots=True)
 class PrintedFormat:
-    """A format of `-p`.
+    """A format of lines, as given by the option `-p`.
 
     Attributes:
         fields: Literal text and conversions in order.

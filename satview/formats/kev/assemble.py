@@ -480,7 +480,7 @@ def _has_common_clock(system: SystemInfo | None, release: Release) -> bool:
 
 
 def _report_skew(cpus: int, system: SystemInfo | None, release: Release, problems: Problems) -> None:
-    """Warn if the clocks of the CPUs may differ."""
+    """Report a problem if several CPUs may have different clocks, so that their times may not be comparable."""
     if cpus > 1 and not _has_common_clock(system, release):
         problems.add("clock-skew", "the system page does not set the flag of a common clock")
 

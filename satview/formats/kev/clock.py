@@ -70,7 +70,7 @@ class ClockReview:
                            self._settled_row, dict(self._standing))  # fmt: skip
 
     def before(self, row: int) -> ClockReview:
-        """Return a review of the events before a row."""
+        """Return a review (`ClockReview`) of only the events before a row."""
         breaks = {
             cpu: [break_row for break_row in rows if break_row < row] for cpu, rows in self.surroundings.breaks.items()
         }
@@ -554,7 +554,7 @@ class ClockRebuilder:
     def _pass_to_review(
         self, log: NDArray[np.int64], chunk: ClockChunk, out: NDArray[np.int64], cpu_before: int
     ) -> None:
-        """Pass the log of the walk to the review.
+        """Pass the log of the walk along the stamps to `review`, as notes.
 
         Args:
             log: int64 (m, 4), as clock.c describes it.

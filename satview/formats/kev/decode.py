@@ -85,7 +85,7 @@ class Parts:
         )  # fmt: skip
 
     def note_rare(self, first_row: int, rows: NDArray[np.intp], slots: NDArray[np.uint32]) -> None:
-        """Record CONTROL and PROCESS events.
+        """Record the CONTROL and PROCESS events of a chunk.
 
         Args:
             first_row: Row of the first event of the chunk.
@@ -96,7 +96,7 @@ class Parts:
         self.rare_words.append(slots[:, 2:4].copy())  # a view would keep all of the slots
 
     def note_empty(self, slots: NDArray[np.intp]) -> None:
-        """Record zero slots, ascending."""
+        """Record the slots that contain only zeros, given as ascending slot numbers."""
         cuts = np.flatnonzero(np.diff(slots) != 1) + 1
         # Many spans, as in a garbage file, are recorded as one.
         for run in np.split(slots, cuts) if len(cuts) < 100 else [slots]:
@@ -414,7 +414,7 @@ class _Chunk:
 
 
 class Decoder:
-    """Decodes the slots of a file.
+    """Decodes the slots of a file into columns of events.
 
     A growing file keeps its decoder: each `run` decodes only new slots and the last chunk again, because later slots
     cannot change earlier chunks. The result equals that of a new decoder.

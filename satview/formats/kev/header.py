@@ -122,7 +122,7 @@ FROM_LISTING: Final = ("SATVIEW", "listing")  # in files made from a listing, wh
 
 
 def parse_header(data: bytes, path: Path | None, file_size: int) -> Header:
-    """Read the header at the start of a file.
+    """Return the text header at the start of a .kev file.
 
     Args:
         data: The first `MAX_HEADER_BYTES` of the file or more; the whole file if it is shorter.
@@ -422,7 +422,7 @@ def _typed_strings(page: _Page) -> Iterator[tuple[str, str]]:
 
 
 def parse_syspage(image: bytes, byte_order: str) -> tuple[SystemInfo | None, list[str]]:
-    """Read a system page.
+    """Return the content of a system page, and sentences on its faults.
 
     Returns:
         The content (None if there is none, or nothing can be read), and sentences about invalid parts.
@@ -592,7 +592,7 @@ class SlotWriter:
         return slot_array(self._words)
 
     def clear(self) -> None:
-        """Remove all slots, for streaming in pieces."""
+        """Remove all slots, so that a long trace can be built and written in pieces."""
         del self._words[:]
 
 

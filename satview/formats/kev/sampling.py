@@ -48,7 +48,7 @@ _DOUBTS: Final = ("clock-damaged", "clock-step", "clock-seed", "clock-unproven")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sampled:
-    """Events of some samples of a file.
+    """The events in some samples (short parts) of a .kev file.
 
     Attributes:
         trace: Events of the samples; its slots count from 0 without gaps, `SAMPLE_LENGTH` for each sample.

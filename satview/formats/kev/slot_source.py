@@ -59,7 +59,7 @@ class SlotSource(Protocol):
 
 
 class MemorySlots:
-    """Slots in memory.
+    """A source of slots that are in memory.
 
     Args:
         slots: (n, 4) words in any byte order.
@@ -75,7 +75,7 @@ class MemorySlots:
         """Do nothing: memory does not change."""
 
     def close(self) -> None:
-        """Do nothing."""
+        """Do nothing: no file is open."""
 
     def read(self, start: int, end: int, scratch: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:  # noqa: ARG002
         """Return slots, as for `SlotSource.read`.
@@ -86,7 +86,7 @@ class MemorySlots:
         return self._slots[start:end]
 
     def take(self, slot_numbers: NDArray[np.int64], word: int) -> NDArray[np.uint32]:
-        """Return one word of some slots.
+        """Return word number `word`, 0 to 3, of each given slot.
 
         Returns:
             uint32 (n,).
@@ -222,7 +222,7 @@ class SourceFile:
 
 
 class _SlotsOfFile(ABC):
-    """Base class for slots in a file."""
+    """Base class of the sources of slots in a file."""
 
     def __init__(self, file: SourceFile) -> None:
         self._file = file

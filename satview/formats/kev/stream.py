@@ -78,7 +78,7 @@ class OpenEvents:
         return self._count
 
     def keys(self) -> NDArray[np.uint64]:
-        """Return the keys with an open event.
+        """Return the keys (CPU, stamp, class and event number) that have an open event.
 
         Returns:
             uint64 (n,).
@@ -355,12 +355,12 @@ class Batch:
 
     @property
     def code(self) -> NDArray[np.uint16]:
-        """Internal class and event, uint16 (n,)."""
+        """Event code of each event: internal class and event number, uint16 (n,)."""
         return (self.header & np.uint32(wire.CODE_MASK)).astype(np.uint16)
 
     @property
     def cpu(self) -> NDArray[np.uint8]:
-        """CPU numbers, uint8 (n,)."""
+        """CPU of each event, uint8 (n,)."""
         return (self.header >> np.uint32(wire.CPU_SHIFT) & np.uint32(wire.CPU_MASK)).astype(np.uint8)
 
 

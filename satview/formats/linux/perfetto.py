@@ -98,7 +98,7 @@ def _add_compact_names(bundles: Fields, owner: Ints, thread: Ints, index: Ints, 
 
 
 def compact_switches(bundles: Fields, cpu_of: NDArray[np.int64], first_record: int, tasks: Tasks) -> CpuSwitches:
-    """Return the switches of compact bundles.
+    """Return the thread switches in bundles of ftrace events that use the compact form.
 
     A bundle contains only the thread that gets the CPU; the thread that leaves the CPU is known from the switch before.
 
@@ -319,7 +319,7 @@ def _read_trees(packets: Fields, tasks: Tasks) -> None:
 
 @dataclass(slots=True)
 class _Tracks:
-    """Tracks of slices.
+    """The tracks of a Perfetto trace, which contain slices.
 
     Attributes:
         thread: Track to the number of the thread to which the track, or a track above it, belongs.

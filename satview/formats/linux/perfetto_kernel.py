@@ -106,7 +106,7 @@ class Fields:
 
 
 def fields_of(data: NDArray[np.uint8], begin: Ints, end: Ints) -> Fields:
-    """Return the fields of messages.
+    """Return the decoded fields of protobuf messages.
 
     Args:
         data: uint8, the bytes.
@@ -156,7 +156,7 @@ class SliceNames:
 
 @dataclass(frozen=True, slots=True)
 class PerfettoDetails:
-    """Implements `schedule.ScheduleDetails`."""
+    """Returns names and arguments of records of a Perfetto trace; implements `records.ScheduleDetails`."""
 
     data: NDArray[np.uint8]
     records: RecordSpans

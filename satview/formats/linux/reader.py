@@ -79,7 +79,7 @@ class _Lines:
 
 @dataclass(frozen=True, slots=True)
 class _LineDetails:
-    """Implements `schedule.ScheduleDetails`: arguments are in the text after the event name."""
+    """Implements `records.ScheduleDetails`: arguments are in the text after the event name."""
 
     lines: _Lines
 
@@ -259,7 +259,7 @@ def _reader_of(first_bytes: bytes) -> tuple[str, _Reader] | None:
 
 @dataclass(frozen=True, slots=True)
 class LinuxPayloads(NumberPayloads):
-    """Implements `store.trace.PayloadSource`.
+    """Payloads of the events of a Linux trace; implements `store.trace.PayloadSource`.
 
     Attributes:
         events: The event table.

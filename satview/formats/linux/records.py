@@ -77,7 +77,7 @@ class WakeUps(_Moments):
 
 @dataclass(frozen=True, slots=True)
 class Points(_Moments):
-    """Other tracepoints, int64 (n,) each.
+    """Events of tracepoints other than switches and wake-ups, int64 (n,) each.
 
     Attributes:
         thread: Thread that ran on the CPU; 0 = idle, -1 = not known.
@@ -170,7 +170,7 @@ STATE_FLAGS: Final = ((1, "S"), (2, "D"), (4, "T"), (8, "t"), (0x10, "X"), (0x20
 
 @dataclass(frozen=True, slots=True)
 class RecordField:
-    """A field of a record.
+    """A field in the records of a tracepoint.
 
     Attributes:
         name: Name in Linux.
@@ -326,7 +326,7 @@ _MOST_EVENTS: Final = 1 << 16
 
 @dataclass(slots=True)
 class Metadata:
-    """Formats of tracepoints, and names of threads.
+    """Formats of tracepoints and names of threads, from the metadata of a file.
 
     Attributes:
         formats: Formats of tracepoints, by number.
@@ -444,14 +444,14 @@ class Records:
         return self.numbers(rows, field.offset, field.size, is_signed=field.is_signed)
 
     def bytes_of(self, record: int) -> bytes:
-        """Return one record."""
+        """Return the bytes of one record."""
         begin = int(self.offsets[record])
         return self.data[begin : begin + int(self.size[record])].tobytes()
 
 
 @dataclass(frozen=True, slots=True)
 class RecordDetails:
-    """Implements `schedule.ScheduleDetails` by the formats of tracepoints."""
+    """Implements `ScheduleDetails` by the formats of tracepoints."""
 
     records: Records
     formats: dict[int, TracepointFormat]

@@ -49,7 +49,7 @@ _WORD: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """Pages of all CPUs, (n,) each.
+    """Ring buffer pages of all CPUs, (n,) each.
 
     Attributes:
         offsets: int64, byte offset of each page in the data.
@@ -66,7 +66,7 @@ class Pages:
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """Content of pages.
+    """The content of ring buffer pages.
 
     Attributes:
         records: Records of all CPUs, in order within each page.
@@ -602,7 +602,7 @@ def _starts(data: NDArray[np.uint8], begin: int, end: int, order: ByteOrder, pro
 
 
 def _read_tasks(heads: Records, comms: Ints, forks: Ints, tasks: Tasks) -> None:
-    """Read names and processes of threads."""
+    """Add the names and processes of threads, from the records `comms` and `forks`, to `tasks`."""
     for rows in (comms, forks):
         offsets = (8, 12) if rows is comms else (8, 16)
         process, thread = (heads.numbers(rows, offset, 4, is_signed=True).tolist() for offset in offsets)

@@ -237,7 +237,7 @@ OTHER: Final = "text"  # name of the argument for text between arguments
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """An argument in a line.
+    """An argument in a line of a listing.
 
     Attributes:
         name: Printed name.

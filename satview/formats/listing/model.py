@@ -377,7 +377,7 @@ def key_column(key: str) -> str:
 
 
 def syspage_lines(system: SystemInfo, byte_order: str) -> Iterator[str]:
-    """Yield the dump of the system page."""
+    """Yield the lines that show the content of the system page."""
     values = system.values
     step = values.get("cpuinfo.element_size", CPU_ENTRY_BYTES)
 

@@ -154,7 +154,7 @@ class _Printed:
 
 
 class _ListingReader:
-    """State of the reader between lines."""
+    """Reads a listing line by line, and holds the state between lines."""
 
     def __init__(self, listing: Listing) -> None:
         self.listing = listing
@@ -169,7 +169,7 @@ class _ListingReader:
         self._has_clock = False
 
     def line(self, number: int, text: str) -> None:
-        """Process one line."""
+        """Process the line `text`, which has the given number in the listing."""
         if not text.isprintable():
             text = _TERMINAL.sub("", text)
         if "CPU:" in text and (head := _event_head(text)):

@@ -211,7 +211,7 @@ def _narrow(column: NDArray[np.int64]) -> Column:
 
 
 class SetReader:
-    """Reads files one after the other.
+    """Reads the files of a set one after the other into columns.
 
     Args:
         categories: Numbers of the categories to read; None = all.
