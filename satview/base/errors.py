@@ -37,8 +37,8 @@ class TraceFormatError(SatviewError):
     Attributes:
         path: The file; None for data that is not from a file.
         offset: Byte offset of the fault; None if there is none (an empty file, a directory).
-        what: What is wrong, without the position.
-        remedy: What the user can do about it; may be empty.
+        what: The fault, without its position.
+        remedy: Advice to the user on the fault; may be empty.
     """
 
     def __init__(self, path: Path | str | None, offset: int | None, what: str, remedy: str = "") -> None:

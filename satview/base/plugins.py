@@ -52,7 +52,7 @@ class Plugin:
     Attributes:
         kind: Kind of the plug-in, such as reader.
         name: Name of the entry point.
-        package: Name and version of the package that adds it.
+        package: Name and version of the package that adds the plug-in.
         fault: Reason why the plug-in is switched off; empty if it is not.
     """
 

@@ -203,7 +203,7 @@ def end_process(code: int) -> NoReturn:
 
     If windows were shown, the functions registered with `atexit` run, and the process ends without Python's clean-up,
     which destroys types of which Qt may still have objects (a fault in PySide's retrieveMetaObject, once in 130
-    pictures). All tasks have ended before, as closing the windows waits for them.
+    pictures). All tasks have ended before, because closing a window waits for the tasks.
     """
     if "PySide6.QtWidgets" not in sys.modules:
         sys.exit(code)

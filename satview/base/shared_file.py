@@ -38,7 +38,7 @@ class Damaged:
     Attributes:
         name: Former name of the file.
         path: New path of the file.
-        reason: What was wrong with the content.
+        reason: The fault of the content.
     """
 
     name: str

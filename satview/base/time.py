@@ -69,7 +69,7 @@ class Clock:
     def ns_array(self, cycles: Cycles) -> Cycles:
         """Return `ns()` of every element; exact. Shape (n,), int64.
 
-        Times beyond 292 years, which only damaged traces have, are limited to that.
+        Times beyond 292 years, which only damaged traces contain, are limited to 292 years.
         """
         cycles = cycles - self.start_cycles
         # Whole seconds and the rest apart keep every product below 2^63 for rates up to 9.2 GHz.

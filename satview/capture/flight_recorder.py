@@ -471,7 +471,7 @@ class QstFile:
 
     Attributes:
         written: Bytes of slots written.
-        is_cut, is_waiting: Always False; they exist because `capture.buffers.KevFile` has them.
+        is_cut, is_waiting: Always False; `capture.run` reads these attributes of every output.
     """
 
     is_cut = is_waiting = False

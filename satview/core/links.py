@@ -387,7 +387,7 @@ def disordered(time: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def merged(time: NDArray[np.int64], cpu: NDArray[np.uint8], rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
-    """Return rows stably sorted by time; None if the times of one CPU go backwards.
+    """Return the given rows, stably sorted by time; None if the times of one CPU go backwards.
 
     Args:
         time: int64 (n,).

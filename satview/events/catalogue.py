@@ -350,7 +350,7 @@ class CombinedCatalogue(Catalogue):
         """Create the catalogue with the events of one release.
 
         Args:
-            base: The catalogue whose codes stay as they are.
+            base: The catalogue of this release; its codes do not change.
         """
         super().__init__(base.release)
         self._base = base

@@ -32,7 +32,7 @@ class UserRule:
     """A user's rule for the lane of a user event.
 
     Attributes:
-        number: Number of the event; for an interval, of the event that begins it.
+        number: Number of the event; for an interval, number of the event that begins the interval.
         kind: What the lane shows.
         end_number: Number of the event that ends an interval.
         field: Index of the payload field that a counter shows, or of the word if the event has no description.
@@ -241,7 +241,7 @@ def parse_rules(text: str) -> tuple[UserRule, ...]:
     """Return the rules in a text such as `7 counter queue; 8:1 counter; 41..42 interval request; 9 moment`.
 
     Raises:
-        UsageError: A part is no rule; the message names it.
+        UsageError: A part is no rule; the message names the part.
     """
     parts = [part.strip() for part in re.split(r"[;\n]", text) if part.strip()]
     if len(parts) > _MOST_RULES:

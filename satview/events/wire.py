@@ -32,7 +32,7 @@ class PlainClass:
         name: Name of the class, such as `SEC`.
         internal: Number in the header word.
         external: Number of TraceEvent() and of the traceparser library.
-        since: First release that has it.
+        since: First release that has the class.
         spec: The class as listings print it.
     """
 

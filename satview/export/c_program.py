@@ -62,7 +62,7 @@ class CodePart:
 
     Attributes:
         lines: The text.
-        needs: Names of the parts that must come before it.
+        needs: Names of the parts that must come before this part.
     """
 
     lines: tuple[str, ...]

@@ -303,7 +303,7 @@ class _RecordLayout:
         count: Number of records.
         position: First slot of each record.
         before: Number of slots inserted before each record: the end of a buffer, BUFFER, TIME.
-        total: Number of slots up to the last record; those of `tail` follow.
+        total: Number of slots up to the last record; the slots that `tail` returns follow.
     """
 
     def __init__(self, trace: Trace, rows: NDArray[np.uint32], opening: Opening) -> None:

@@ -345,7 +345,7 @@ class AxisPayloads:
 
     @contextmanager
     def reading_ahead(self, events: NDArray[np.uint32]) -> Iterator[None]:
-        """Speed up repeated access to the words of some events while in the context."""
+        """Speed up repeated access to the payload words of some events within the context."""
         with ExitStack() as stack:
             for part, _, own in self._axis.split(events):
                 stack.enter_context(part.trace.payloads.reading_ahead(own))

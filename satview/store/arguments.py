@@ -459,7 +459,7 @@ def _gathered(trace: Trace, words: _PayloadPairs, positions: NDArray[np.intp], p
 
 
 def _combined(trace: Trace, part: PayloadPart, words: list[NDArray[np.uint32]]) -> NDArray[np.int64]:
-    """Return a number of some events from its words, int64 (n,)."""
+    """Return the number that `part` describes in some events, made from its payload words, int64 (n,)."""
     if part.size:
         return _of_bytes(trace, part, words)
     if part.words == 1:
@@ -468,7 +468,7 @@ def _combined(trace: Trace, part: PayloadPart, words: list[NDArray[np.uint32]]) 
 
 
 def _of_bytes(trace: Trace, part: PayloadPart, words: list[NDArray[np.uint32]]) -> NDArray[np.int64]:
-    """Return a number that does not consist of whole words, int64 (n,); its bytes are shifted from the high end."""
+    """Return a number that is not made of whole words, for some events, int64 (n,), from the words that contain it."""
     order = "<" if trace.byte_order == "little" else ">"
     data = np.stack(words, axis=1).astype(f"{order}u4").view(np.uint8)[:, part.byte : part.byte + part.size]
     wide = np.zeros((len(data), 8), np.uint8)
@@ -670,7 +670,7 @@ class _Block:
         return _payload_bytes(self._trace, self._rows, positions, count, self, word)
 
     def numbers(self, positions: Positions, part: PayloadPart) -> NDArray[np.int64]:
-        """Return a number of the events at some positions, int64 (n,)."""
+        """Return the number that `part` describes in the events at some positions, int64 (n,)."""
         return _combined(self._trace, part, [self.word(positions, part.word + number) for number in range(part.words)])
 
 

@@ -64,7 +64,7 @@ class Location:
 
     @property
     def options(self) -> list[str]:
-        """Options for `satview` besides the file; empty if the location is the whole trace."""
+        """Options of a `satview` command that select this location in the file; empty if it is the whole trace."""
         if not self.event and self.start_cycles <= self.whole.start and self.end_cycles >= self.whole.end:
             return []
         return ["--range", self.range_text, *(["--select", str(self.event)] if self.event else [])]

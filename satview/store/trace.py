@@ -160,7 +160,7 @@ class PayloadSource(Protocol):
         return np.stack([self.column(events, word) for word in range(count)], axis=1)
 
     def reading_ahead(self, events: NDArray[np.uint32]) -> AbstractContextManager[None]:
-        """Speed up repeated access to the words of some events while in the context.
+        """Speed up repeated access to the payload words of some events within the context.
 
         Args:
             events: uint32 (n,), rows of the event table, ascending.
@@ -305,7 +305,7 @@ class Trace:
         payloads: Access to arguments.
         problems: Problems of the file.
         pairs: uint32, (n,): row of the event that ends or begins the same call, 2**32 - 1 = none; None if the format
-            does not pair calls, which `linkage` does then.
+        does not pair calls, so that `linkage` pairs them.
         cpu_titles: Titles of the CPU lanes if they are not CPUs, such as `LWP 3`; empty = `CPU 0`, ...
         lines: Number of lines of a listing by kind, adding up to all of its lines; empty for other formats.
         gaps: int64 (n, 4): ranges with missing events that no BUFFER event reports: last time before, first time after,

@@ -340,7 +340,7 @@ def _pieces(begin: str, form: Form) -> list[bytes | LineField] | None:
 
 
 def _shown(field: LineField, conversion: re.Match[str]) -> LineField:
-    """Return the field of a number with the flags and width of a conversion."""
+    """Return the field of a number, with the flags and the width of a `%` conversion applied."""
     flags = field.flags | (printing.HEXADECIMAL if conversion[3] == "x" else 0)
     return field._replace(flags=flags | (printing.ZEROS if conversion[1] else 0), width=int(conversion[2] or 0))
 

@@ -329,7 +329,7 @@ def trace_from_slots(
         progress: Called with the share that is done, 0 to 1, between chunks.
         cancelled: Called between chunks; True stops.
         has_whole_buffers: False for listings with lines cut out, whose buffers cannot have their announced length.
-        times: (n,) full time of every slot, if the source has it; None = rebuild times from the stamps.
+        times: (n,) full time of every slot, if the source contains it; None = rebuild times from the stamps.
         release: Release whose tables apply, if known; None = from header and system page.
         byte_of_slot: Returns the file offset of a slot, if the slots are not contiguous from `offset` on.
         decoder_of: Returns the decoder; for a growing file, a decoder that has already decoded older slots.

@@ -143,7 +143,7 @@ def match(
         unmatched: Rows to match.
         event_times: int64 (events,), cycles, in file order.
         event_cpus: uint8 (events,).
-        ascends: Whether the times never decrease, which makes it faster to find dropped events.
+        ascends: Whether the times never decrease, which speeds up the search for events that were given up.
     """
     n = len(unmatched.slot)
     owner = unmatched.event.copy()

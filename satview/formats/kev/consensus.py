@@ -180,7 +180,7 @@ class ClockVerdicts:
             cycles.
         damaged: TIME events that were rejected, with the rollovers by which they are wrong.
         doubtful: First TIME events of runs that may be wrong, with the maximum number of rollovers.
-        unproven: TIME events after a pause of whole rollovers that few TIME events before or after it confirm, with
+        unproven: TIME events after a pause of whole rollovers that only few TIME events next to it confirm, with
             the rollovers.
     """
 
@@ -634,7 +634,7 @@ class Consensus:
         return verdicts
 
     def _place_within(self, clock: _Clock, timed: list[_Clock]) -> None:
-        """Move a CPU without TIME events into the time range of the others if the CPU begins after this range."""
+        """Move a CPU without TIME events into the time range of the other CPUs if the CPU begins after this range."""
         if timed:
             begin, end = _reach(timed)
             behind = clock.begin() - end

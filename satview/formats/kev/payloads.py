@@ -229,7 +229,7 @@ def decode_payload(
         spec: Row of the catalogue for the event's code.
         raw: Payload bytes from all slots of the event; an incomplete last word is not decoded.
         byte_order: `little` or `big`.
-        catalogue: The release's, for errno names and rules that depend on it.
+        catalogue: Catalogue of the release, for names of errors and for rules that differ between releases.
         most: Limit for giant events, as for `PayloadSource.decode`.
         listed: Variant of the layout for an event from a line of a listing; None = determined from the payload.
 

@@ -453,7 +453,7 @@ class EventStream:
         problems: Receives losses, orphans, unfinished events and empty slots.
         offset: Byte offset of the first slot in the file, for problems.
         release: Release whose buffer rules apply; None for slots from a listing, whose buffers have gaps.
-        times: int64, full time of every slot, if the source has it (listings from 7.1 on); None = rebuild times.
+        times: int64, full time of every slot, if the source contains it (listings from 7.1 on); None = rebuild times.
         has_whole_buffers: False for files made from a listing, whose buffers have gaps.
     """
 

@@ -369,7 +369,7 @@ def _numbered(keys: Sequence[tuple[int, int]], names: Sequence[str], pid_of: Map
     Args:
         keys: Machine and number of each thread.
         names: Name of each thread.
-        pid_of: Pid by index of the thread, if the file has it.
+        pid_of: Pid by index of the thread, if the file contains the pid.
         tasks: Receives names, processes and numbers.
 
     Returns:

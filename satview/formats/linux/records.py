@@ -283,7 +283,7 @@ class Cursor:
         """Return the next `count` bytes.
 
         Raises:
-            TraceFormatError: There are fewer bytes; the message names `what` they are.
+            TraceFormatError: There are fewer bytes; the message contains `what`, the meaning of the bytes.
         """
         if not 0 <= count <= self.left:
             raise TraceFormatError(self.path, self.base + self.position, f"the file ends inside {what}",
@@ -421,7 +421,7 @@ class Records:
     order: str = "<"
 
     def numbers(self, rows: Ints, offset: int, size: int, *, is_signed: bool) -> Ints:
-        """Return a number of some records, int64 (len(rows),); 0 if a record is shorter.
+        """Return the number at an offset in each of some records, int64 (len(rows),); 0 if a record is shorter.
 
         Args:
             rows: The records.

@@ -195,7 +195,7 @@ class EventParser:
 
         Args:
             text: Text after `CPU:00 ` on the event's line.
-            body: The lines after it up to the next event: arguments, and messages of a console between them.
+            body: The lines from there to the next event: arguments, and messages of a console between them.
         """
         own_lines = self._own_lines(text, body)
         foreign = sum(1 for line in body if line.strip()) - sum(1 for line in own_lines if line.strip())

@@ -64,7 +64,7 @@ class Stamps:
         self._last: dict[int, int] = {}
 
     def look_ahead(self, texts: Iterable[str]) -> None:
-        """Detect decimal stamps in the first events of a listing; `texts` precede these events, as for `cycles`."""
+        """Detect decimal stamps in the first events of a listing; `texts` are their times, as `text` in `cycles`."""
         stamps = [stamp[1] for text in texts if not _COUNT.search(text) and (stamp := _TIME.search(text))]
         self.is_decimal = bool(stamps) and all(_DECIMAL.fullmatch(stamp) for stamp in stamps)
 
@@ -278,8 +278,8 @@ class Listing:
         proven: Notation of arguments that equals that of the release's printer.
         unlisted: Number of lines that match no row, by class, event, and names and notations of arguments; at most
             `MOST_UNLISTED` kinds.
-        is_release_known: Whether the header has the release.
-        release_reason: Why this release is assumed, if the header does not have it.
+        is_release_known: Whether the header contains the release.
+        release_reason: Reason for the assumption of this release, if the header does not contain the release.
         stamps: Notation of times; None = that of the release's printer.
         byte_order: Byte order from the header; `little` if the header has none.
     """

@@ -375,7 +375,7 @@ def files_of(paths: Iterable[Path]) -> list[Path]:
     """Return the files of a set, ordered by process and LWP.
 
     A directory stands for all thread traces in it, a single file for all files of its process in the same directory;
-    several files are exactly the set. Files that do not exist are returned too, so that the reader reports them.
+    several paths are exactly the files of the set. Missing files are returned too, so that the reader reports them.
 
     Raises:
         TraceFormatError: A directory contains no thread trace.

@@ -174,7 +174,7 @@ def _lasted(calls: PairedRecords, rows: Rows) -> Bools:
 
 
 def _as_logged(calls: PairedRecords, rows: Rows, *_: object) -> Bools:
-    """Return whether the field `block?` of the second records is set."""
+    """Return for each call whether the field `block?` of its second record is set."""
     return np.asarray(calls.arguments[1][_seconds(calls, rows)] != 0)
 
 
@@ -183,7 +183,7 @@ def _always(_calls: PairedRecords, rows: Rows, *_: object) -> Bools:
 
 
 def _by_count(calls: PairedRecords, rows: Rows, *_: object) -> Bools:
-    """Return whether the semaphore's count was 0 or less, or the call took long."""
+    """Return for each call whether the semaphore's count was 0 or less, or the call took long."""
     return np.asarray(calls.arguments[1][rows] <= 0) | _lasted(calls, rows)
 
 
@@ -207,7 +207,7 @@ def _unless_last(calls: PairedRecords, rows: Rows, *_: object) -> Bools:
 def _joins_thread(
     calls: PairedRecords, rows: Rows, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]
 ) -> Bools:
-    """Return whether the joined thread ended during the call; if its end is unknown, whether the call took long."""
+    """Return for each call whether the joined thread ended during the call; if unknown, whether the call took long."""
     out = _lasted(calls, rows)
     ends = np.flatnonzero(calls.code == record_code("thr_exit"))
     end_of = dict(zip(calls.thread[ends].tolist(), ends.tolist(), strict=True))
@@ -437,7 +437,7 @@ def state_index(
 
     Args:
         calls: The records, in time order.
-        code: Event codes of the records, which say whether a record is a begin or an end.
+        code: Event codes of the records, which show whether a record is a begin or an end.
         lwp: Lane of the LWP of every record.
         other: Records that change another thread's state.
         thread_count: Number of rows of the thread table.
@@ -761,7 +761,7 @@ def open_thread_trace(
 
     Args:
         path: A file (the other files of its process in the same directory belong to the set), a directory (all files in
-            it), or several paths; several files are exactly the set.
+        the directory), or several paths, which are exactly the files of the set.
         progress: Called with the share that is done, 0 to 1.
         cancelled: Called between blocks; True stops.
         categories: Categories to keep, as for THR_TRACE_EVENTS: `mutex:cond:sema`; None = all.
