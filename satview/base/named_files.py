@@ -213,7 +213,7 @@ def resource_path(name: str) -> Path:
     """Return the path of a shipped file, such as `events/thread.toml`.
 
     Raises:
-        FileNotFoundError: No such file is shipped; the text has no folders of the machine.
+        FileNotFoundError: No such file is shipped; the text contains no folders of the machine.
     """
     path = _root() / name
     if not path.exists():

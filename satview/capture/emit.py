@@ -518,7 +518,7 @@ class EventData:
         header: Header word of the event, with structure bits 0.
         data_array: The program's list, filled with the payload words.
         el_num: Number of payload words.
-        area: The program's own data, never changed here.
+        area: The program's own data, which the simulated kernel never changes.
         feature_mask: Bits 0 and 1 are set if `feature` contains the pid and the tid.
         feature: (pid, tid).
     """

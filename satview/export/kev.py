@@ -202,7 +202,7 @@ class _Dump:
         self._sizes.append(len(self._writer) - before)
 
     def process(self, process: int) -> None:
-        """Add the creation of a process."""
+        """Add the event for the creation of a process to the dump."""
         table = self._trace.processes
         ids = max(int(table.parent_pid[process]), 0), int(table.pid[process])
         name = name_bytes(table.names[process])

@@ -71,24 +71,24 @@ class MessageBytes:
 
 
 def message(*fields: MessageBytes) -> MessageBytes:
-    """Return messages made of fields, in the order of the arguments."""
+    """Return protobuf messages made of fields, in the order of the arguments."""
     return MessageBytes(np.concatenate([field.data for field in fields], axis=1),
                         np.concatenate([field.used for field in fields], axis=1))  # fmt: skip
 
 
 def number(field: int, values: Numbers) -> MessageBytes:
-    """Return field number `field` with an integer for each message, (n,); a negative one takes ten bytes."""
+    """Return protobuf field number `field` with an integer for each message, (n,); negative integers take ten bytes."""
     return message(_tag(field, _VARINT, len(values)), _varints(values))
 
 
 def fixed64(field: int, values: Numbers) -> MessageBytes:
-    """Return field number `field` with an integer of eight bytes for each message."""
+    """Return protobuf field number `field` with an integer of eight bytes for each message."""
     data = np.ascontiguousarray(values.astype("<u8")).view(np.uint8).reshape(len(values), 8)
     return message(_tag(field, _FIXED64, len(values)), MessageBytes(data, np.ones(data.shape, np.bool_)))
 
 
 def text(field: int, which: Numbers, texts: Sequence[str]) -> MessageBytes:
-    """Return a field with a text for each message.
+    """Return a protobuf field with a text for each message.
 
     Args:
         field: Number of the field.
@@ -103,7 +103,7 @@ def text(field: int, which: Numbers, texts: Sequence[str]) -> MessageBytes:
 
 
 def nested(field: int, inner: MessageBytes) -> MessageBytes:
-    """Return field number `field` with a nested message for each message."""
+    """Return protobuf field number `field` with a nested message for each message."""
     return _delimited(field, inner)
 
 

@@ -246,7 +246,7 @@ class _PayloadPairs:
         self._pair: tuple[NDArray[np.uint32], NDArray[np.uint32]] | None = None
 
     def of(self, positions: NDArray[np.intp], word: int) -> NDArray[np.uint32]:
-        """Return a word of the events at some positions, uint32 (len(positions),)."""
+        """Return payload word number `word` of the events at some positions, uint32 (len(positions),)."""
         if self._pair is None or self._step != word // 2 or not np.array_equal(self._positions, positions):
             self._positions, self._step = positions, word // 2
             self._pair = self._payloads.pair(self._rows[positions], 2 * self._step)
@@ -659,7 +659,7 @@ class _Block:
         self._columns = np.ascontiguousarray(self.words.T)
 
     def word(self, positions: Positions, number: int) -> NDArray[np.uint32]:
-        """Return a word of the events at some positions, uint32 (n,)."""
+        """Return payload word number `number` of the events at some positions, uint32 (n,)."""
         if number < len(self._columns):
             column: NDArray[np.uint32] = self._columns[number]
             return column if isinstance(positions, slice) else column.take(positions)

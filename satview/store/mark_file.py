@@ -73,7 +73,7 @@ class Mark:
 
 
 class _NoteLine(NamedTuple):
-    """A row of a file as text, with its sort key: files are sorted by time, for human readers."""
+    """A row of a file of notes as text, with its sort key: files are sorted by time, for human readers."""
 
     is_unknown: bool
     order: tuple[int, int, str, bool]

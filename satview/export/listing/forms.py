@@ -72,18 +72,18 @@ class TemplateColumn:
 
 
 def unsigned(word: int) -> TemplateColumn:
-    """Return a column of one word as an unsigned number."""
+    """Return a template column that shows payload word number `word` as an unsigned number."""
     return TemplateColumn(lambda group: group.words[:, word].tolist(), LineField(printing.WORD, word))
 
 
 def swapped(word: int) -> TemplateColumn:
-    """Return a column of one word with its bytes reversed, as the vendor's printer shows words of big-endian files."""
+    """Return a template column of a payload word with reversed bytes, as the vendor prints big-endian files."""
     field = LineField(printing.WORD, word, flags=printing.SWAPPED)
     return TemplateColumn(lambda group: group.words[:, word].byteswap().tolist(), field)
 
 
 def signed_swapped(word: int) -> TemplateColumn:
-    """Return a column of one word with its bytes reversed, as a signed number."""
+    """Return a template column that shows a payload word with reversed bytes, as a signed number."""
     return TemplateColumn(
         lambda group: np.ascontiguousarray(group.words[:, word]).byteswap().view(np.int32).tolist(),
         LineField(printing.WORD, word, flags=printing.SWAPPED | printing.SIGNED),
@@ -91,13 +91,13 @@ def signed_swapped(word: int) -> TemplateColumn:
 
 
 def masked(word: int, mask: int) -> TemplateColumn:
-    """Return a column of the bits of one word under a mask."""
+    """Return a template column that shows the bits of a payload word under a mask."""
     field = LineField(printing.WORD, word, mask=mask)
     return TemplateColumn(lambda group: (group.words[:, word] & np.uint32(mask)).tolist(), field)
 
 
 def signed(word: int) -> TemplateColumn:
-    """Return a column of one word as a signed number."""
+    """Return a template column that shows payload word number `word` as a signed number."""
     return TemplateColumn(
         lambda group: np.ascontiguousarray(group.words[:, word]).view(np.int32).tolist(),
         LineField(printing.WORD, word, flags=printing.SIGNED),

@@ -81,7 +81,7 @@ class ClockReview:
         return review
 
     def add_breaks(self, breaks: list[tuple[int, int]]) -> None:
-        """Record places where buffers are missing or out of order, as (row, CPU or -1 = all), ascending."""
+        """Record rows before which buffers are missing or out of order, as (row, CPU or -1 = all), ascending."""
         for row, cpu in breaks:
             self.surroundings.breaks.setdefault(cpu, []).append(row)
 

@@ -99,7 +99,7 @@ def split(
     headers: NDArray[np.uint32],
     stamps: NDArray[np.uint32],
 ) -> Unmatched:
-    """Return the table with some events and their continuation slots as separate rows, which are then matched again.
+    """Return `unmatched` with some events and their continuation slots as separate rows, to match these slots again.
 
     Args:
         unmatched: Unmatched rows so far.

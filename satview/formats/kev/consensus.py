@@ -171,7 +171,7 @@ class Correction:
 
 @dataclass(frozen=True, slots=True)
 class ClockVerdicts:
-    """Result of the review; all lists except `corrections` contain (row in file order, CPU, cycles or rollovers).
+    """Result of the review of TIME events; lists except `corrections` contain (row in file, CPU, cycles or rollovers).
 
     Attributes:
         corrections: Rollovers to add to times.
@@ -381,7 +381,7 @@ class _Clock:
         return int(self.placed[run] - self.level[run])
 
     def place(self, levels: NDArray[np.int64]) -> None:
-        """Set the decided levels of the runs, int64 (runs,)."""
+        """Set the decided level (number of rollovers) of each run, int64 (runs,)."""
         self.placed, self._times, self._sorted_times, self._silences = levels, None, None, None
 
     def times(self) -> _Times:
@@ -429,7 +429,7 @@ class _Clock:
 
 
 class Consensus:
-    """The clocks of all CPUs of a trace, with decided levels.
+    """The clocks of all CPUs of a trace; decides the level (number of rollovers) of each run of TIME events.
 
     Args:
         claims: Notes of the walk in file order.
@@ -504,7 +504,7 @@ class Consensus:
         return 0 if source is None or source is clock else source.shift_at(int(clock.claims.row[0]))
 
     def _choose(self, clock: _Clock, others: list[_Clock]) -> None:
-        """Decide the levels of a CPU's runs, given the times of other CPUs."""
+        """Decide the level (number of rollovers) of each run of TIME events of a CPU, given the times of other CPUs."""
         candidates = self._candidates(clock, others)
         cost = np.where(candidates == clock.level[:, None], 0.0, np.minimum(clock.weight, _MOST_DAMAGED)[:, None])
         if clock.claims.kind[0] == SEED:
@@ -548,7 +548,7 @@ class Consensus:
         return is_shared
 
     def _candidates(self, clock: _Clock, others: list[_Clock]) -> NDArray[np.int64]:
-        """Return candidate levels for each run of a CPU, int64 (runs, k); the first is the level of its TIME events."""
+        """Return candidate levels (rollovers) of each run of a CPU, int64 (runs, k); first, that of its TIME events."""
         level = clock.level
         distinct, inverse = np.unique(level, return_inverse=True)
         heavy = distinct[np.argsort(-np.bincount(inverse, clock.weight), kind="stable")[:_HEAVY_LEVELS]]
@@ -614,7 +614,7 @@ class Consensus:
         return np.where((off.min() <= near) & (off > near), _HEADER, 0.0)
 
     def verdicts(self) -> ClockVerdicts:
-        """Return the verdicts for all events."""
+        """Return the corrections of times, and the damaged or doubtful TIME events, of all CPUs."""
         verdicts = ClockVerdicts()
         for clock in self.clocks.values():
             _add_verdicts(verdicts, clock)
@@ -800,7 +800,7 @@ def _place_garbage(clock: _Clock) -> None:
 
 
 def _add_verdicts(verdicts: ClockVerdicts, clock: _Clock) -> None:
-    """Add the verdicts that follow from the levels of a CPU."""
+    """Add to `verdicts` the corrections and reports that follow from the levels decided for a CPU."""
     shift, cpu = clock.placed - clock.level, clock.cpu
     rows, kinds = clock.column("row"), clock.column("kind")
     starts = np.append(0, rows[1:])
