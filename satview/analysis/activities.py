@@ -62,8 +62,8 @@ class Timing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         start: Expression for the events that begin the activity; empty = it is a learned activity.
-        end: Expression for the events that end the activity, the first one after each start; of the same thread, if all
-            threads that begin it also end it.
+        end: Expression for the events that end the activity. The first match after each start ends it; if all threads
+            with matching starts also have matching ends, only ends of the thread that started it count.
         period: Time from one trigger to the next, such as `10 ms`; empty = as learned.
         deadline: How long the activity may take; empty = its period.
         cpus: CPUs on which its thread may run, for the schedulability analysis; empty = as the trace shows.
@@ -115,7 +115,7 @@ def read_timing(path: Path) -> dict[str, Timing]:
 
 
 def bound_cycles(trace: Trace, text: str) -> int:
-    """Return a length from a timing file in cycles, at least 1, and limited to the longest time a trace can have."""
+    """Return a time of a timing file, such as `10 ms`, in cycles: at least 1, at most the longest time of a trace."""
     return max(1, min(trace.clock.cycles_of(int(parse_length(text))), _MOST_CYCLES))
 
 
@@ -261,7 +261,7 @@ def _of_kernel_calls(trace: Trace) -> Spans:
 def _longest(
     trace: Trace, trigger: str, begin_row: NDArray[np.uint32], end_row: NDArray[np.uint32], what: NDArray[np.integer]
 ) -> Spans:
-    """Return the spans of those (thread, called function) pairs of each file that have the longest total times."""
+    """Return spans by thread and called function (`what`): of each file the `MOST_CALLS` pairs with the longest totals."""
     time = trace.events.time_cycles
     end_cycles = time.take(end_row, mode="clip")
     end_cycles[end_row == OPEN] = ends_of_files(trace, begin_row[end_row == OPEN])
@@ -439,7 +439,7 @@ def activities(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Acti
 
     Args:
         trace: The events.
-        timing: Result of `timing.read_timing`.
+        timing: Result of `read_timing`.
 
     Raises:
         UsageError: An expression is wrong, no learned activity has the name of an entry without expressions, or two
@@ -477,7 +477,12 @@ def _learned(trace: Trace) -> Activities:
 
 
 def _put_together(parts: Sequence[_TriggeredWork], orders: Sequence[NDArray[np.intp]]) -> Instances:
-    """Return the instances of several parts, one part after the other, each in a given order; `activity` is not set."""
+    """Return the instances of several kinds of work in one table, kind after kind; `activity` is not set.
+
+    Args:
+        parts: The kinds of work.
+        orders: For each kind, the positions of the instances to take, in the order of the result.
+    """
     edges = np.cumsum([0, *map(len, orders)])
     columns = []
     for column in fields(Instances):
@@ -490,7 +495,7 @@ def _put_together(parts: Sequence[_TriggeredWork], orders: Sequence[NDArray[np.i
 
 
 def _groups(part: _TriggeredWork) -> list[NDArray[np.intp]]:
-    """Return the positions of the instances of each group that has enough instances to be an activity."""
+    """Return, for each group with at least `LEAST_INSTANCES` instances, the positions of these instances in `part`."""
     groups, which = distinct(part.group)
     ends = np.cumsum(np.bincount(which, minlength=len(groups)))
     return [own for own in np.split(stable_order(which), ends[:-1]) if len(own) >= LEAST_INSTANCES]
@@ -506,8 +511,8 @@ def regular_period(
         trace: The events.
         rows: (n,), ascending.
         least: Minimum number of periods from which the period is learned.
-        regular_percent: Percentage of the periods that must be as long as their median ...
-        tolerance_percent: ... within this percentage.
+        regular_percent: Minimum percentage of periods that must differ little from the median of all periods.
+        tolerance_percent: Maximum of that difference, in percent of the median.
     """
     gaps = np.diff(trace.events.time_cycles[rows])[is_whole(trace, rows[:-1], rows[1:])]
     if len(gaps) < least:
@@ -524,7 +529,7 @@ def _joined(parts: Sequence[Instances]) -> Instances:
 
 
 def _usual(threads: _Ints) -> int:
-    """Return the most frequent thread, 0 for none."""
+    """Return the row of the thread that occurs most often; 0 if all threads are unknown."""
     known = threads[threads > 0]
     return int(np.argmax(np.bincount(known))) if len(known) else 0
 
@@ -703,7 +708,7 @@ def _with_said(trace: Trace, learned: Activities, timing: Mapping[str, Timing]) 
 
 
 def _said(trace: Trace, name: str, said: Timing) -> Instances:
-    """Return the instances of a user's activity, from events that its start expression selects to those of its end."""
+    """Return the instances of an activity of a user's timing file: from each event of `start` to the next of `end`."""
     try:
         starts, ends = (select(trace, text).astype(np.int64) for text in (said.start, said.end))
     except UsageError as error:
@@ -724,13 +729,13 @@ def _said(trace: Trace, name: str, said: Timing) -> Instances:
 
 
 def said_needs(trace: Trace, timing: Mapping[str, Timing], fields: Collection[str] = ()) -> dict[str, tuple[Need, ...]]:
-    """Return what a trace must have to show the activities that a user's file defines by expressions, by their names.
+    """Return, by name of each activity that a user's file defines by expressions, the events that a trace must have.
 
     Args:
         trace: The events.
         timing: Result of `read_timing`.
-        fields: Only activities for which the file says one of these fields of `Timing`, and those of chains for which
-            it does; none = all activities.
+        fields: Names of fields of `Timing`: only activities whose entry, or whose chain's entry, sets one of these
+            fields are returned; empty = all activities.
 
     Raises:
         UsageError: An expression is wrong, or a chain names an activity that does not exist.
@@ -858,7 +863,10 @@ def _followed(position: _Ints, following: _Ints) -> _Ints:
 
 
 def _triggered(trace: Trace, one: Instances, other: Instances) -> _Ints:
-    """Return for each instance of `one` the first of `other` that its thread triggers meanwhile; -1 for none."""
+    """Return for each instance of `one` the position of the first in `other` that its thread triggers during it.
+
+    The position is -1 if the thread triggers none.
+    """
     key = trace.events.thread[other.start_row].astype(np.int64) << 32 | other.start_row
     order = stable_order(key)
     begin = np.searchsorted(trace.events.time_cycles, one.begin_cycles)

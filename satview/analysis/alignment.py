@@ -176,7 +176,7 @@ def plan(request: AxisRequest, cancelled: Callable[[], bool] | None = None) -> l
     """Return path, name and offset of each file on the axis; files are only read if events are needed to align them.
 
     Raises:
-        UsageError: The request cannot be carried out, or it says how to align files and each has an offset.
+        UsageError: The request cannot be carried out, or gives a way to align files although every file has an offset.
         TraceFormatError: A file cannot be read.
         Cancelled: `cancelled()` returned True.
     """
@@ -202,7 +202,7 @@ def plan(request: AxisRequest, cancelled: Callable[[], bool] | None = None) -> l
 
 
 def users_axis(entries: Sequence[AxisEntry]) -> Path:
-    """Return the path of this user's axis file for these traces; the same for all offsets."""
+    """Return the path of this user's axis file for these traces; the path does not depend on the offsets."""
     key = "\0".join(str(entry.path.absolute()) for entry in entries)
     name = "+".join(entry.name for entry in entries)[:_MOST_NAME]
     digest = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:12]

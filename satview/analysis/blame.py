@@ -47,7 +47,7 @@ _INTR: Final = STATE_BY_NAME["INTR"].value
 
 
 class Blame(IntEnum):
-    """Kinds of time in an interval."""
+    """What a part of a thread's interval was spent on."""
 
     OWN = 0
     """The thread runs."""
@@ -245,7 +245,12 @@ def _positions(keys: NDArray[np.void], requested: NDArray[np.void]) -> _Ints:
 
 
 def _added_up(pieces: _BlamePieces, of: _Ints) -> _BlamePieces:
-    """Return the pieces with equal ones merged: `start` is 0, and `end` their total length."""
+    """Return one piece for all pieces with equal `of`, kind, thread and value: `start` is 0, `end` the total length.
+
+    Args:
+        pieces: The pieces.
+        of: int64 (n,), replaces `pieces.of`: the range or part that each piece belongs to.
+    """
     if not len(pieces):
         return pieces
     _, one, which = np.unique(_keys(of, pieces.kind, pieces.thread, pieces.value), return_index=True,
@@ -354,7 +359,7 @@ def _last(moments: _Ints, times: _Ints) -> NDArray[np.intp]:
 
 
 def _split(running: _Running, thread: _Ints, start: _Ints, end: _Ints) -> _BlamePieces:
-    """Return ranges cut into pieces by what their threads spent the time on; the pieces of a range cover it exactly."""
+    """Return ranges cut into pieces that each have one kind of time (`Blame`); they cover the ranges exactly."""
     trace, values = running.trace, value_of_code(running.trace)
     parts: list[_BlamePieces] = []
     for row in np.unique(thread).tolist():
@@ -406,7 +411,7 @@ def _of_thread(
 def _cpu_of_spans(trace: Trace, spans: LaneSpans) -> _Ints:
     """Return the CPU on which a thread runs in each of its intervals, else runs next, else ran last; -1 = none.
 
-    It is none too where a damaged event names a CPU that the target does not have.
+    The result is -1 too where a damaged event names a CPU that the target does not have.
     """
     event = np.asarray(spans.event).astype(np.int64)
     runs = np.flatnonzero((np.asarray(spans.value) == RUNNING) & (event != NO_EVENT))

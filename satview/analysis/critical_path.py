@@ -131,7 +131,7 @@ def critical_path(trace: Trace, thread: int | str, window: TimeWindow, most: int
 
 @dataclass(slots=True)
 class _Frame:
-    """A thread on the path, from the moment at which the path came to it back to `floor`."""
+    """A thread that the backward walk is on, until it reaches the time `floor` and returns to the thread before."""
 
     thread: int
     floor: int
@@ -149,7 +149,7 @@ class _Walk:
         self.pieces: list[tuple[int, ...]] = []
 
     def path(self) -> CriticalPath:
-        """Return the path; raises UsageError if it has too many pieces."""
+        """Return the critical path; raise UsageError if it has more than `most` pieces."""
         time = self.window.end
         while self.stack:
             if time <= self.stack[-1].floor:

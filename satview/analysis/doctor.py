@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """A question about a trace, and what the trace needs for an answer.
+    """A question about a trace, and the needs that the trace must meet for an answer.
 
     Attributes:
         key: Name of the analysis in files and on the command line; for a verdict its kind.
@@ -53,7 +53,7 @@ class Analysis:
 
     @property
     def all_needs(self) -> tuple[Need, ...]:
-        """The needs for an answer, then those for more than a bound."""
+        """All needs: first `needs`, then `bounds`."""
         return self.needs + self.bounds
 
 
@@ -106,14 +106,14 @@ NO_EVENTS = Trust(Mark.NEEDS_CLASS, "the trace has no events")
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """How well a trace supports one analysis.
+    """Rating of how well a trace supports one analysis.
 
     Attributes:
         trace: The events.
         analysis: The analysis, one of `ANALYSES`.
         trust: How far the answers of the analysis can be trusted, and why not further.
         remedy: What to do for better answers, in the imperative; empty if nothing would help.
-        is_helped: Another capture would help.
+        is_helped: True if another capture could give a better answer.
     """
 
     trace: Trace
@@ -136,7 +136,7 @@ class Diagnosis:
 
 
 def diagnosis(trace: Trace, key: str, is_quick: bool = False) -> Diagnosis:
-    """Return how well a trace supports one analysis.
+    """Return the rating of one analysis: how well the trace supports it.
 
     Args:
         trace: The events.
@@ -192,7 +192,10 @@ def summary(trace: Trace) -> str:
 
 
 def _trust(trace: Trace, unmet: tuple[Need, ...], *, is_bound: bool) -> Trust:
-    """Return the trust that unmet needs leave: that of the first, or if they only make a bound, a bound or estimate."""
+    """Return the trust in an analysis with unmet needs: the mark and reason of the first need.
+
+    If `is_bound`, the needs only prevent an exact answer: the result is a lower bound or an estimate, with all reasons.
+    """
     if not is_bound:
         return Trust(unmet[0].lack, unmet[0].reason(trace))
     mark = Mark.ESTIMATE if any(need.lack is Mark.ESTIMATE for need in unmet) else Mark.LOWER_BOUND
@@ -216,7 +219,7 @@ def _unmet(trace: Trace, needs: tuple[Need, ...], is_quick: bool) -> tuple[Need,
 
 
 def may_be_more(trace: Trace) -> str:
-    """Return why verdicts of any kind may be missing; empty if none are."""
+    """Return the reason why verdicts of any kind may be missing (lost or damaged events); empty if there is none."""
     return "; ".join(filter(None, (need.reason(trace) for need in (NO_LOSS, NO_DAMAGE))))
 
 
@@ -237,7 +240,7 @@ _Bools = NDArray[np.bool_]
 
 
 class Rests(Enum):
-    """Data on which a figure depends, and which therefore may be missing."""
+    """Kinds of data from which a figure is computed; if such data is missing, the figure is less trustworthy."""
 
     NOTHING = "a name, or how much is not known"
     STATES = "states of a thread in the range"
@@ -257,7 +260,7 @@ class DoctorFigures:
         analysis: Key of the analysis that most columns answer.
         rests: Data on which most columns depend.
         others: Columns that depend on other data, by key.
-        either_way: Columns that missing events may change either way, besides `_EITHER_WAY`.
+        either_way: Columns whose values missing events may make larger or smaller, in addition to `_EITHER_WAY`.
     """
 
     analysis: str
@@ -333,7 +336,9 @@ class Judge:
         self._trust_of: dict[tuple[str, Rests], tuple[Trust, _Bools | None]] = {}
 
     def of_column(self, key: str) -> tuple[Trust, _Bools | None]:
-        """Return how far a column of numbers can be trusted, and in which rows less than fully, bool (n,); None = all.
+        """Return the trust in a column of numbers, and the rows to which it applies, bool (n,); None = all rows.
+
+        The other rows are exact.
 
         Args:
             key: Name of the column with the unit, such as `cpu_ns`.

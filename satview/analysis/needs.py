@@ -55,9 +55,9 @@ class Need:
 
     Attributes:
         key: Name under which the result of `reason` is cached with a trace.
-        lack: Mark of a figure if the need is not met.
-        unmet: Function that returns why the need is not met, without a full stop; empty if it is. `reason` asks it
-            of each file on an axis.
+        lack: Mark of results if the need is not met.
+        unmet: Function that returns the reason why a trace does not meet the need, without a full stop; empty if the
+            trace does. On an axis of several files, `reason` calls the function for each file.
         remedy: What to do to meet the need, in the imperative; may be empty.
         classes: Classes to capture to meet the need.
         is_wide: True if events of these classes must be wide.
@@ -150,7 +150,7 @@ def _messages(trace: Trace) -> str:
 
 
 def _messages_sent(trace: Trace) -> str:
-    """Return the reason only if messages may have been sent: kernel calls that send nothing prove that none were."""
+    """Return `_messages(trace)`; empty if kernel calls were logged and none sends: then there were no messages."""
     sends_none = not _calls(trace) and not len(entries_of(trace, *_SENDING))
     return "" if sends_none else _messages(trace)
 
@@ -301,7 +301,10 @@ OPENING: Final = Need("opening", Mark.LOWER_BOUND, _opening, "begin the trace wi
 
 
 def missing_class(trace: Trace, codes: NDArray[np.integer]) -> str:
-    """Return that a trace has no event of the classes of some codes; empty if it has one, or there are no codes."""
+    """Return a text that names the classes of some codes as missing; empty if the trace has an event of any of them.
+
+    The text is also empty if there are no codes.
+    """
     book = trace.catalogue
     classes, present = (
         np.unique(book.class_index_of_code[some]) for some in (codes, np.flatnonzero(trace.code_counts))
@@ -312,7 +315,7 @@ def missing_class(trace: Trace, codes: NDArray[np.integer]) -> str:
 
 
 def events_need(trace: Trace, text: str) -> Need:
-    """Return the need for the events of an expression: events of a class in which the expression can be true.
+    """Return the need of an expression: the trace must have events of a class in which the expression can be true.
 
     Raises:
         ExpressionError: The text is no valid expression.

@@ -206,7 +206,10 @@ def _is_number(trace: Trace, partition: _Ints) -> NDArray[np.bool_]:
 
 
 def _cpu_share(trace: Trace, rows: NDArray[np.integer]) -> NDArray[np.float64] | float:
-    """Return the share of all CPUs that 100 % in each event means: 1, or on an axis the share of its file, (n,)."""
+    """Return the share of all CPUs that 100 % in each event stands for: 1.0 for a single file.
+
+    On an axis of several files, these are the CPUs of the event's file, as a share of all CPUs, float64 (n,).
+    """
     files = files_of(trace)
     if files is None:
         return 1.0

@@ -248,7 +248,7 @@ def _bounds_on_axis(
 
 
 def _on_axis(part: AxisPart, bound: Bound) -> Bound:
-    """Return a bound in one file with the cycles and CPUs of the axis."""
+    """Return a bound computed in one file, converted to the cycles and CPU numbers of the axis."""
     names = [field.name for field in fields(Bound) if field.name.endswith("_cycles")]
     own = np.array([getattr(bound, name) for name in names], np.int64)
     cycles = np.where(own >= 0, scaled(own, part.trace.clock.cycles_per_s, part.rate), own).tolist()

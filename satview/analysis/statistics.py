@@ -103,11 +103,12 @@ def client_server(scope: Scope) -> ClientServer:
 
 @dataclass(frozen=True, slots=True)
 class _Served:
-    """Services within a range, by client, then in time order; `run` sums how long threads ran during them.
+    """Services within a range, by client, then in time order: times in which a server works on a client's message.
 
     Attributes:
         client, server: int64, (n,), rows of the thread table.
-        begin, end: int64, (n,), when they begin and end, as indices of the moments of `run`.
+        begin, end: int64, (n,), when the services begin and end, as indices of the moments of `run`.
+        run: Cumulative run times of all threads.
     """
 
     client: _Ints
@@ -249,7 +250,7 @@ def _older(server: _Ints, answered: _Ints) -> _Ints:
 
 @dataclass(frozen=True, slots=True)
 class CpuMessages:
-    """Messages by sending and receiving CPU. Source: formula 3 of the reference; replies do not count.
+    """Numbers of messages by sending and receiving CPU. Source: formula 3 of the reference; replies do not count.
 
     Attributes:
         count: int64, (cpus, cpus), messages sent on the CPU of the row and received on that of the column.

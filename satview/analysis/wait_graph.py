@@ -222,7 +222,10 @@ class WaitGraph:
         return out
 
     def reply_ways(self, wait: int) -> OpenWait:
-        """Return the threads that may hold the message of a wait in REPLY at the end; none if all are in RECEIVE."""
+        """Return a wait in REPLY that lasts to the end, with the threads that may hold its message.
+
+        There are no such threads if all of them are in RECEIVE.
+        """
         receiver, pid = int(self.blockers.thread[wait]), int(self.blockers.pid[wait])
         others = self._alive(pid) - {receiver, int(self.blockers.waits.thread[wait])}
         ways = {thread for thread in others if thread in self._repliers and self._may_work(thread)}

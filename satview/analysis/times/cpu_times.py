@@ -34,7 +34,7 @@ def measured_cpu(trace: Trace, window: TimeWindow) -> Cycles | None:
 
     Args:
         trace: The data.
-        window: The range, in cycles; those of thread traces are nanoseconds, as are the measurements.
+        window: The range, in cycles. A cycle of a thread trace is a nanosecond, the unit of the measurements too.
 
     Returns:
         int64, (threads,); -1 for threads that measured fewer than two times. None if the trace has no measurements.

@@ -50,8 +50,8 @@ class EventKinds:
 
     Attributes:
         code: int64, (n,), internal class and event (`events.wire.code`).
-        count: int64, events that count.
-        first, last: int64, rows of the first and the last of them.
+        count: int64, number of events in the range that pass the filters.
+        first, last: int64, rows of the first and the last of these events.
     """
 
     code: NDArray[np.int64]
@@ -598,8 +598,8 @@ class Measure:
     """A kind of duration for histograms.
 
     Attributes:
-        key: `run`, `response`, `period`, `state:NAME`, `call`, `call:NAME`, `queued`, `service`, `round_trip`,
-            `interrupt`, `latency`.
+        key: Name of the measure: `run`, `response`, `period`, `state:NAME`, `call`, `call:NAME`, `queued`, `service`,
+            `round_trip`, `interrupt` or `latency`.
         title: Display title.
         capture: Events that a capture needs for this measure, as text.
         is_of_threads: False for interrupts, which belong to no thread.
@@ -703,7 +703,7 @@ def occurrences(scope: Scope, key: str, threads: Mask | None = None) -> Occurren
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """Counts of durations in bins of equal width on a logarithmic scale, except for one that a bound may divide.
+    """Counts of durations in bins of equal width on a logarithmic scale; a bound, if any, divides its bin in two.
 
     Attributes:
         edges_log10: float64, (bins + 1,), logarithms of nanoseconds to the base 10.
@@ -797,7 +797,10 @@ def _links(scope: Scope, codes: Mask, kind: LinkKind, threads: Mask | None) -> O
 
 
 def _messages(scope: Scope, column: str, threads: Mask | None) -> Occurrences:
-    """Return a leg of the messages sent in the window; a message belongs to both its client and its server."""
+    """Return how long one stage (`column`: queued, service, ...) of each message sent in the window took.
+
+    A message counts if `threads` includes its client or its server.
+    """
     exchanges, events = transactions(scope.trace), scope.trace.events
     begin, stop = np.searchsorted(exchanges.send_row, (scope.rows.start, scope.rows.stop))
     part = slice(int(begin), int(stop))

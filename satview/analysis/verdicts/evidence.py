@@ -1,4 +1,4 @@
-"""What rules of verdicts work with: intervals of threads, windows over them, names, and the verdicts they return."""
+"""Data and functions for the rules of verdicts: intervals of threads, windows over them, names, and verdicts."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ def verdict_rule(
 ) -> Callable[[Search], Search]:
     """Return a decorator that registers a function as the rule of a kind; arguments as the attributes of `Rule`.
 
-    `thresholds` gives the default and the meaning of each threshold. `KERNEL` is added to `needs` unless it is empty.
+    `thresholds` gives the default and the meaning of each threshold. `KERNEL` is added to `needs` if there are any.
     """
     all_needs = (KERNEL, *needs) if needs else ()
     numbers = {name: Threshold(float(default), text) for name, (default, text) in (thresholds or {}).items()}
@@ -243,7 +243,7 @@ def read_thresholds(path: Path | None, timing: Path | None = None) -> Thresholds
 def refuse_unsearched(kinds: Collection[str], thresholds: Thresholds) -> None:
     """Raise an error if a requested kind is switched off, or needs entries that the timing file lacks.
 
-    Nothing is found of such a kind, and nothing would say that it was not looked for.
+    Without the error, the empty result would look as if a search had found nothing.
 
     Raises:
         UsageError: There is such a kind.
@@ -297,7 +297,15 @@ def _spelt(known: dict[str, float], key: str) -> str:
 
 
 def _refused(name: str, text: str, kind: str, key: str, what: str) -> UsageError:
-    """Return an error that gives the first line with a table, or with a name in a table."""
+    """Return an error with the text `what` and the number of the line in the user's file that is at fault.
+
+    Args:
+        name: Name of the file.
+        text: Its content.
+        kind: The TOML table with the faulty `key`; empty = `key` is the table itself, or is outside of tables.
+        key: The name to find; its first line counts.
+        what: What is wrong.
+    """
     quoted = rf"[\"']?{re.escape(key)}[\"']?"
     is_inside = not kind
     head = re.compile(rf"\s*\[\s*[\"']?{re.escape(kind)}[\"']?\s*\]") if kind else None

@@ -65,7 +65,7 @@ _Ints = NDArray[np.int64]
     },
 )
 def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return threads that were ready for `ready_percent` of any window of length `window_ms`."""
+    """Return verdicts on threads that were ready for `ready_percent` of any window of length `window_ms`."""
     window = limits.cycles("window_ms")
     least = int(window * limits.number("ready_percent") / 100)
     delays = []
@@ -121,7 +121,7 @@ def _times_of(windows: TimeRanges, ready: StateIntervals, begin: _Ints, end: _In
     },
 )
 def long_readies(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return threads that were ready for long without a break, except if it is long enough for `starvation`."""
+    """Return verdicts on threads that were ready for long without a break, but not for as long as in `starvation`."""
     starving = int(limits.of("starvation").cycles("window_ms")
                    * limits.of("starvation").number("ready_percent") / 100)  # fmt: skip
     delays = []
@@ -233,7 +233,7 @@ def _held_by(evidence: Evidence, delay: _Delay) -> int:
 
 
 def _ready_and_runs(ready: StateIntervals) -> dict[int, str]:
-    """Return the evidence for ready intervals: a short text for the events that begin and those that end them."""
+    """Return the role of the events that begin (`ready`) and end (`runs at last`) ready intervals, by event row."""
     return {**dict.fromkeys(ready.end_row.tolist(), "runs at last"), **dict.fromkeys(ready.row.tolist(), "ready")}
 
 
@@ -316,7 +316,7 @@ def _idle_cpus(evidence: Evidence, span: tuple[int, int], thread: int) -> str:
     },
 )
 def busy_loops(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return threads that did not wait once in a long time and used a CPU for much of that time."""
+    """Return verdicts on threads that did not wait once in a long time and used a CPU for much of that time."""
     states = evidence.states
     begin, stop, total = _awake(evidence, limits.cycles("least_ms"))
     ran = np.zeros(len(total), np.int64)
@@ -370,7 +370,10 @@ def _awake(evidence: Evidence, least_cycles: int) -> tuple[_Ints, _Ints, _Ints]:
     },
 )
 def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return pairs of threads that alternate on one CPU in short slices. Source: formula 7 of the reference."""
+    """Return verdicts on pairs of threads that alternate on one CPU in short slices.
+
+    Source: formula 7 of the reference.
+    """
     if not evidence.has_states:
         return []
     trace = evidence.trace
@@ -461,7 +464,7 @@ def _threads(*rows: int) -> list[int]:
     timing=("deadline", "period"),
 )
 def missed_deadlines(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return activities with instances that took longer than the file's deadline, or else its period."""
+    """Return verdicts on activities with instances that took longer than the deadline, else the period, in the file."""
     learned, verdicts = activities(evidence.trace, limits.timing), []
     rounds, overrun = learned.instances, learned.overrun_cycles
     for number, activity in enumerate(learned.activities):
@@ -503,7 +506,7 @@ def _cases(learned: Activities, late: NDArray[np.intp]) -> list[tuple[int, int, 
     timing=("period",),
 )
 def missed_triggers(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return activities that were triggered sooner or later than their period in the file allows.
+    """Return verdicts on activities that were triggered sooner or later than their period in the file allows.
 
     The time from the last trigger to the end of the trace counts too, as a lower bound.
     """
@@ -554,7 +557,7 @@ def missed_triggers(evidence: Evidence, limits: Limits) -> list[Verdict]:
     timing=("reaction", "age"),
 )
 def late_chains(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return chains whose reaction time or input age exceeded the bound in the file."""
+    """Return verdicts on chains whose reaction time or input age exceeded the bound in the file."""
     trace = evidence.trace
     learned, verdicts = activities(trace, limits.timing), []
     for name, said in limits.timing.items():
@@ -632,7 +635,7 @@ _REMEDY: Final = (
     "when each one was due.",
 )
 def missed_periods(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return periods whose work began so late that most of the period was over.
+    """Return verdicts on periods whose work began so late that most of the period was over.
 
     The period is the median time between the pulses of a connection, or between the ends of a thread's sleeps, if these
     are regular. If a pulse waits for much of a period, or a thread runs late after a sleep, the thread was still busy

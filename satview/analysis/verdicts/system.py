@@ -71,7 +71,7 @@ _Ints = NDArray[np.int64]
     "handle them, which the class THREAD shows.",
 )
 def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return interrupts that take much of a CPU, or come too often if the trace does not show how long they take."""
+    """Return verdicts on interrupts that take much of a CPU, or come too often where their durations are not known."""
     trace = evidence.trace
     if trace.pairs is not None:
         return []
@@ -208,7 +208,7 @@ def _causes_of_slices(evidence: Evidence) -> _Ints:
     },
 )
 def restarted_calls(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return threads whose kernel calls of one kind are repeatedly interrupted, or repeated without an exit."""
+    """Return verdicts on threads whose kernel calls of one kind are repeatedly interrupted or lack an exit."""
     trace = evidence.trace
     if trace.pairs is not None:
         return []
@@ -305,7 +305,7 @@ def _next_calls(trace: Trace, calls: NDArray[np.uint32]) -> NDArray[np.uint32]:
     },
 )
 def leaks(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return processes that create channels or connections one after the other and never release one.
+    """Return verdicts on processes that create channels or connections one after the other and never release one.
 
     A capture of some kernel calls may lack the releasing calls, so the trace must have several kinds of calls. A
     process that has stopped creating is left out, as it has as many as it needs.
@@ -413,7 +413,7 @@ _STILL_GROWS: Final = 0.75  # a queue with this share of its greatest length sti
     proof="A capture of the class COMM from before the first of these messages has the receipt of each.",
 )
 def saturations(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return servers whose messages queue at least as long as they are served, much of the time.
+    """Return verdicts on servers whose messages queue at least as long as they are served, much of the time.
 
     Only messages with send, receipt and reply in the trace count. A message that waits for long while the server
     receives others, of higher priority, is reported even if it is never received.
@@ -516,7 +516,7 @@ def _queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _no_sleep(does: str) -> str:
-    """Return the advice for a server that sleeps most of the time while clients wait; else an empty text."""
+    """Return the advice not to sleep if `does`, a result of `_does`, begins with NANOSLEEP; else an empty text."""
     return "Do not sleep while a client waits for the reply. " if does.startswith("NANOSLEEP") else ""
 
 
@@ -545,7 +545,7 @@ def _does(evidence: Evidence, servers: NDArray[np.int64], span: tuple[int, int])
     proof="A longer capture shows whether anybody receives what waits.",
 )
 def growing_queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return connections whose pulses wait in a queue that has grown since it was last empty.
+    """Return verdicts on connections whose pulses wait in a queue that has grown since it was last empty.
 
     The number of waiting pulses is exact: pulses sent minus pulses received since the last loss. Queues that were
     longer before and are being worked off are left out.

@@ -60,7 +60,7 @@ _Ints = NDArray[np.int64]
     "of the class KER_CALL have their owners.",
 )
 def deadlocks(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return circles of threads that wait for each other until the trace ends.
+    """Return verdicts on circles of threads that wait for each other until the trace ends.
 
     A thread is stuck if all threads that could end its wait are stuck (`WaitGraph`). If threads that might hold a
     message could break a circle, the circle is reported as possible. Source: formula 5 of the reference.
@@ -150,7 +150,7 @@ def _some(evidence: Evidence, threads: Iterable[int], word: str = "or") -> str:
     "is still blocked.",
 )
 def waits_for_ever(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return waits that nothing can end.
+    """Return verdicts on waits that nothing can end.
 
     These are waits for: a mutex whose holder has ended; a semaphore, condition variable, barrier or read/write lock, if
     all threads that released it before have ended, or no other thread of the process is left; an interrupt that stays
@@ -249,7 +249,7 @@ def _for_ever(evidence: Evidence, graph: WaitGraph, wait: int, keepers: frozense
     proof="The source shows whether the thread tests its condition under the mutex before it waits.",
 )
 def lost_wakeups(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return waits for condition variables whose last signal came before the wait, when no thread waited.
+    """Return verdicts on waits for condition variables whose last signal came before the wait, with no thread waiting.
 
     A queue that stays empty looks the same: its thread was busy at the last signal, and then handled what was
     signalled. So a thread counts only if it ran too little between signal and wait to have handled anything: if it
@@ -315,7 +315,7 @@ def lost_wakeups(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _ran(evidence: Evidence, thread: int, start: int, end: int) -> int:
-    """Return the cycles that a thread had a CPU in a span of time."""
+    """Return for how many cycles of a span of time a thread had a CPU."""
     who, part = evidence.ran_in((start, end))
     return int(part[who == thread].sum())
 
@@ -335,7 +335,7 @@ def _ran(evidence: Evidence, thread: int, start: int, end: int) -> int:
     proof="Wide events of the classes THREAD and KER_CALL show the priorities and the owner of the mutex.",
 )
 def contentions(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return mutexes that threads wait for much of the time, and single waits that are too long.
+    """Return verdicts on mutexes that threads wait for much of the time, and on single waits that are too long.
 
     A wait is too long if threads of higher priority get the mutex one after the other meanwhile, or if the holder is
     kept from running. The latter counts only in traces without priorities: with them, `priority-inversion` decides.
@@ -551,7 +551,7 @@ class _Chains:
     "of the owner's pid only, and the source says which processes share it.",
 )
 def inversions(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return waits for a thread of lower priority that a thread of a priority in between prevented from running.
+    """Return verdicts on waits for a thread of lower priority, kept from running by a thread of a priority in between.
 
     Priorities come from wide events of threads, as each entered its state; without them there are no verdicts.
     Source: formula 6 of the reference.
