@@ -205,12 +205,12 @@ def compare_statistics(
 
 
 def one_sided(before: Trace, after: Trace, tables: Sequence[str] = ()) -> list[str]:
-    """Return why rows are new or gone in tables that only one of the traces can show: a line each, with the remedy.
+    """Return a line, with the remedy, for each table that one of the traces cannot show: its rows are new or gone.
 
     Args:
         before: The first trace.
         after: The second trace.
-        tables: Keys of `FIGURES`; empty = all. Of these, those are included that neither trace can show.
+        tables: Keys of `FIGURES`; for these, tables that neither trace can show have a line too. Empty = all tables.
     """
     lines = []
     for key in tables or FIGURES:

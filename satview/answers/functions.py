@@ -152,7 +152,7 @@ def function_table(trace: Trace, window: TimeWindow | None = None) -> Table:
 
 
 def _of_nobody(trace: Trace, window: TimeWindow | None) -> str:
-    """Return how many functions are entered by threads that the trace does not show; empty if none are."""
+    """Return a text on the number of function calls whose thread is not known, with the remedy; empty if none are."""
     rows = rows_of_codes(trace, *_FUNC_ENTER)
     inside = trace.rows_between(window or trace.window)
     rows = rows[(rows >= inside.start) & (rows < inside.stop)]
@@ -289,7 +289,10 @@ def _nesting(thread: _Ints, entry_row: NDArray[np.uint32], exit_row: NDArray[np.
 
 
 def _numbered(thread: _Ints, address: _Ints, depth: _Ints, parent: _Ints) -> tuple[_Ints, _Ints, _Ints]:
-    """Return the node of each call, -1 = too deep; and of each node the caller's node, -1 = none, and one call."""
+    """Return the tree node of each call, -1 = too deep; then, for each node, its caller's node and one of its calls.
+
+    The caller's node is -1 for none.
+    """
     node = np.full(len(thread), -1, np.int64)
     above: list[_Ints] = []
     head: list[_Ints] = []

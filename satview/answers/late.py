@@ -217,7 +217,7 @@ class Late:
         return "\n".join(filter(None, (STATES.advice(self.trace), more if self.learned.left_out else "")))
 
     def _cannot_tell_of(self, numbers: Iterable[int]) -> str:
-        """Return what the trace cannot tell of some activities, a line each."""
+        """Return the reasons why the trace has no full answer on the activities with these `numbers`, a line each."""
         names, needs = {self._names[number] for number in numbers}, said_needs(self.trace, self.timing)
         said = lacks(self.trace, {name: own for name, own in needs.items() if name in names})
         return "\n".join(filter(None, (self._cannot_tell, *said)))

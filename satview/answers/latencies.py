@@ -254,7 +254,7 @@ def _legs(trace: Trace) -> dict[str, tuple[_Ints, _KnownValues]]:
 
 
 def _of_links(trace: Trace, links: Latencies, leg: str) -> _KnownValues:
-    """Return how well a leg is known, which follows from the links behind it; `scheduling` needs no link."""
+    """Return the `Known` of one leg of each latency: that of the links the leg is computed from, else exact."""
     exact = np.zeros(len(links), np.uint8)
     is_pulse = links.pulse_row >= 0
     by_handler = np.where(links.handler_row >= 0, Known.INFERRED, Known.EXACT).astype(np.uint8)

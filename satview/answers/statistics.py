@@ -70,7 +70,11 @@ class Columns:
         moments: NDArray[np.int64] | None = None,
         events: NDArray[np.int64] | None = None,
     ) -> None:
-        """Add a column; `values` is for the rows of the table, whereas all other methods take all rows."""
+        """Add a column.
+
+        `values` has only the rows of the table; all other methods of this class take all rows of the statistics.
+        `follows` is `Column.follows_filter`.
+        """
         self.described.append(Column(name, kind, meaning, title, is_nullable=not kind.is_words, follows_filter=follows))
         self.values[name] = values
         if moments is not None:
@@ -197,7 +201,7 @@ def threads_shown(statistics: Statistics, shown: Shown) -> NDArray[np.intp]:
 
 
 def _passing(shown: Shown) -> str:
-    """Return words behind "no thread": which threads the table is about, if a filter leaves out others."""
+    """Return the text that follows "no thread" in the message of an empty table; empty if no filter is set."""
     return "" if shown is None else " with an event that passes the filter"
 
 

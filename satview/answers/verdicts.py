@@ -295,7 +295,7 @@ def _parts(trace: Trace, verdict: Verdict) -> list[_VerdictRow]:
 
 
 def _file_end(trace: Trace, verdict: Verdict) -> int:
-    """Return the end of the file that a verdict is about, cycles: up to there it counts what is not over."""
+    """Return the end of the file that a verdict is about, cycles; problems that are not over count up to that time."""
     if verdict.evidence:
         return int(ends_of_files(trace, np.array(verdict.evidence[:1]))[0])
     return file_window(trace, -1, int(trace.threads.process[next(iter(verdict.threads), 0)])).end

@@ -144,7 +144,7 @@ class TraceDerivedColumns:
         _ = partners(self._trace), state_ends(self._trace)
 
     def _lengths_ns(self, rows: _Rows, others: NDArray[np.uint32]) -> NDArray[np.int64]:
-        """Return the time between each row and its counterpart in `others`, ns; -1 where that is `NO_EVENT`."""
+        """Return the time between each row and its counterpart in `others`, ns; -1 where the latter is `NO_EVENT`."""
         times, clock = self._trace.events.time_cycles, self._trace.clock
         result = np.full(len(rows), UNKNOWN, np.int64)
         known = np.flatnonzero(others != NO_EVENT)
@@ -320,7 +320,7 @@ class EventMask:
         return cls(np.ones(CODE_COUNT, np.bool_), np.ones(len(trace.threads), np.bool_))
 
     def test(self, events: EventTable, occurs: Bools | None = None) -> Callable[[Rows], Bools]:
-        """Return a function from rows to bool (n,), whether each passes; make it once and call it for every chunk.
+        """Return a function that takes rows and returns which events pass, bool (n,); make it once for all chunks.
 
         Args:
             events: The events.

@@ -99,7 +99,7 @@ def ended_waits(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     the large column of `calls.scanned`.
 
     Returns:
-        uint32 (n,) each: rows of `waits`, in the order of their ends; entries of calls as `actors.open_calls` returns.
+        uint32 (n,) each: rows of `waits`, in the order of their ends; entries of calls as `calls.open_calls` returns.
     """
     return trace.cached(_ENDED, _ended_waits)
 
@@ -328,7 +328,7 @@ class _WakeUps:
     def _attached(self, wakeups: NDArray[np.intp]) -> NDArray[np.uint32]:
         """Return for each wake-up the last interrupt in the wait whose number the thread attached to, or `NO_EVENT`.
 
-        Only for threads that used a single interrupt number, and not from 8.0 on, where interrupt events show an id
+        It is `NO_EVENT` for threads that used several numbers, and from 8.0 on, where interrupt events show an id
         instead of the number.
         """
         trace, out = self.trace, np.full(len(wakeups), NO_EVENT, np.uint32)

@@ -404,7 +404,7 @@ class _Compiler:
         return _CombinedCondition([has_all, test], needs_all=True)
 
     def combined(self, node: nodes.And | nodes.Or) -> Condition:
-        """Return the condition for an `and` or `or`; its tables over codes become one table, and those over threads."""
+        """Return the condition for an `and` or `or`; tables over codes are merged into one, and tables over threads."""
         parts: list[Condition] = []
         merge = np.logical_and if isinstance(node, nodes.And) else np.logical_or
         tables: dict[Domain, _TableCondition] = {}
@@ -474,7 +474,7 @@ def domains(node: nodes.Node) -> set[Domain]:
 
 
 def arguments_of(node: nodes.Node) -> set[str]:
-    """Return the arguments without which a comparison is unknown; alternatives, the items of a list, are left out."""
+    """Return the names of the arguments that a comparison needs to be known, without those in the list of an `in`."""
     if isinstance(node, nodes.NamedArgument):
         return {node.name}
     parts = (node.value,) if isinstance(node, nodes.In) else nodes.children(node)

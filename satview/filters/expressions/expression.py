@@ -82,7 +82,7 @@ def two_valued(node: nodes.Node, release: Release, negated: bool = False) -> nod
 
 
 def _known_parts(node: nodes.Node, release: Release) -> tuple[nodes.Node, ...]:
-    """Return conditions that hold together where a comparison is not unknown; they have its position in the text."""
+    """Return conditions that all hold exactly where a comparison is not unknown; each has the comparison's position."""
     start, end = node.start, node.end
     if isinstance(node, CodeTest):
         return (enters_state(start, end, release),) if node.kind is FieldKind.STATE else ()

@@ -32,19 +32,19 @@ _GLOB_PART: Final = re.compile(rf"\*+|{SET}|.", re.DOTALL)
 
 
 class Pattern:
-    """A compiled pattern.
+    """A compiled regular expression or glob.
 
     Args:
         text: The pattern, without slashes.
-        ignores_case: Whether it ignores case, as after `/i`.
-        is_glob: Whether it is a glob, which must match the whole text.
-        offset: Its position in the expression, for error messages.
+        ignores_case: Whether the pattern ignores case, as after `/i`.
+        is_glob: Whether the pattern is a glob, which must match the whole text.
+        offset: Position of the pattern in the expression, for error messages.
 
     Attributes:
-        allowance: Budget per evaluation; patterns of one expression share a budget.
+        allowance: Maximum number of matching steps in one evaluation of the expression, shared by all its patterns.
 
     Raises:
-        ExpressionError: RE2 rejects it, or it exceeds the limits above.
+        ExpressionError: RE2 rejects the pattern, or the pattern exceeds a limit of this module.
     """
 
     def __init__(self, text: str, ignores_case: bool, is_glob: bool, offset: int) -> None:
@@ -60,14 +60,14 @@ class Pattern:
         self._search = compiled.fullmatch if is_glob else compiled.search
 
     def refill(self) -> None:
-        """Reset the budget; called at the start of an evaluation."""
+        """Allow the full number of matching steps again; called at the start of an evaluation."""
         self._budget = self.allowance
 
     def matches(self, text: str) -> bool:
         """Return whether the pattern occurs in the first 4096 characters of a text (globs: matches all of them).
 
         Raises:
-            ExpressionError: The budget of this evaluation is used up.
+            ExpressionError: The matching steps allowed for this evaluation are used up.
         """
         data = text[:TEXT_LIMIT].encode("utf-8", "surrogatepass")
         self._budget -= (len(data) + 1) * self._cost
@@ -106,7 +106,7 @@ def _source_of_glob(text: str) -> str:
 
 
 def share_budget(patterns: Sequence[Pattern]) -> None:
-    """Divide one budget among patterns that are used together."""
+    """Divide the allowed number of matching steps equally among patterns that are used together."""
     for pattern in patterns:
         pattern.allowance = STEP_BUDGET // len(patterns)
 
@@ -449,7 +449,7 @@ class IsKnown(Node):
 
 @dataclass(frozen=True, slots=True)
 class Not(Node):
-    """The negation of a condition, unknown where that is unknown; after `two_valued` true where it is not true."""
+    """The negation of a condition: unknown where the condition is unknown, but after `two_valued` true there."""
 
     part: Node
 

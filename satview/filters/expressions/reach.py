@@ -95,7 +95,7 @@ def items_logged(release: Release, code: int, wide: bool) -> tuple[Item, ...]:
 
 
 def has_argument(release: Release, code: int, name: str, wide: bool) -> bool:
-    """Return whether an event has an argument in its wide or fast form; exits may have those of failed calls too."""
+    """Return whether an event has an argument in its wide or fast form; for exits, those of failed calls count too."""
     count = _MOST_WORDS if wide else FAST_WORDS
     return _is_listed(release, code, name, wide) or described_part(release, code, count, name) is not None
 

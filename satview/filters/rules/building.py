@@ -492,7 +492,14 @@ def _pairs(
 
 
 def _flags(external: ExternalClass, on: NDArray[np.bool_], already: bool, limit: int) -> Iterator[Rule]:
-    """Yield rules for a class with one switch per event; events from `limit` on follow the switch of the class."""
+    """Yield rules for a class with one switch per event.
+
+    Args:
+        external: The class.
+        on: bool (events,), whether each event is on.
+        already: True if the whole class has been switched on before.
+        limit: Events from this number on can only be switched together with the class.
+    """
     base = bool(on[limit]) if limit < len(on) else int(on.sum()) * 2 > len(on)
     if base and not already:
         yield Rule(Mode.ADDCLASS, external)
@@ -549,7 +556,7 @@ def _thread_rule(
 
 
 def handler_rules(state: RuleSet) -> Iterator[tuple[Rule, DynamicRule]]:
-    """Yield each dynamic rule after a `Rule` without condition that names its class or event."""
+    """Yield each dynamic rule as a pair: a `Rule` that names its class or event, without condition, and its handler."""
     for external, handler in sorted(state.class_handlers.items()):
         yield Rule(Mode.ADDCLASSEVHANDLER, external), handler
     for (external, number), handler in sorted(state.event_handlers.items(), key=lambda item: item[0]):

@@ -147,7 +147,7 @@ class StaticMask:
         return passes
 
     def _payload_test(self, rows: NDArray[np.integer], code: NDArray[np.uint16]) -> Bools:
-        """Return which events pass by the thread in their payload; vectorised form of `event_context.tested_thread`."""
+        """Return which events pass by the thread in their payload; vectorised form of `external.tested_thread`."""
         events, payloads, threads = self._trace.events, self._trace.payloads, self._trace.threads
         word_0, word_1 = (payloads.column(rows, word).view(np.int32) for word in (0, 1))
         owner_pid, owner_tid = threads.pid[events.thread[rows]], threads.tid[events.thread[rows]]

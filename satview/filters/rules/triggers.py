@@ -191,7 +191,15 @@ class Scan:
     def _once(
         self, trace: Trace, rows: _Rows, span: _Rows, known: _Rows, with_span: Bools
     ) -> tuple[Bools, NDArray[np.int64]]:
-        """Return which events are hits if each span counts once, bool (len(rows),), and the spans that have counted."""
+        """Return which events are hits if each span counts once, bool (len(rows),), and the spans that have counted.
+
+        Args:
+            trace: The trace.
+            rows: The events.
+            span: For each event, the span whose length is its latency.
+            known: Length of that span; negative = not known.
+            with_span: Which events would be hits if a span could count repeatedly.
+        """
         is_hit = with_span.copy()
         counted = np.flatnonzero(with_span & (known >= 0))
         spent, earliest = np.unique(span[counted], return_index=True)
