@@ -7,20 +7,20 @@ The public API, each name imported when first used:
         print(event.time_ns, event.thread_name, event.args)
     rows = satview.select(trace, "duration > 2ms")     # event rows that an expression passes
     lanes = satview.Timeline(trace)                    # states per thread and CPU
-    found = satview.Statistics(trace)                  # who used the CPUs, waited, called, sent
-    woken = satview.links(trace).wake_ups              # what belongs together: causes and effects as event rows
-    sent = satview.transactions(trace)                 # every message: queued, in service, replied, client runs again
-    late = satview.latencies(trace)                    # pulses and interrupts: handler, thread ready, runs
+    found = satview.Statistics(trace)                  # use of CPUs, waits, kernel calls and messages per thread, ...
+    woken = satview.links(trace).wake_ups              # links: causes and effects as pairs of event rows
+    sent = satview.transactions(trace)                 # times of every message: queued, in service, reply, round trip
+    late = satview.latencies(trace)                    # times from pulse or interrupt until handler and thread run
     states = trace.table("state").arrow()              # documented tables, for numpy, Arrow, pandas, Polars
     late = trace.sql("select * from ready_wait")       # SQL over them, with documented views
-    for verdict in satview.check(trace):               # what is wrong: deadlocks, inversions, starvation, lost data
+    for verdict in satview.check(trace):               # problems: deadlocks, inversions, starvation, lost data
         print(verdict.severity, verdict.says)
-    for found in satview.doctor(trace):                # what it shows exactly, what as a bound, what not at all
+    for found in satview.doctor(trace):                # the analyses: exact, only a bound, or impossible
         print(found["title"], found["mark"], found["reason"], found["remedy"])
-    for step in satview.why(trace, "devb-eide 2", trace.clock.cycles(1_500_000)):   # why it runs, is ready or waits
+    for step in satview.why(trace, "devb-eide 2", trace.clock.cycles(1_500_000)):   # causes of a thread's state
         print(step.says)
-    path = satview.critical_path(trace, "devb-eide 2", trace.window)   # what had to happen one after the other
-    now = satview.snapshot(trace, trace.clock.cycles(1_500_000))       # what every thread does then, one a row
+    path = satview.critical_path(trace, "devb-eide 2", trace.window)   # the work that the thread depended on, in order
+    now = satview.snapshot(trace, trace.clock.cycles(1_500_000))       # the state of every thread then, one per row
 """
 
 from __future__ import annotations

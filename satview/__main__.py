@@ -77,7 +77,7 @@ def entry() -> NoReturn:
 
 
 def _check(arguments: list[str]) -> None:
-    """Refuse arguments with NUL or half a character, and `--` as a value, which argparse would take for no value.
+    """Refuse arguments with NUL or half a character, and the option value `--`, which argparse takes for no value.
 
     Raises:
         UsageError: An argument is refused; the message names it.

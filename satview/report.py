@@ -137,7 +137,7 @@ _COLUMNS: Final = {
 
 
 def head(trace: Trace) -> str:
-    """Return the properties of the trace, such as length, number of events, and release."""
+    """Return HTML with the properties of the trace, such as length, number of events, and release."""
     wall = trace.clock.wall_time(trace.window.start) if len(trace.events) else None
     lines = (
         ("Length", format_duration(trusted_duration_ns(trace))),
@@ -154,7 +154,7 @@ def head(trace: Trace) -> str:
 
 
 def verdict_list(trace: Trace, verdicts: Sequence[Verdict], pictures: dict[int, str]) -> str:
-    """Return the verdicts, each with the command that opens its location, and its picture if there is one.
+    """Return HTML with the verdicts, each with the command that opens its location, and its picture if there is one.
 
     Args:
         trace: The trace.
@@ -181,7 +181,7 @@ def picture(path: Path, why_not: str, says: str) -> str:
 
 
 def load(trace: Trace) -> str:
-    """Return the load of the CPUs over time as a plot, and the table of the CPUs."""
+    """Return HTML with a plot of the load of the CPUs over time, and the table of the CPUs."""
     scope = _scope(trace)
     by_process = load_over_time(scope, LoadBy.PROCESS, _BINS)
     whole = np.maximum(by_process.lengths * by_process.cpus, 1)
@@ -198,7 +198,7 @@ def load(trace: Trace) -> str:
 
 
 def waits(trace: Trace) -> str:
-    """Return a histogram and percentiles for each kind of duration of `_WAITS` that the trace has."""
+    """Return HTML with a histogram and percentiles for each kind of duration of `_WAITS` that the trace has."""
     scope, parts = _scope(trace), []
     for key, title in _WAITS:
         waits_of_key = occurrences(scope, key)
@@ -221,18 +221,18 @@ def waits(trace: Trace) -> str:
 
 
 def statistics(trace: Trace, key: str) -> str:
-    """Return the first rows of a table of statistics in its default order."""
+    """Return HTML with the first rows of a table of statistics, in the table's default order."""
     table = TABLES[key](Statistics(trace), None)
     return _answer(table.sorted_by(table.question.sort_name) if table.question.sort_name else table, _COLUMNS[key])
 
 
 def latencies(trace: Trace) -> str:
-    """Return the table of latencies from pulses and interrupts to the threads that handle them."""
+    """Return HTML with the table of latencies from pulses and interrupts to the threads that handle them."""
     return _answer(latency_figures(trace, latency_table(trace)))
 
 
 def lateness(trace: Trace, thresholds: Thresholds) -> str:
-    """Return the recurring activities, and where the worst instance of the most late one spent its time."""
+    """Return HTML with the recurring activities, and how the worst instance of the most late one spent its time."""
     answers = late(trace, thresholds.timing)
     activity = answers.most_telling()
     shown = _answer(answers.activities().sorted_by("misses"), _COLUMNS["activities"])
@@ -255,7 +255,7 @@ def lateness(trace: Trace, thresholds: Thresholds) -> str:
 
 
 def losses(trace: Trace) -> str:
-    """Return the ranges in which events are missing, and the problems of the file."""
+    """Return HTML with the ranges in which events are missing, and the problems of the file."""
     lost, clock = lost_marks(trace), trace.clock
     parts = ["<p>No events are missing.</p>"]
     if len(lost):
@@ -272,7 +272,7 @@ def losses(trace: Trace) -> str:
 
 
 def limits(trace: Trace, thresholds: Thresholds) -> str:
-    """Return the verdicts that the trace cannot decide, so that a missing verdict does not read as "no problem"."""
+    """Return HTML with the verdicts that the trace cannot decide: a missing verdict must not read as "no problem"."""
     missing = may_be_more(trace)
     kinds = [kind for kind in all_kinds() if thresholds.is_enabled(kind)]
     rows = [(row["kind"], row["reason"]) for row in undecided_table(trace, kinds, thresholds.timing).records()]

@@ -303,7 +303,7 @@ def _check_names(text: str, known: Sequence[str], what: str) -> None:
 
 
 def _link(options: argparse.Namespace, file: str) -> TraceLink:
-    """Return the link to a file with a range and an event to show at first: its own, else those of the options.
+    """Return the link to a file; a range or event to show at first that the link lacks is taken from the options.
 
     Raises:
         UsageError: The link or an option is faulty.
@@ -436,7 +436,7 @@ def install_entry() -> list[str]:
 
 
 def uninstall_entry() -> list[str]:
-    """Remove the files that `install` wrote; return lines that name the removed files.
+    """Remove the files that `install_entry` wrote; return lines that name the removed files.
 
     Raises:
         SatviewError: This system has no XDG desktop.

@@ -57,7 +57,7 @@ class TraceResult:
         name: Name of the trace.
         events: Number of its events.
         costs_data: Whether data was lost to problems in the file.
-        fault: Error because of which the trace was not exported; empty = it was.
+        fault: Error that prevented the export of the trace; empty = the trace was exported.
         misfits: Messages about descriptions of events that do not fit the trace.
     """
 

@@ -65,12 +65,15 @@ from satview.testing.figure import Chain, ClaimResults, Figure, KevFailure, Meas
 
 
 def _unmet(trace: Trace, is_lenient: bool, *needs: Need) -> str:
-    """Return why the trace cannot decide an assertion that has these needs; empty if it can, or if read leniently."""
+    """Return the reason why a trace cannot decide an assertion with these needs; empty if it can, or if lenient."""
     return "" if is_lenient else next(filter(None, (need.advice(trace) for need in needs)), "")
 
 
 def _lost(trace: Trace, is_lenient: bool) -> str:
-    """Return that events are missing, so that what is found is the least there can be; empty if read leniently."""
+    """Return a text with the number of ranges in which events are missing; empty if none are, or if lenient.
+
+    With missing events, numbers are lower bounds.
+    """
     lost = 0 if is_lenient else len(lost_marks(trace))
     return f"events are missing in {counted(lost, 'range')}" if lost else ""
 
@@ -216,7 +219,7 @@ class Threads:
         return next(filter(None, (_lost(trace, self.is_lenient) for trace in self._traces())), "")
 
     def _traces(self) -> tuple[Trace, ...]:
-        """Return the trace, or of several files on one axis those that have the threads."""
+        """Return the trace; for several files on one axis, the traces of the files that contain the threads."""
         if (files := files_of(self.trace)) is None:
             return (self.trace,)
         has_them = {part[0].name for row in self.rows if (part := files.part_of_thread(row)) is not None}
@@ -547,7 +550,7 @@ class Kev:
         return Figure(float(value), query, unit, None, self.claims)
 
     def _durations(self, times: Instances | ChainTimes, says: str, of: Sequence[int]) -> MeasuredDurations:
-        """Return the durations of activities, the positions `of` which are given: of one, or of those of a chain."""
+        """Return the durations in `times`: of an activity, or of a chain; `of` has the positions of its activities."""
         said, known = said_needs(self.trace, self.timing), activities(self.trace, self.timing).activities
         missing = lacks(self.trace, {known[number].name: said.get(known[number].name, ()) for number in of})
         said_missing = "" if self.is_lenient else "; ".join(missing)
@@ -598,12 +601,12 @@ class Kev:
         return codes if event == event.upper() or event.removesuffix("()") in calls else ()
 
     def _missing_of(self, codes: Sequence[int]) -> str:
-        """Return that the trace has no events of the classes of some codes; empty if it has, or if read leniently."""
+        """Return a text that names the classes of some codes as missing; empty if one is present, or if lenient."""
         missing = "" if self.is_lenient else missing_class(self.trace, np.array(codes, np.int64))
         return f"{missing}; capture them" if missing else ""
 
     def _missing_events(self, event: str) -> str:
-        """Return that the trace has no events of the class of the events with a name (see `rows`); else empty."""
+        """Return a text that names the class of the events with a name (see `rows`) as missing; empty if present."""
         codes = () if event in self.names else self._codes(event)
         if not codes and (event in self.names or looks_like_condition(event)):
             return self._unmet(events_need(self.trace, self.names.get(event, event)))

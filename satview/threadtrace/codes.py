@@ -1,7 +1,7 @@
 """Numbers in thread_trace(4) records, and in the `.time` files, a format of satview's own.
 
-They repeat a part of `resources/events/unixware.toml`, because a traced program must not load the modules that read
-it; a test compares the two.
+The numbers repeat a part of `resources/events/unixware.toml`, because a traced program must not load the modules that
+read that file; a test compares the two.
 """
 
 from __future__ import annotations

@@ -300,7 +300,10 @@ def _pass(trace: Trace, rows: NDArray[np.uint32], picture: Picture) -> NDArray[n
 
 
 def _grouped(arrows: Arrows, from_row: _Ints, to_row: _Ints, picture: Picture, share: float) -> ArrowGroups:
-    """Return groups of arrows that begin in the same 2 pixels; if these are too many, counts in wider cells."""
+    """Return groups of arrows that begin in the same 2 pixels; if there are too many, one count per wider cell.
+
+    A cell is a range of adjacent pixels of a row.
+    """
     if not len(arrows):
         none = np.empty(0, np.int64)
         return ArrowGroups(arrows, none, none, none, none, none, none, none, none, none, 0, share)
@@ -357,6 +360,12 @@ def _side_by_side(row: _Ints, cell: NDArray[np.integer], cell_px: int, picture: 
 
 
 def _means(values: _Ints, starts: NDArray[np.intp], count: NDArray[np.intp]) -> _Ints:
-    """Return for each part of `values`, `count` long from `starts` on, the mean of its values minus its first value."""
+    """Return for each part of `values` the mean of the part's values, minus the part's first value.
+
+    Args:
+        values: int64 (m,).
+        starts: (n,), start index of each part.
+        count: (n,), length of each part.
+    """
     above = values - np.repeat(values[starts], count)
     return np.asarray(np.add.reduceat(above, starts) // count)

@@ -367,7 +367,7 @@ def columns_of(times: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np
 def event_cells(
     trace: Trace, infos: Sequence[LaneInfo], shifts: NDArray[np.int64], codes: NDArray[np.bool_]
 ) -> list[NDArray[np.bool_]]:
-    """Return for every lane whether each of its cells holds a mark, in one pass over the events.
+    """Return for every lane whether each cell (period of 2^shift cycles) holds a mark, in one pass over the events.
 
     Args:
         trace: The events.

@@ -1,4 +1,4 @@
-"""Functions that find what each lane class shows in a whole trace, user events included."""
+"""Functions that find the intervals, moments and numbers that each lane class shows, user events included."""
 
 from __future__ import annotations
 
@@ -272,7 +272,7 @@ def function_calls(trace: Trace) -> tuple[Rows, Rows]:
 
 
 def guests(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[TrackRows]:
-    """Return when threads of virtual CPUs ran their guests, and the other guest events."""
+    """Return the intervals in which threads of virtual CPUs ran their guests, and the other guest events as moments."""
     rows = _rows(trace, lane_class.codes)
     rows = rows[stable_order(trace.events.thread[rows])]
     thread, code = trace.events.thread[rows], trace.events.code[rows]
@@ -308,7 +308,7 @@ def frequencies(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[T
 
 
 def idle_modes(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[TrackRows]:
-    """Return when CPUs sleep: from an entry to an idle mode to the CPU's next idle event, be it an exit or an entry."""
+    """Return the intervals in which CPUs sleep: from an entry to an idle mode to the CPU's next exit or entry."""
     rows, bits, _ = _power(trace)
     changes = np.flatnonzero(bits & _POWER_IDLE)
     cpu = bits[changes] & _POWER_CPU
@@ -347,7 +347,13 @@ def _owners(trace: Trace, rows: Rows, owner_kind: Owner) -> NDArray[np.integer]:
 
 
 def _parts(trace: Trace, rows: Rows, owner: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Return the part number of each event; a part ends with the owner or at a loss; `rows` are sorted by owner."""
+    """Return the part number of each event: a new part begins at each new owner, and after each loss of events.
+
+    Args:
+        trace: The events.
+        rows: Rows of the events, sorted by owner.
+        owner: The owner of each event.
+    """
     lost = np.sort(losses(trace)[:, 1])
     before = np.searchsorted(lost, trace.events.time_cycles[rows], side="right")
     changes = np.ones(len(rows), np.bool_)
@@ -416,5 +422,5 @@ _FINDERS: Final[dict[str, Finder]] = {
 
 
 def finder_of(lane_class: LaneClass) -> Finder:
-    """Return the function that finds the content of a lane class, or one that finds nothing if a higher layer does."""
+    """Return the function that finds the content of a lane class; one that finds nothing if a higher layer has it."""
     return _FINDERS.get(lane_class.finder, _nothing)

@@ -302,7 +302,7 @@ def _halved_flags(seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True)
 class PixelCells:
-    """Which grid cells lie behind each pixel column, for one level of the grid; the same for all lanes of a frame."""
+    """The grid cells that each pixel column covers, for one level of the grid; the same for all lanes of a frame."""
 
     first: NDArray[np.int64]
     middle: NDArray[np.int64]

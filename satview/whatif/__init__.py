@@ -1,1 +1,1 @@
-"""What would have happened if: a trace becomes programs, which run again on the simulated kernel with changes."""
+"""Predicts the effect of changes: a trace becomes programs, which run again on the simulated kernel with changes."""

@@ -1,4 +1,4 @@
-"""What a trace does not show and a replay needs: mutex locks without waits, and priorities of threads."""
+"""Infers data that a replay needs and a trace does not show: mutex locks without waits, and priorities of threads."""
 
 from __future__ import annotations
 
@@ -69,9 +69,13 @@ class _Piece:
 
 @dataclass(slots=True)
 class _Seen:
-    """When one lock is taken and released in all rounds of a piece of work, in ns of work from its begin or to its end.
+    """Times at which one lock is taken and released in the rounds of a piece of work, ns of work.
 
     Attributes:
+        rounds: Number of rounds.
+        locks, unlocks: From the begin of the piece to the lock, and to the unlock.
+        to_end: From the unlock to the end of the piece.
+        holds: From the lock to the unlock.
         is_write: Whether the lock is taken for writing; None if the trace does not show that.
     """
 
@@ -110,7 +114,7 @@ class _Seen:
 
 
 def with_unseen_locks(programs: parts.Programs) -> int:
-    """Add locks and unlocks that the trace does not show to the steps; return in how many rounds a lock was added."""
+    """Add to the steps the locks and unlocks that the trace does not show; return the number of added locks."""
     pieces = [piece for steps, owner in _step_lists(programs) for piece in _pieces(programs, steps, owner)]
     _keep_held_over_waits(pieces)
     seen: dict[tuple[_Key, int], _Seen] = defaultdict(_Seen)
@@ -353,9 +357,9 @@ def sporadic_of(trace: Trace, row: int, usual_priority: int, tick_ns: int) -> tu
 def _inferred(trace: Trace) -> LearnedPriorities:
     """Return priorities, policies and alternatives that fit a trace of fast events.
 
-    A thread is above another if it takes the CPU from that before the time slice is over, or sends a message later but
-    is served first. Servers run at their clients' priorities, which show nothing about their own. A thread that runs
-    longer than a slice without ever losing the CPU has no time slices.
+    A thread is above a second one if it takes the CPU from the second before the time slice is over, or sends a message
+    later but is served first. Servers run at their clients' priorities, which show nothing about their own. A thread
+    that runs longer than a slice without ever losing the CPU has no time slices.
     """
     events, index, value, count = trace.events, trace.states.event, state_values(trace), len(trace.threads)
     ends = following(trace)

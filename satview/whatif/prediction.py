@@ -278,7 +278,7 @@ _LONG: Final = 200_000  # events; a shorter replay takes no longer than starting
 
 @dataclass(frozen=True, slots=True)
 class ReplayBasis:
-    """What predictions for a trace start from: its programs, and how well their unchanged replay fits.
+    """The data that predictions for a trace start from: its programs, and how well their unchanged replay fits.
 
     Attributes:
         timing: Result of `read_timing`.
@@ -541,7 +541,7 @@ def candidates(programs: Programs, asked: str) -> list[str]:
 
 
 def search(basis: ReplayBasis, asked: str) -> list[Candidate]:
-    """Return the candidates, smallest first, with whether all deadlines hold; replays run in parallel processes.
+    """Return the candidate changes, smallest first, each with the deadlines that it misses; replays run in parallel.
 
     Raises:
         UsageError: There is nothing to search, or no activity has a deadline.

@@ -86,7 +86,7 @@ _SYNC_CALLS: Final = frozenset((*_GIVES, "SYNC_MUTEX_LOCK", "SYNC_SEM_WAIT", "SY
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a thread received at a channel: a message, or a pulse (stream, number in the stream); neither if unknown."""
+    """The receipt of a message or of a pulse (stream, number in the stream) at a channel; without both if unknown."""
 
     chid: int
     message: int = -1
@@ -559,7 +559,7 @@ class _Builder:
         return out
 
     def _deliver(self, line: parts.InterruptLine, latency: Latencies, number: int, target: int) -> None:
-        """Store what an interrupt delivered to: `target` is the number of a stream, or -1 minus the row of a thread."""
+        """Store the receiver of an interrupt: `target` is the number of a pulse stream, or -1 minus a thread's row."""
         handler_row = int(latency.handler_row[number])
         if handler_row >= 0 and line.handlers:
             moment = int(np.searchsorted(self.line_rows[line.vector], handler_row)) - 1

@@ -95,7 +95,7 @@ class Lock:
 
 @dataclass(slots=True)
 class Unlock:
-    """Unlock a mutex or a reader/writer lock; `is_write` is None if it is unknown for what it was locked."""
+    """Unlock a mutex or a reader/writer lock; `is_write` is None if the trace does not show how it was locked."""
 
     thing: int
     is_write: bool | None = True

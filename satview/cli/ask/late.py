@@ -122,7 +122,7 @@ def _others(
     args: argparse.Namespace, traces: Sequence[Trace], timing: Mapping[str, Timing] | None, folders: Sequence[Path],
     activity: str,
 ) -> list[Late | Measured]:  # fmt: skip
-    """Return the traces to compare an activity with: open traces, and traces of data sets other than `args.file`."""
+    """Return the traces to compare an activity with: `traces`, and those of the data sets `folders` but `args.file`."""
     others: list[Late | Measured] = [late(trace, timing) for trace in traces]
     if folders:
         from satview.fleet.query import recorded_instances

@@ -201,7 +201,7 @@ def _bounds(args: argparse.Namespace, profile: Profile) -> Bounds | None:
     """Return the limits that --every, --files and --disk set; None without these options.
 
     Raises:
-        UsageError: They cannot be combined with the other options.
+        UsageError: These options cannot be combined with the other options.
     """
     if not args.every and not args.files and not args.disk:
         return None

@@ -128,7 +128,7 @@ def built_rules(files: list[str], allow_code: bool, trace: Trace) -> tuple[tuple
 
 
 def _with_conditions(built: BuiltRules, expressions: list[str], trace: Trace) -> BuiltRules:
-    """Return rules with the conditions of -e as their last WHERE lines, which captures can do something with.
+    """Return rules with the conditions of -e added, also as WHERE lines at the end, which captures can carry out.
 
     Raises:
         UsageError: A condition has an error, or no event can ever meet it.

@@ -1,4 +1,4 @@
-"""`satview look FILE [--handle H]`: print what the window shows as text, with handles of objects to look at next."""
+"""`satview look FILE [--handle H]`: describe a trace or one object in it as text, with handles of related objects."""
 
 from __future__ import annotations
 

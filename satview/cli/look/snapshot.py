@@ -1,4 +1,4 @@
-"""`satview snapshot FILE --at TIME`: print the state of every thread at one time, and what waiting threads wait for."""
+"""`satview snapshot FILE --at TIME`: print the state of every thread at one time, and the objects of waits."""
 
 from __future__ import annotations
 

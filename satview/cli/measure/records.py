@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _say_missing(trace: Trace, tids: list[int], categories: str | None) -> int:
-    """Say on standard error what was selected and has no record; return the exit code: 1 if nothing was printed."""
+    """Name on standard error selected threads or categories without records; return 1 if nothing was printed, or 0."""
     there = np.unique(trace.threads.tid[trace.events.thread]).tolist()
     missing = [tid for tid in tids if tid not in there]
     if missing:

@@ -164,7 +164,7 @@ def _print_json(statistics: Statistics, args: argparse.Namespace, tables: list[T
 
 
 def _trust(table: Table) -> dict[str, dict[str, str]]:
-    """Return how far each column of numbers can be trusted, by the column's key."""
+    """Return the trust in each column of numbers (mark, and reason if not exact) as plain values, by column key."""
     columns = (column for column in table.question.columns if column.title and column.kind is not Kind.TEXT)
     return {column.key: (column.trust or EXACT).as_record() for column in columns}
 

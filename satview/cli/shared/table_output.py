@@ -28,7 +28,7 @@ _GAP: Final = "  "
 def print_table(
     table: Table, form: str, key: str, head: Sequence[str] = (), more: Mapping[str, Any] | None = None
 ) -> None:
-    """Print an answer; what is missing in rows of CSV is printed on standard error.
+    """Print an answer; for CSV, print on standard error what the trace cannot tell, as rows cannot contain that.
 
     Args:
         table: The rows, in their order.
