@@ -163,7 +163,7 @@ def spans(trace: Trace) -> list[Spans]:
 
 
 def described_pairs(trace: Trace) -> tuple[tuple[int, int, str], ...]:
-    """Return the numbers of user events that descriptions pair by their names, with the name of each pair."""
+    """Return (begin number, end number, name) of each pair of user events whose described names form a pair."""
     events = {event.number: event for code, event in trace.payloads.described.items()
               if wire.class_of(code) == wire.WireClass.USER}  # fmt: skip
     return tuple((rule.number, rule.end_number, rule.name) for rule in pairs_by_name(events))
@@ -394,7 +394,7 @@ class Activities:
         return np.where((deadline > 0) & (late > 0) & instances.is_known, late, -1)
 
     def named(self, text: str) -> int:
-        """Return the position of the activity with a name, or of the only one whose name contains the text.
+        """Return the position of the activity named `text`, else of the only activity whose name contains `text`.
 
         Raises:
             UsageError: There is none, or there are several.
@@ -403,13 +403,13 @@ class Activities:
 
 
 def activity_named(text: str, activities: Sequence[tuple[str, str]]) -> int:
-    """Return the position of the activity with a name, or of the only one whose name contains the text.
+    """Return the position of the activity named `text`, else of the only activity whose name contains `text`.
 
     Spans between two events count only if no other activity fits, because their names contain the thread's name.
 
     Args:
         text: The name.
-        activities: Name and trigger of each.
+        activities: Name and trigger of each activity.
 
     Raises:
         UsageError: There is none, or there are several.
@@ -569,7 +569,7 @@ def _part(
 
 
 def _of_pulses(trace: Trace) -> _TriggeredWork:
-    """Return work triggered by pulses: from the send until the receiver waits for, or receives, the next one."""
+    """Return work triggered by pulses: from the send until the receiver waits for, or receives, the next pulse."""
     table = messages.pulses(trace)
     rows = rows_of_codes(trace, *(code for code in messages.SENDS if code != DEATH_PULSE))
     link = table.begun_by(rows)
@@ -751,7 +751,7 @@ def said_needs(trace: Trace, timing: Mapping[str, Timing], fields: Collection[st
 
 
 def lacks(trace: Trace, needs: Mapping[str, Sequence[Need]]) -> list[str]:
-    """Return for each name with unmet needs why they are not met, and the remedy: `NAME: REASON; REMEDY`."""
+    """Return a text for each name with unmet needs, with the reasons and a remedy: `NAME: REASON; REMEDY`."""
     unmet = {name: [need for need in own if need.reason(trace)] for name, own in needs.items()}
     reasons = {name: " and ".join(dict.fromkeys(need.reason(trace) for need in own)) for name, own in unmet.items()}
     return ["; ".join(filter(None, (f"{name}: {reasons[name]}", own[0].remedy_for(trace))))

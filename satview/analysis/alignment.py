@@ -70,7 +70,7 @@ def anchor_of(trace: Trace, condition: str, number: int = 1) -> Anchor:
 
 
 def offset_ps(reference: Trace, other: Trace, reference_cycles: int, other_cycles: int) -> int:
-    """Return the time from the first event of one trace to that of another, given a moment that both have in common.
+    """Return the time from the first event of `reference` to the first event of `other`, given one common moment.
 
     Args:
         reference: One trace.

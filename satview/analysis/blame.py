@@ -346,7 +346,7 @@ class _Running:
         self.idle = cache(self._idle)
 
     def _idle(self, cpu: int) -> tuple[_Ints, NDArray[np.bool_]]:
-        """Return times of change, int64 (m + 1,), and whether a CPU is idle from each one to the next, bool (m,)."""
+        """Return times of change, int64 (m + 1,), and whether a CPU is idle from each time to the next, bool (m,)."""
         edges, runner, _ = self.timeline(cpu)
         is_idle = runner == _IDLE
         begins = np.append(True, is_idle[1:] != is_idle[:-1])
@@ -438,7 +438,7 @@ def _on_cpu(
 def _kept_from_cpu(
     running: _Running, thread: int, cpu: int, of_cpu: tuple[_BlamePieces, _Ints], is_free: NDArray[np.bool_]
 ) -> _BlamePieces:
-    """Return pieces with a `value` that says why the thread does not run on its CPU, or on another that is idle then.
+    """Return pieces whose `value` is the reason (`Kept`) why the thread runs neither on its CPU nor on an idle one.
 
     Args:
         running: The threads on each CPU over time.

@@ -129,7 +129,7 @@ class Diagnosis:
 
     @property
     def capture(self) -> CaptureLine | None:
-        """Settings of a capture that has what the analysis needs; None if no capture would help."""
+        """Settings of a capture that would meet all needs of the analysis; None if no capture would help."""
         from satview.analysis.needs import capture_line  # with the rules it brings `info` takes over 0.3 s
 
         return capture_line(self.trace, self.analysis.all_needs) if self.is_helped else None

@@ -73,9 +73,9 @@ class Need:
     is_slow: bool = False
 
     def reason(self, trace: Trace) -> str:
-        """Return why a trace does not meet the need; empty if it does. Computed once and cached with the trace.
+        """Return the reason why a trace does not meet the need; empty if the trace meets it. Cached with the trace.
 
-        Several files on one axis meet it if each of them does; otherwise the files that do not are named.
+        Several files on one axis meet the need if each file meets it; otherwise the reason names the files that do not.
         """
         return trace.cached(f"doctor.{self.key}", self._reason)
 
@@ -91,7 +91,7 @@ class Need:
         return "; ".join(f"{', '.join(of_them)}: {reason}" for reason, of_them in names.items() if reason)
 
     def advice(self, trace: Trace) -> str:
-        """Return why a trace does not meet the need, and the remedy; empty if it does.
+        """Return the reason why a trace does not meet the need, and the remedy; empty if the trace meets the need.
 
         Traces of other systems than QNX have no remedy: it describes a capture on QNX.
         """

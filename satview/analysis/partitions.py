@@ -68,7 +68,7 @@ class PartitionTable:
 
 @dataclass(frozen=True, slots=True)
 class Bankruptcies:
-    """When partitions overran their critical budgets, in time order; every column int64 (n,).
+    """Events at which partitions overran their critical budgets, in time order; every column int64 (n,).
 
     Attributes:
         row: Row of the event.
@@ -276,7 +276,7 @@ def _peaks(scope: Scope, known: _Ints, partition_of_run: _Ints, start: Cycles, e
 
 
 def _peak(start: Cycles, end: Cycles, length: int, earliest: int) -> tuple[int, int]:
-    """Return the longest time that intervals (on several CPUs) cover in any window of a length, and its begin."""
+    """Return the longest time, CPUs added up, that intervals cover in a window of `length`, and the window's begin."""
     edges = np.concatenate((start, end))
     order = np.argsort(edges, kind="stable")
     edges, step = edges[order], np.repeat((1, -1), len(start))[order]

@@ -80,7 +80,7 @@ class ClientServer:
 
     @property
     def total_cycles(self) -> Cycles:
-        """Time that the thread, or a server for it, ran: what its absence would save, as the vendor's tool counts."""
+        """Time that the thread, or a server for it, ran, as the vendor's tool counts: the saving without the thread."""
         return self.self_cycles + self.imposed_cycles
 
     @property
@@ -156,7 +156,7 @@ def _imposed(scope: Scope, served: _Served) -> ImposedTable:
 
 
 def _has(server: _Ints, chain: list[tuple[_Ints, NDArray[np.intp]]]) -> NDArray[np.bool_]:
-    """Return whether the last server of each chain also occurs earlier in it."""
+    """Return whether the last server (`server`) of each chain also occurs earlier in the same chain."""
     is_there, link_of = np.zeros(len(server), np.bool_), np.arange(len(server))
     for servers, position in reversed(chain):
         link_of = position[link_of]
@@ -216,11 +216,11 @@ def _newest(served: _Served) -> _Served:
 
 
 def _older(server: _Ints, answered: _Ints) -> _Ints:
-    """Return for each message the newest older one of the same server that is answered later, -1 for none.
+    """Return for each message the newest older message of the same server that is answered later, -1 for none.
 
     Args:
-        server: int64 (n,), ascending; the messages of each in the order of their receipts.
-        answered: int64 (n,), when each is answered.
+        server: int64 (n,), server of each message, ascending; messages of one server in the order of their receipts.
+        answered: int64 (n,), when each message is answered.
     """
     older = np.arange(len(server)) - 1
     while True:
@@ -449,7 +449,7 @@ class Statistics:
 
     @cached_property
     def migrations(self) -> Migrations:
-        """One row per run that began on another CPU than the one before."""
+        """One row per run that began on another CPU than the thread's run before."""
         return migrations(self._scope)
 
     @cached_property
@@ -464,7 +464,7 @@ class Statistics:
 
     @cached_property
     def bankruptcies(self) -> Bankruptcies:
-        """When partitions overran their critical budgets."""
+        """Events at which partitions overran their critical budgets."""
         return bankruptcies(self._scope)
 
     @cached_property

@@ -276,7 +276,7 @@ class WaitGraph:
         return None
 
     def _send_ways(self, wait: int) -> OpenWait:
-        """Return the possible receivers for a wait in SEND: past ones, else the channel's creator, else any thread."""
+        """Return the possible receivers for a wait in SEND: past receivers, else the channel's creator, else any."""
         waiting, trace, pid = self.blockers.waits, self.trace, int(self.blockers.pid[wait])
         alive, call = self._alive(pid), int(waiting.call_row[wait])
         process = int(trace.threads.process[waiting.thread[wait]])
@@ -296,9 +296,9 @@ class WaitGraph:
         return OpenWait(wait, ways, frozenset(), Certainty.EXACT if ways == alive else Certainty.INFERRED)
 
     def wakers(self, wait: int) -> frozenset[int]:
-        """Return the threads that ended earlier waits for the object of a wait, or released it.
+        """Return the threads that ended earlier waits for the object of a wait, or released or posted that object.
 
-        If no event names the object: the threads that ended earlier waits of the thread in that state.
+        If no event names the object, these are the threads that ended earlier waits of the same thread and state.
         """
         waiting, trace = self.blockers.waits, self.trace
         state, process, own = int(waiting.value[wait]), trace.threads.process, int(waiting.thread[wait])
@@ -328,7 +328,7 @@ class WaitGraph:
         return self._gives[state, process]
 
     def ended_meanwhile(self, wait: int) -> tuple[int, ...]:
-        """Return the threads of the same process that ended during a wait; empty if that process has others left."""
+        """Return the threads of the process that ended during a wait; empty if other threads of the process live."""
         trace, own = self.trace, int(self.blockers.waits.thread[wait])
         pid, begin = int(trace.threads.pid[own]), int(self.blockers.waits.row[wait])
         if not self.knows_all_threads or self._alive(pid) - {own}:
@@ -338,7 +338,7 @@ class WaitGraph:
         return tuple(np.unique(ended[trace.threads.pid[ended] == pid]).tolist())
 
     def stays_masked(self, wait: int) -> bool:
-        """Return whether a thread unmasked its interrupt after each one that it waited for, but not after the last."""
+        """Return whether a thread unmasked its interrupt after each wait for the interrupt, but not after the last."""
         trace, waiting = self.trace, self.blockers.waits
         own = int(waiting.thread[wait])
         is_before = (waiting.value == INTR) & (waiting.thread == own) & (waiting.end_row != OPEN)

@@ -532,7 +532,7 @@ class _Chain:
         return f"{self.evidence.name(thread)}{self._rank(priority, self._last_of(thread, step))}"
 
     def _before(self, step: WhyStep) -> tuple[int, str]:
-        """Return the thread that had the CPU before a running thread, and a text on what became of it."""
+        """Return the thread that had the CPU before a running thread, and a text on how that thread left the CPU."""
         trace = self.trace
         if step.row < 0:
             return _NONE, ""
@@ -607,7 +607,7 @@ class _Chain:
 
 
 def _same(spans: LaneSpans, position: int) -> tuple[int, int]:
-    """Return the first and the last of adjacent intervals of the same state around one of them.
+    """Return the positions of the first and the last of the adjacent intervals in the same state as `position`.
 
     The opening dump, or a change of priority, may show a state twice; two RUNNING intervals mean a change of the CPU.
     """

@@ -146,7 +146,7 @@ class SlowAgainstFast:
 
 
 def split(trace: Trace, instances: Instances) -> tuple[int, BlameParts]:
-    """Return how many of the first instances can be split within `_MOST_EVENTS`, and the parts of their time."""
+    """Return the number of first instances that have up to `_MOST_EVENTS` events, and the parts of their times."""
     begin, over = (np.searchsorted(trace.events.time_cycles, times) for times in
                    (instances.start_cycles, instances.end_cycles))  # fmt: skip
     count = max(1, int(np.searchsorted(np.cumsum(over - begin), _MOST_EVENTS, side="right")))

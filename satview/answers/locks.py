@@ -159,7 +159,7 @@ class _LockRecords:
         return np.asarray(end - self.time[firsts], np.int64)
 
     def waited(self, firsts: Ints) -> NDArray[np.bool_]:
-        """Return whether each call waited, bool (n,): from its first record, or for spinning calls its second one."""
+        """Return whether each call waited, bool (n,): the first record shows it, for spinning calls the second."""
         event = self.trace.events.code[firsts]
         out = (event & wire.EVENT_MASK) >> 7 == RecordOutcome.BLOCKS
         spin = (self.code[firsts] == record_code("_spin_lock", 1)) & (self.partner[firsts] != _NONE)
@@ -312,7 +312,7 @@ def _steps(records: _LockRecords) -> tuple[Ints, tuple[Ints, Ints, Ints], Ints]:
 
 
 def _kind_of_mutex(records: _LockRecords, rows: Ints) -> Ints:
-    """Return the kind of mutex in each condition variable wait: `rmutex` if a recursive mutex has this address."""
+    """Return the kind of the mutex in each condition variable wait: `rmutex` if it was also locked as recursive."""
     recursive = records.rows(("rmutex_lock",), 1)
     known = np.unique(records.argument(1, recursive))
     return np.where(np.isin(records.argument(2, rows), known), KINDS.index("rmutex"), KINDS.index("mutex"))

@@ -226,7 +226,7 @@ class _Moment:
 
 
 def _says_more(known: Blockers, wait: int, value: int) -> bool:
-    """Return whether the trace shows the object, server or thread for which a wait waits."""
+    """Return whether the trace shows the object, server or thread that a wait is for."""
     waiting = known.waits
     return bool(waiting.has_object[wait] or (value in (SEND, REPLY, JOIN) and known.pid[wait] > 0))
 

@@ -103,7 +103,7 @@ class TransactionFilter:
 
 
 def transaction_table(trace: Trace, requested: TransactionFilter | None = None) -> Table:
-    """Return the transactions that pass a filter, in time order; below each those that its server sent meanwhile.
+    """Return the transactions that pass a filter, in time order; messages that a server sent meanwhile are nested.
 
     Args:
         trace: The events.

@@ -146,7 +146,7 @@ def _process_or_thread(event: int, release: Release) -> ExternalEvent:
 
 
 def external_of(event_code: int, release: Release) -> ExternalEvent:
-    """Return class and number by which TraceEvent() addresses the events of a code; the class is None if it cannot."""
+    """Return class and number by which TraceEvent() addresses the events of a code; class None = not addressable."""
     wire_class, event = class_of(event_code), event_of(event_code)
     if not release.is_qnx:  # other systems have no TraceEvent(), and their codes have other meanings
         return ExternalEvent(None, event)

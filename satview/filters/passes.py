@@ -579,7 +579,7 @@ def _switches(trace: Trace, codes: NDArray[np.bool_], is_wide: Mapping[int, bool
 
 
 def switch_of(state: RuleSet, code: int, inserted: NDArray[np.bool_]) -> ExternalEvent:
-    """Return the switch that controls the events of a code; for inserted events, that of the same number in USER."""
+    """Return the switch that controls the events of a code; for inserted events, the switch of that number in USER."""
     return ExternalEvent(C.USER, event_of(code)) if inserted[code] else state.address(code)
 
 
@@ -682,7 +682,7 @@ def _hiding(stack: PassStack) -> list[Pass]:
 
 
 def _conditions(stack: PassStack) -> tuple[str, bool]:
-    """Return the conditions of a stack as `WHERE` lines, and whether they are equivalent to its combination."""
+    """Return the conditions of a stack as `WHERE` lines, and whether the lines are equivalent to its combination."""
     if not stack.combination:
         return "".join(f"WHERE {_condition(item)}\n" for item in _hiding(stack) if item.expression.strip()), True
     texts = {item.name: _condition(item) for item in stack.passes if item.is_on and not item.rules.strip()}

@@ -133,7 +133,7 @@ def _blockers(trace: Trace) -> Blockers:
     certainty = np.zeros(len(all_waits), np.uint8)
 
     def assign(position: NDArray[np.intp], who: _Ints, how: Certainty) -> None:
-        """Set the threads of the waits at `position` that have none yet to `who`; -1 leaves a wait without one."""
+        """Set the awaited threads of the waits at `position` to `who`, where none is set yet; -1 in `who` sets none."""
         fits = (who > UNKNOWN_THREAD) & (thread[position] < 0)
         position, who = position[fits], who[fits]
         thread[position], pid[position], certainty[position] = who, trace.threads.pid[who], how
@@ -182,7 +182,7 @@ def _owner_words(trace: Trace, all_waits: Waits, wait: NDArray[np.intp]) -> tupl
 
 
 def _owners(trace: Trace, all_waits: Waits, wait: NDArray[np.intp], word: _Ints, known: NDArray[np.bool_]) -> _Ints:
-    """Return the owners that the words name in the waiting thread's own process; 0 or -1 for none."""
+    """Return the owners that mutex words name, searched in the waiting thread's process; 0 or -1 for none."""
     who = owners_within(trace, word, trace.threads.pid[all_waits.thread[wait]].astype(np.int64))
     return np.where(known, who, 0)
 

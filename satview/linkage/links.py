@@ -188,7 +188,7 @@ class LinkTable:
 
 
 def _find(keys: NDArray[np.uint32], number: NDArray[np.uint32] | None, rows: Rows) -> NDArray[np.intp]:
-    """Return the index of each row among ascending keys, mapped by `number` if given; -1 for rows not among them."""
+    """Return the index of each row in `keys` (ascending), or `number` at that index if given; -1 for other rows."""
     if not len(keys):
         return np.full(len(rows), -1, np.intp)
     key_position = links.positions(keys, rows.astype(np.uint32, copy=False))
@@ -325,7 +325,7 @@ def positions_by_cpu(cpu: NDArray[np.uint8]) -> Iterator[tuple[int, NDArray[np.i
 
 
 def row_bounds(trace: Trace, windows: TimeRanges) -> RowBounds:
-    """Return for each window the row of the first event after its start, and of the first not before its end."""
+    """Return for each window the row of the first event after the start, and that of the first at or after the end."""
     time = trace.events.time_cycles
     return np.searchsorted(time, windows.start, side="right"), np.searchsorted(time, windows.end)
 

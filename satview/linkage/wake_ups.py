@@ -136,7 +136,7 @@ def _linux_pairs(trace: Trace) -> Pairs:
 
 
 class _WakeUps:
-    """Finds the cause of every wake-up; an event that names the thread is preferred to one that only fits."""
+    """Finds the cause of every wake-up; an event that names the thread is preferred to an event that only fits."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -168,7 +168,7 @@ class _WakeUps:
         return self.cause, self.row, self.certainty
 
     def _offer(self, wakeups: NDArray[np.intp], rows: NDArray[np.uint32], certainty: Certainty) -> None:
-        """Set `rows` as the causes of those wake-ups that have none yet."""
+        """Set `rows` as the causes of the given wake-ups, except of those that already have a cause."""
         is_new = (self.cause[wakeups] == NO_EVENT) & (rows != NO_EVENT)
         self.cause[wakeups[is_new]] = rows[is_new]
         self.certainty[wakeups[is_new]] = certainty

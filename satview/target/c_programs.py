@@ -269,7 +269,10 @@ class _CThread:
         return (yield call)
 
     def _next(self) -> Generator[Any, Any, bytes | None]:
-        """Use the simulated CPU for as long as the C program's thread ran; return its next call, None at its end."""
+        """Use the simulated CPU for as long as the C program's thread ran; return the thread's next call, or None.
+
+        None means that the connection is closed.
+        """
         computed_ns = 0
         self._receive_calls(_LOOK_S)
         while not self._lines:
@@ -464,7 +467,7 @@ class CProgram(ClientJob):
         return self.objects.get((kind, address)) or self._new_object(kind, address, _INITIAL[kind])
 
     def _init(self, words: _CallWords) -> None:
-        """Create the object of a kind at an address; a third argument is its count, or whether a mutex inherits."""
+        """Create an object from arguments: kind, address, and a number (count, or 1 for a mutex with inheritance)."""
         kind = words.data().decode("ascii", "replace")
         if kind not in _INITIAL:
             raise QnxError(Errno.EINVAL, kind[:40])
@@ -553,7 +556,7 @@ class CProgram(ClientJob):
                       f"called {until}; events pass")  # fmt: skip
 
     def take_late(self, line: bytes) -> None:
-        """Process what a handler sends after its time limit: its answer, or a call that the next event makes."""
+        """Process a line that a handler sends after its time limit: its answer, or a call to make at the next event."""
         if line.startswith(b"answer"):
             self._awaits_answer = False
         else:
@@ -579,7 +582,7 @@ class _ThreadLines(ClientJob):
 
 
 class _HandlerLines(ClientJob):
-    """Receives what event handlers send too late; while the kernel waits for one, it reads the connection itself."""
+    """Receives late lines of event handlers; while the kernel waits for a handler, it reads the connection itself."""
 
     def __init__(self, program: CProgram) -> None:
         self._program = program

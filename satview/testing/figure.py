@@ -236,7 +236,11 @@ class Figure(float):
         )
 
     def _judged(self, compare: Callable[[float, float], bool], sign: str, other: object) -> bool:
-        """Compare with another number; record the location if False, and fail if a lower bound decides nothing."""
+        """Return the result of a comparison; if False, record the location for the failure report.
+
+        Raises:
+            KevFailure: The value is a lower bound, which does not decide the comparison.
+        """
         __tracebackhide__ = True
         holds = compare(self, other)  # type: ignore[arg-type]  # NotImplemented goes back to Python
         if holds is True and self.missing and sign not in (">", ">="):

@@ -336,7 +336,7 @@ def _rows(trace: Trace, codes: tuple[int, ...]) -> Rows:
 
 
 def _owners(trace: Trace, rows: Rows, owner_kind: Owner) -> NDArray[np.integer]:
-    """Return the owner of each event: its CPU, its thread, or the process in its argument `pid`, else of its thread."""
+    """Return the owner of each event: CPU, thread, or process; the process is the argument `pid`, else the thread's."""
     if owner_kind is Owner.CPU:
         return trace.events.cpu[rows]
     if owner_kind is Owner.THREAD:
@@ -369,7 +369,14 @@ def _last_of_each(owner: NDArray[np.integer], rows: Rows) -> Rows:
 
 
 def _with_open(trace: Trace, begin: Rows, over: Rows, waiting: Rows) -> tuple[Rows, Rows]:
-    """Return begins and ends, extended by those begins of `waiting` that have no end before the trace ends (OPEN)."""
+    """Return begins and ends of intervals, with those added that are still open when the trace ends (end `OPEN`).
+
+    Args:
+        trace: The events.
+        begin: Begins of the intervals with an end.
+        over: Ends of these intervals.
+        waiting: Begins that may have no end; begins before a loss of events are left out.
+    """
     if not len(waiting):
         return begin, over
     waiting = waiting[is_whole(trace, waiting, last_rows(trace, waiting))]

@@ -145,7 +145,7 @@ class LaneShares:
         return self._peaks[_WHOLE]
 
     def make_bins(self, window: TimeWindow) -> None:
-        """Compute the stored sums that `binned` looks up; called in a worker, so that no frame waits for them."""
+        """Compute the stored sums that `binned` looks up; called in a worker thread, so that drawing need not wait."""
         self._bin_sums(window)
 
     def _bin_sums(self, window: TimeWindow) -> dict[int, NDArray[np.int64]]:
@@ -323,14 +323,14 @@ class PixelCells:
         )
 
     def take(self, cells: NDArray[np.uint8], out: NDArray[np.uint8]) -> None:
-        """Write the pixels of a lane: the value of each one's middle cell, and the flags of its first and last cell."""
+        """Write the pixels of a lane: each gets the value of its middle cell, and flags of its first and last cell."""
         np.take(cells, self.middle, out=out)
         out |= (cells[self.first] | cells[self.last]) & np.uint8(~VALUE_MASK & 0xFF)
         if len(self.outside):
             out[self.outside] = 0
 
     def any_of(self, cells: NDArray[np.uint8], flag: int) -> NDArray[np.uint8]:
-        """Return `flag` for every pixel in which any cell has this flag, else 0, uint8 (pixels,)."""
+        """Return `flag` for every pixel that covers a cell with this flag, else 0, uint8 (pixels,)."""
         pairs = np.stack((self.first, self.last + 1), axis=1).ravel()
         out = np.bitwise_or.reduceat(np.append(cells & np.uint8(flag), np.uint8(0)), pairs)[::2]
         out[self.outside] = 0
@@ -394,7 +394,7 @@ class Counter:
         return np.where(none, np.nan, low), np.where(none, np.nan, high)
 
     def _is_coarse(self, start: NDArray[np.int64], edges: NDArray[np.int64]) -> bool:
-        """Return whether a level has few enough values for a picture, or is the last one."""
+        """Return whether a level has few enough values between the edges to be drawn, or is the coarsest level."""
         begin, stop = np.searchsorted(start, (edges[0], edges[-1])).tolist()
         return stop - begin <= _MOST * len(edges) or len(start) <= _STEP
 

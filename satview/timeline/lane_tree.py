@@ -232,7 +232,7 @@ class Timeline:
         self.infos: tuple[LaneInfo, ...] = tuple(self._tree())
 
     def process_value(self, process: int) -> int:
-        """Return the lane value of a process on CPU lanes; before a CPU lane is built, one made from its name only."""
+        """Return the lane value (colour) of a process on CPU lanes; from its name only until a CPU lane is built."""
         return int(self._process_values[process])
 
     @property
@@ -318,7 +318,7 @@ class Timeline:
             self.use_finder(name, finder)
 
     def forget_class(self, name: str) -> None:
-        """Treat the lanes of a class as not found, so that `show_classes` finds them again, such as with new names."""
+        """Drop the lanes found for a class, so that `show_classes` finds them again, such as with new names."""
         self._tracks.pop(name, None)
 
     def has_classes(self, names: Iterable[str]) -> bool:
@@ -432,7 +432,7 @@ class Timeline:
         self._kinds |= kinds  # all at once, as CPU lanes with and without kinds look different
 
     def make_bins(self, indices: Iterable[int]) -> None:
-        """Compute the cumulative sums of drawn shares before they are painted; lanes not yet built are skipped."""
+        """Compute the sums that drawing the shares of lanes needs, before drawing; lanes not yet built are skipped."""
         for index in indices:
             lane, kinds = self._lanes.get(index), self.kinds(index)
             for shares in (lane.shares, lane.use, lane.ready, kinds) if lane is not None else ():

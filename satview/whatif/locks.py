@@ -148,7 +148,7 @@ def with_unseen_locks(programs: parts.Programs) -> int:
 
 
 def _keep_held_over_waits(pieces: Sequence[_Piece]) -> None:
-    """Store in `kept` the mutexes held over a wait: most of their locks are followed by an unlock in the next piece."""
+    """Store the mutexes that are held over a wait in `kept` of pieces: the next piece usually has the unlock."""
     locks_of = [_lock_times(piece)[1] for piece in pieces]
     held: dict[tuple[_Key, int], list[int]] = defaultdict(list)
     alone: dict[tuple[_Key, int], int] = defaultdict(int)  # locks and unlocks that are no such pair
@@ -239,7 +239,12 @@ def _modes(piece: _Piece) -> dict[int, bool | None]:
 
 
 def _rebuilt(steps: Sequence[parts.Step], places: Sequence[tuple[parts.Lock, int, int]]) -> list[parts.Step]:
-    """Return the steps of a piece, with each lock and its unlock inserted after two given amounts of work, ns."""
+    """Return the steps of a piece with locks and their unlocks inserted.
+
+    Args:
+        steps: The steps.
+        places: For each lock the step, and the work in ns before the lock and before the unlock.
+    """
     changes: list[tuple[int, int, parts.Step]] = []
     for order, (lock, begin, end) in enumerate(places):
         changes += [(begin, order, lock), (end, len(places) + order, parts.Unlock(lock.thing))]

@@ -204,7 +204,7 @@ def _quantile(ordered_ns: NDArray[np.int64], share: float) -> tuple[int, int, in
 
 
 def _keys(trace: Trace, learned: Activities) -> list[Key]:
-    """Return for each activity a key that is the same in the replay, whichever thread of a pool does most work."""
+    """Return a key for each activity, equal in recording and replay even if other threads of a pool do the work."""
     seen: dict[tuple[str, str, int], int] = {}
     out = []
     for activity in learned.activities:

@@ -757,7 +757,7 @@ class _Items:
         return [*out, (end, "end", None)]
 
     def _begun_item(self, call: int, program: parts.ThreadProgram) -> Iterator[Item]:
-        """Yield the steps after which a thread is in the same wait as at the begin of the trace."""
+        """Yield the steps that bring a thread into the wait in which it is at the begin of the trace."""
         builder, every_wait, wait = self.builder, self.builder.waits, int(self.wait[call])
         value, row = int(every_wait.value[wait]), int(every_wait.row[wait])
         end = int(every_wait.end_row[wait])
@@ -781,7 +781,7 @@ class _Items:
             yield "wait", parts.Begin(after_ns, STATE_BY_VALUE[value].name, value == _SLEEP)
 
     def _wait_at_begin(self) -> dict[int, int]:
-        """Return the position in the table of waits of each wait that has begun before the trace, by thread."""
+        """Return by thread the position, in the table of waits, of the wait that the trace begins in."""
         builder, every_wait = self.builder, self.builder.waits
         events, states = builder.events, builder.trace.states
         out: dict[int, int] = {}

@@ -100,7 +100,7 @@ class _Wake(Call):
     woken: threads.Thread | None
 
     def carry_out(self, kernel: KernelServices, cpu: threads.Cpu, thread: threads.Thread) -> None:
-        """Wake the thread, or let its next wait end at once."""
+        """Wake the thread `woken` if it waits for the interrupt, else let its next wait end at once."""
         kernel.complete(thread)
         if self.woken is not None:
             wake_for_interrupt(kernel, cpu, self.woken)

@@ -439,7 +439,7 @@ def bin_edges(window: TimeWindow, bins: int) -> Cycles:
 
 
 def load_over_time(scope: Scope, by: LoadBy, bins: int) -> Load:
-    """Return the load of the window of a scope; its mask of events is ignored, as for all CPU times.
+    """Return the load of the window of a scope; the scope's mask of events is ignored, as for all CPU times.
 
     Args:
         scope: Trace and window.

@@ -833,7 +833,7 @@ def _activations(scope: Scope, is_period: bool, threads: Mask | None) -> Occurre
 
 
 def _states(scope: Scope, value: int, threads: Mask | None) -> Occurrences:
-    """Return the intervals in a state; one that ends where events are missing has no known end."""
+    """Return the intervals in a state; an interval that ends where events are missing has no known end."""
     trace, parts = scope.trace, []
     for spans in state_spans(scope):
         begun = np.flatnonzero((spans.value == value) & _begin_in(scope, spans.start))

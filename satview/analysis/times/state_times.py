@@ -134,7 +134,7 @@ def _rules(trace: Trace) -> statistics.Rules:
 
 
 def _named(names: tuple[str, ...], sums: NDArray[np.int64]) -> Sum:
-    """Return the columns of sums by name, each copied to its own memory."""
+    """Return the columns of the array `sums` by name; each column is copied to memory of its own."""
     return dict(zip(names, np.ascontiguousarray(sums.T), strict=True))
 
 
@@ -235,7 +235,7 @@ def state_spans(scope: Scope) -> Iterator[StateSpans]:
 
 
 def _scope_in_file(scope: Scope, part: AxisPart) -> Scope:
-    """Return the part of a range that a file covers, in cycles of the file; a cycle of the file if it covers none."""
+    """Return the part of a range that a file covers, in cycles of the file; one cycle long if the file covers none."""
     whole = part.trace.window
     start, end = (part.own_cycles(cycles) for cycles in (scope.window.start, scope.window.end))
     start = min(max(start, whole.start), whole.end - 1)
@@ -349,7 +349,10 @@ def _before(
     code: NDArray[np.uint16],
     value: NDArray[np.uint8],
 ) -> NDArray[np.uint8]:
-    """Return the state of threads before their first event: that of the opening dump, absent if created, or unknown."""
+    """Return the state of threads before their first event.
+
+    The state is the one in the opening dump; without one absent if the thread was created later, else unknown.
+    """
     is_created = code[heads] == wire.THREAD_CREATE
     from_dump = value[heads + (is_created & (sizes > 1))]
     return np.where(time[heads] <= trace.dump_end_cycles, from_dump, np.where(is_created, ABSENT, UNKNOWN)).astype(

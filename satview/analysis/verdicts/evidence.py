@@ -236,7 +236,7 @@ class Evidence:
 
     @cached_property
     def slices(self) -> tuple[NDArray[np.uint32], _Ints]:
-        """Rows of the events at which threads got a CPU, and when they lost it: `timeline.state_lanes.run_slices`.
+        """Rows of the events at which threads got a CPU, and the times at which they lost the CPU (`run_slices`).
 
         Returns:
             uint32 (n,), rows of events; int64 (n,), cycles.
@@ -259,7 +259,7 @@ class Evidence:
         return np.asarray(slices[self.slices[1][slices] > span[0]])
 
     def _last_slices_before(self, position: int) -> NDArray[np.intp]:
-        """Return the last of `slices` on each CPU before a position, ascending; they may last beyond it."""
+        """Return the last of `slices` on each CPU before a position, ascending; such a slice may last beyond it."""
         count = _SLICES_AT_FIRST
         while True:
             start = max(0, position - count)

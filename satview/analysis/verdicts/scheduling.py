@@ -172,7 +172,7 @@ class _Delay:
 
 
 def _verdicts(evidence: Evidence, delays: list[_Delay], they_do: str) -> list[Verdict]:
-    """Return a verdict for each thread, but one for all threads that the budget of a partition held back together."""
+    """Return one verdict per delayed thread, or per group of threads that a partition's budget held back together."""
     together: list[tuple[int, list[_Delay]]] = []
     for thread in delays:
         delay = replace(thread, who=ran_instead(evidence, thread.span, thread.thread),
@@ -284,7 +284,7 @@ def _way_to_run(evidence: Evidence, thread: int, who: list[tuple[int, int]], row
 
 
 def _priorities(evidence: Evidence, who: list[tuple[int, int]], row: int) -> tuple[int, int]:
-    """Return the priority of a thread that was ready, and of the one that ran longest; not positive if not known."""
+    """Return the priority of a ready thread, and of the thread that ran longest instead; not positive if unknown."""
     priority = int(evidence.derived.priority(np.array([row]))[0])
     if not who:
         return priority, -1
@@ -440,7 +440,7 @@ _DO_LESS: Final = "Do less work each time, or give it more time."
 
 
 def _blamed(evidence: Evidence, thread: int, span: tuple[int, int], begin: int) -> tuple[str, int, str]:
-    """Return a text on what took most of a thread's interval, the other thread concerned (0 = none), and the remedy."""
+    """Return a text on the main cause of an interval's length, the other thread concerned (0 = none), and a remedy."""
     start, end = span
     parts = blame(evidence.trace, *(np.array([value]) for value in (thread, start, min(max(begin, start), end), end)))
     if not len(parts):

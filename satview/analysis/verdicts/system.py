@@ -136,7 +136,7 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 @dataclass(frozen=True, slots=True)
 class _Handled:
-    """When interrupts are handled; every column has shape (n,).
+    """Periods in which interrupts are handled; every column has shape (n,).
 
     Attributes:
         came: int64, cycles; when the interrupt came.
@@ -155,7 +155,7 @@ class _Handled:
 def _handled(
     evidence: Evidence, rows: NDArray[np.uint32], ends: NDArray[np.uint32], woken_by: _Ints | None
 ) -> _Handled | None:
-    """Return when the interrupts of one number and CPU are handled; None if the trace does not show it.
+    """Return the periods in which interrupts of one number and CPU are handled; None if the trace does not show them.
 
     Up to 7.x that is from entry to exit. From 8.0 on, the thread that the interrupt or its pulse wakes handles it,
     while it runs and until something else wakes it.

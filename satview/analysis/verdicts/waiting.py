@@ -476,7 +476,7 @@ def _roles(blocked_by: Blockers, wait: int, lock_row: int | None) -> dict[int, s
 
 
 def _taken(evidence: Evidence, blocked_by: Blockers, wait: int, lock_row: int | None) -> str:
-    """Return a clause on when the holder took the awaited mutex; empty if the trace does not show it."""
+    """Return a clause with the time at which the holder took the awaited mutex; empty if that is not known."""
     if lock_row is None:
         return ""
     waiting = blocked_by.waits
@@ -584,7 +584,12 @@ def inversions(evidence: Evidence, limits: Limits) -> list[Verdict]:
 def _runs_in_between(
     evidence: Evidence, chains: _Chains, high: NDArray[np.int32], least: int,
 ) -> tuple[_Ints, ...]:  # fmt: skip
-    """Return wait, last thread, last link, steps, run of the thread in between, its begin and end, one row per run."""
+    """Return the runs of threads in between that delay the chains, one row per run.
+
+    Returns:
+        int64 (n,) each: `wait`, `thread`, `link` and `steps` of the chain; then the row that begins the run, and
+        the rows at which the delay begins and ends.
+    """
     ready = evidence.ready_of(chains.thread)
     chain_of, spans = overlaps(chains.thread, chains.begin, chains.end, ready.thread, ready.row, ready.end_row)
     begin, stop = (
@@ -609,7 +614,14 @@ def _runs_in_between(
 
 
 def _longer(chains: _Chains, blocked_by: Blockers, candidates: NDArray[np.intp], end: _Ints) -> _Chains:
-    """Return the chains extended by waits of their last threads."""
+    """Return the chains, each extended by a wait of its last thread.
+
+    Args:
+        chains: The chains.
+        blocked_by: All waits.
+        candidates: Positions of the waits that may extend a chain.
+        end: int64, end row of each candidate.
+    """
     waiting = blocked_by.waits
     rows = waiting.row[candidates].astype(np.int64)
     chain_of, spans = overlaps(chains.thread, chains.begin, chains.end, waiting.thread[candidates], rows, end)

@@ -266,7 +266,7 @@ COMPARISONS: Final = {
 
 
 def of_numbers(how: NumberOperator, *numbers: int | None) -> int | None:
-    """Return an operator's result for one event, wrapped to 64 bits; None if there is none or an operand is unknown."""
+    """Return an operator's result for one event, wrapped to 64 bits; None without a result or with unknown operands."""
     if any(number is None for number in numbers):
         return None
     result = how.scalar(*numbers)

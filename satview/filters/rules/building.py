@@ -323,7 +323,7 @@ _MEANINGS: Final = {
 
 
 def logger_numbers(arguments: str) -> dict[str, int]:
-    """Return the options of a tracelogger command line that have a plain number, by letter; of repeated ones the last.
+    """Return the plain numbers that options of a tracelogger command line have, by letter; the last of repeated ones.
 
     Args:
         arguments: The command line, with or without `tracelogger` in front.

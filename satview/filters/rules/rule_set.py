@@ -371,7 +371,7 @@ class RuleSet(Switches):
     # ---- handlers ------------------------------------------------------------------------------------------------
 
     def add_event_handler(self, external: int, event: int, handler: DynamicRule) -> int:
-        """Attach a dynamic rule to one event; a second one for the same event replaces it."""
+        """Attach a dynamic rule to one event; an earlier rule of that event is replaced."""
         if external == C.EMPTY:
             return OK
         key = self._handler_key(external, event)
