@@ -97,7 +97,7 @@ class Handle:
 
 
 def handle_of(text: str) -> Handle:
-    """Parse a handle.
+    """Return the handle that a text such as `t-7` spells.
 
     Raises:
         UsageError: The text is not a handle.

@@ -37,7 +37,7 @@ _Ints = NDArray[np.int64]
 
 
 class PieceKind(IntEnum):
-    """Kinds of pieces of the path."""
+    """Kinds of pieces of a critical path: the state of the thread on the path."""
 
     RUNNING = 0
     """The thread runs."""

@@ -83,7 +83,7 @@ class Bankruptcies:
 
 @dataclass(frozen=True, slots=True)
 class _Budgets:
-    """Budgets as events show them, in time order."""
+    """Budgets of partitions, one entry per event that shows a budget, in time order."""
 
     time: Cycles
     partition: _Ints
@@ -142,7 +142,7 @@ def averaging_window_ms(trace: Trace) -> int:
 
 
 def bankruptcies(scope: Scope) -> Bankruptcies:
-    """Return the bankruptcies within the range."""
+    """Return the events within the range at which partitions overran their critical budgets."""
     trace = scope.trace
     rows = rows_of_codes(trace, BANKRUPTCY)
     rows = rows[(rows >= scope.rows.start) & (rows < scope.rows.stop)]

@@ -463,7 +463,7 @@ def _allowed(mask: _Ints, cpu_count: int) -> NDArray[np.bool_]:
 
 
 def _common(parts: Sequence[TimeRanges]) -> TimeRanges:
-    """Return the intersection of all ranges."""
+    """Return the times that are in the ranges of all parts."""
     time = np.concatenate([column for part in parts for column in (part.start, part.end)])
     step = np.concatenate([np.repeat(np.array([1, -1]), len(part.start)) for part in parts])
     order = np.lexsort((step, time))  # at equal times, ends come before begins

@@ -409,37 +409,37 @@ class Statistics:
 
     @cached_property
     def states(self) -> StateTimes:
-        """Times per thread and state."""
+        """Times of threads in states, one row per thread and state."""
         return state_times(self._scope)
 
     @cached_property
     def state_lengths(self) -> StateLengths:
-        """Single intervals of states."""
+        """Every interval of a thread in a state, one row each."""
         return state_lengths(self._scope)
 
     @cached_property
     def cpus(self) -> CpuTable:
-        """One row per CPU."""
+        """Use of the CPUs by threads and interrupts, one row per CPU."""
         return self._cpu_times[0]
 
     @cached_property
     def events(self) -> message_times.EventKinds:
-        """One row per kind of event."""
+        """Numbers of events, one row per kind of event."""
         return self._event_counts[0]
 
     @cached_property
     def calls(self) -> message_times.CallTable:
-        """One row per kernel call."""
+        """Numbers and durations of kernel calls, one row per call."""
         return message_times.call_times(self._scope)
 
     @cached_property
     def messages(self) -> message_times.MessageTable:
-        """One row per client thread and server process."""
+        """Numbers of messages and times that clients were blocked, one row per client thread and server process."""
         return message_times.message_times(self._scope)
 
     @cached_property
     def interrupts(self) -> message_times.InterruptTable:
-        """One row per interrupt vector."""
+        """Numbers and durations of interrupts, one row per interrupt vector."""
         return message_times.interrupt_times(self._scope)
 
     @cached_property
@@ -449,12 +449,12 @@ class Statistics:
 
     @cached_property
     def migrations(self) -> Migrations:
-        """One row per run that began on another CPU than the thread's run before."""
+        """Migrations of threads: one row per run that began on another CPU than the thread's run before."""
         return migrations(self._scope)
 
     @cached_property
     def cpu_messages(self) -> CpuMessages:
-        """Messages by sending and receiving CPU."""
+        """Numbers of messages by sending and receiving CPU."""
         return cpu_messages(self._scope)
 
     @cached_property
@@ -469,7 +469,7 @@ class Statistics:
 
     @cached_property
     def threads(self) -> ThreadStatistics:
-        """One row per thread."""
+        """CPU use, waits for a CPU, and numbers of events of threads, one row per thread."""
         counting = Begun(lambda: self._event_counts[1], "satview-statistics")  # nearly all of it in the core
         try:
             runs, states = self._cpu_times[1], self.states
@@ -501,7 +501,7 @@ class Statistics:
 
     @cached_property
     def processes(self) -> ProcessStatistics:
-        """One row per process."""
+        """The statistics of threads added up by process, one row per process."""
         process, is_working = self.trace.threads.process, ~self._scope.basis.is_idle
         columns = {name.name: np.zeros(len(self.trace.processes), np.int64) for name in fields(ProcessStatistics)}
         for name, total in columns.items():

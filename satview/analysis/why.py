@@ -620,7 +620,7 @@ def _same(spans: LaneSpans, position: int) -> tuple[int, int]:
 
 
 def _end(spans: LaneSpans, position: int) -> int:
-    """Return when an interval ends."""
+    """Return the end of the interval at a position, cycles."""
     return int(spans.start_cycles[position + 1]) if position + 1 < len(spans) else spans.end_cycles
 
 

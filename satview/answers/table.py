@@ -47,7 +47,7 @@ _MOST_LISTED: Final = 8  # values in the text of one cell
 
 
 class Known(IntEnum):
-    """How well a value is known."""
+    """Degrees of certainty of a value: exact, a bound, inferred, ..."""
 
     EXACT = 0
     """The trace shows the value, or shows that there is none."""

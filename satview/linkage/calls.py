@@ -314,7 +314,7 @@ _CALL_NUMBER: Final = 0x7F  # in the codes of all events of a kernel call
 
 
 class Fate(Enum):
-    """Why the exit of a kernel call is not in the trace."""
+    """Reasons why the exit of a kernel call is not in the trace."""
 
     NEVER = "never"
     """The call did not return before the trace ends."""

@@ -269,7 +269,7 @@ class NamedHop(Hop):
 
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """The connections of one event.
+    """The causes and effects of one event, and the wait or kernel call that it begins.
 
     Attributes:
         causes: Events that caused the event, the nearest first.

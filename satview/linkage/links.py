@@ -70,7 +70,7 @@ class LinkKind(StrEnum):
 
 
 class Certainty(IntEnum):
-    """How certain a link is; the higher the better."""
+    """Degrees of certainty of a link; higher values are more certain."""
 
     GUESS = 1
     """One of several possibilities that the trace does not distinguish."""
@@ -138,7 +138,7 @@ class LinkTable:
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, index: int) -> Link:
-        """Return one link."""
+        """Return the link at an index."""
         certainty = Certainty(int(self.certainty[index]))
         return Link(self.kind, int(self.from_row[index]), int(self.to_row[index]), certainty)
 

@@ -315,7 +315,7 @@ def argument_columns(trace: Trace, rows: Rows | None = None) -> ColumnsByName:
 
 
 def _joined(parts: Sequence[Values]) -> Values:
-    """Return columns joined into one."""
+    """Return the parts of a column joined into one column, in order."""
     partial = [part for part in parts if isinstance(part, Partial)]
     if partial:
         return Partial(

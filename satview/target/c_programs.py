@@ -95,7 +95,7 @@ class Client:
             select.select([self.line], [], [], seconds)
 
     def frame(self, kind: bytes, content: bytes) -> None:
-        """Send a frame."""
+        """Send a frame to the client: a letter for the kind, the length, and the content."""
         self.send(shell.FRAME.pack(kind, len(content)) + content)
 
     def say(self, text: str, kind: bytes = shell.OUTPUT) -> None:

@@ -25,7 +25,7 @@ _ABSENT: Final = -1  # instead of a lane
 
 
 class ArrowKind(IntEnum):
-    """Kinds of arrows."""
+    """Kinds of arrows between lanes, by their causes."""
 
     MESSAGE = 0
     """From the send of a message to its receipt."""

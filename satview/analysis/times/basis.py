@@ -330,7 +330,7 @@ def percentiles_by(keys: Keys, values: Cycles, count: int, shares: Sequence[floa
 
 
 class Mark(StrEnum):
-    """How far a result from a trace can be trusted; the most trusted first."""
+    """Degrees of trust in a result from a trace, the highest first."""
 
     EXACT = "exact"
     """Nothing that the result depends on is missing."""
@@ -370,7 +370,7 @@ def sign(mark: Mark) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """How far a result can be trusted: a mark with its reason.
+    """The trust in a result: a mark with its reason.
 
     Attributes:
         mark: How far the result can be trusted.

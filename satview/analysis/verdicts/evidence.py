@@ -28,7 +28,7 @@ from satview.timeline.state_lanes import run_slices
 
 
 class Severity(StrEnum):
-    """How much a verdict matters."""
+    """Degrees of severity of a verdict."""
 
     ERROR = "error"
     """Something does not work: it hangs, is wrong, or is missing."""

@@ -51,11 +51,11 @@ class Thresholds:
     timing: Mapping[str, Timing] = field(default_factory=dict)
 
     def number(self, kind: str, name: str) -> float:
-        """Return a count, or a share in percent."""
+        """Return the threshold `name` of a kind, which is a count or a share in percent."""
         return self.values[kind][name]
 
     def ns(self, kind: str, name: str) -> int:
-        """Return a time whose name ends in `_us` or `_ms`, in nanoseconds."""
+        """Return the threshold `name` of a kind, which is a time (`_us` or `_ms` at the end), in nanoseconds."""
         return round(self.values[kind][name] * UNITS_NS[name.rpartition("_")[2]])
 
     def is_enabled(self, kind: str) -> bool:
@@ -83,11 +83,11 @@ class Limits:
     clock: Clock
 
     def cycles(self, name: str) -> int:
-        """Return a time in cycles, at least 1: no window is empty."""
+        """Return the threshold `name`, which is a time, in cycles; at least 1, so that no window is empty."""
         return max(1, self.clock.cycles_of(self.thresholds.ns(self.kind, name)))
 
     def number(self, name: str) -> float:
-        """Return a count, at least 1, or a share in percent."""
+        """Return the threshold `name`, which is a count (at least 1) or a share in percent."""
         number = self.thresholds.number(self.kind, name)
         return max(1.0, number) if name.endswith("_count") else number
 

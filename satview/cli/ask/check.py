@@ -34,7 +34,7 @@ _NOT_IN_XML: Final = {0xFFFE: "\\ufffe", 0xFFFF: "\\uffff"}
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add the command to the command line."""
+    """Add the parser of the command `check` to `subparsers`, argparse's group of commands."""
     parser = add_command(subparsers, "check", "find problems: deadlocks, inversions, slow servers",
                          "Look for problems in a trace.", _EPILOG)  # fmt: skip
     add = parser.add_argument

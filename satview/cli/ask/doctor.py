@@ -26,7 +26,7 @@ Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace,
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add the command to the command line."""
+    """Add the parser of the command `doctor` to `subparsers`, argparse's group of commands."""
     parser = add_command(subparsers, "doctor", "which analyses can be trusted, and what to capture",
                          "Show how far the results of each analysis can be trusted.", _EPILOG)  # fmt: skip
     add = parser.add_argument

@@ -43,7 +43,7 @@ Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace,
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add the command to the command line."""
+    """Add the parser of the command `late` to `subparsers`, argparse's group of commands."""
     description = "Show what is done again and again, its deadlines, and where the time of the worst instances went."
     parser = add_command(subparsers, "late", "what is late, and whose fault that is", description, _EPILOG)
     add = parser.add_argument

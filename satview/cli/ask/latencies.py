@@ -28,7 +28,7 @@ Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace,
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add the command to the command line."""
+    """Add the parser of the command `latencies` to `subparsers`, argparse's group of commands."""
     parser = add_command(subparsers, "latencies", "how long pulses and interrupts take to be handled",
                          "Show how long pulses and interrupts take, per source and thread, or individually.",
                          _EPILOG)  # fmt: skip

@@ -45,7 +45,7 @@ Exit status: 0 success, 1 data was lost to problems in the trace, or the result 
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add the command to the command line."""
+    """Add the parser of the command `query` to `subparsers`, argparse's group of commands."""
     parser = add_command(subparsers, "query", "run SQL queries on a trace",
                          "Run an SQL query on a trace.", _EPILOG)  # fmt: skip
     add = parser.add_argument

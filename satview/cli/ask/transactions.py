@@ -25,7 +25,7 @@ Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace,
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add the command to the command line."""
+    """Add the parser of the command `transactions` to `subparsers`, argparse's group of commands."""
     parser = add_command(subparsers, "transactions", "messages from send to reply, slowest first",
                          "List messages with their times: queued, in service, replied, client running again.",
                          _EPILOG)  # fmt: skip

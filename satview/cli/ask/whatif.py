@@ -44,7 +44,7 @@ Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace,
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add the command to the command line."""
+    """Add the parser of the command `whatif` to `subparsers`, argparse's group of commands."""
     parser = add_command(subparsers, "whatif", "what would have happened with another priority, CPU, lock",
                          "Replay a trace on the simulated kernel with something changed.", _EPILOG)  # fmt: skip
     add = parser.add_argument

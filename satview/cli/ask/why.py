@@ -33,7 +33,7 @@ Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace,
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add the command to the command line."""
+    """Add the parser of the command `why` to `subparsers`, argparse's group of commands."""
     parser = add_command(subparsers, "why", "why a thread is running, ready or waiting",
                          "Show why a thread is in its state, or where its time went.", _EPILOG)  # fmt: skip
     add = parser.add_argument

@@ -20,7 +20,7 @@ Needs the packages mcp, duckdb and pyarrow.
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add the command to the command line."""
+    """Add the parser of the command `mcp` to `subparsers`, argparse's group of commands."""
     parser = add_command(subparsers, "mcp", "run a read-only MCP server for assistants",
                          "Answer questions about traces over standard input and output until the input ends.",
                          _EPILOG)  # fmt: skip

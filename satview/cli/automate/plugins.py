@@ -12,7 +12,7 @@ from satview.base.safe_text import visible_line
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add the command to the command line."""
+    """Add the parser of the command `plugins` to `subparsers`, argparse's group of commands."""
     parser = subparsers.add_parser(
         "plugins",
         help="list the plug-ins that other packages provide",

@@ -49,7 +49,7 @@ Exit status: 0 success, 1 the file is not all that was asked for (the line broke
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add both commands to the command line."""
+    """Add the parsers of `capture` and `targets` to `subparsers`, argparse's group of commands."""
     parser = add_command(subparsers, "capture", "capture a trace on a target over ssh",
                          "Start tracelogger on a target over ssh, and write what it sends to a file as it arrives.",
                          _EPILOG)  # fmt: skip

@@ -34,7 +34,7 @@ See docs/target.md, "Without a board".
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add the command."""
+    """Add the parser of the command `target` to `subparsers`, argparse's group of commands."""
     parser = add_command(subparsers, "target", "run a simulated target that stays, or a shell on it",
                          "Boot a simulated target once and keep it: shells, loggers and captures come and go.",
                          _EPILOG)  # fmt: skip

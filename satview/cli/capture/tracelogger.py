@@ -43,7 +43,7 @@ _MAX_FINDINGS = 100
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add the command."""
+    """Add the parser of the command `tracelogger` to `subparsers`, argparse's group of commands."""
     parser = subparsers.add_parser(
         "tracelogger",
         help="capture a trace from a simulated target",

@@ -81,7 +81,7 @@ def _text(fields: tuple[Field, ...] | None) -> str:
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to the command line."""
+    """Add the parser of the command `catalogue` to `subparsers`, argparse's group of commands."""
     parser = subparsers.add_parser("catalogue", help="learn event formats from a vendor's listing")
     actions = parser.add_subparsers(dest="action", required=True)
     learn = actions.add_parser(

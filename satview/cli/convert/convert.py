@@ -15,7 +15,7 @@ from satview.export.kev import without_names, write_verbatim
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to the command line."""
+    """Add the parser of the command `convert` to `subparsers`, argparse's group of commands."""
     parser = subparsers.add_parser("convert", help="convert a listing to .kev, or copy a .kev by slots")
     parser.add_argument("file", metavar="FILE", type=InputFile, help="a traceprinter listing or a .kev file")
     add_output(parser.add_argument, "the .kev file to write; - is standard output")

@@ -52,7 +52,7 @@ Exit status: 0 success, 1 data was lost to problems in the trace, or no event ma
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add the command to the command line."""
+    """Add the parser of the command `export` to `subparsers`, argparse's group of commands."""
     parser = add_command(subparsers, "export", "Parquet, Arrow, CSV, Perfetto, Chrome, .kev, listings",
                          "Write a trace for other programs.", _EPILOG)  # fmt: skip
     add = parser.add_argument

@@ -65,7 +65,7 @@ Exit status: 0 success; 1 data was lost to problems in the trace, no event match
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add the command."""
+    """Add the parser of the command `filter` to `subparsers`, argparse's group of commands."""
     parser = add_command(subparsers, "filter", "write part of a trace, or turn rules into a capture",
                          "Write the part of a trace that matches rules, or turn the rules into a capture.",
                          _EPILOG)  # fmt: skip

@@ -24,7 +24,7 @@ that depends on the verdicts, use `satview check`.
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add the command to the command line."""
+    """Add the parser of the command `report` to `subparsers`, argparse's group of commands."""
     parser = add_command(subparsers, "report", "one HTML file: verdicts with pictures, load, losses",
                          "Write a report about a trace as one HTML file.", _EPILOG)  # fmt: skip
     add = parser.add_argument

@@ -31,7 +31,7 @@ usage.
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add the command to the command line."""
+    """Add the parser of the command `together` to `subparsers`, argparse's group of commands."""
     parser = add_command(subparsers, "together", "put several traces on one time axis",
                          "Put traces on one time axis: two targets, a host and its guest, or two traces of one target.",
                          _EPILOG)  # fmt: skip

@@ -10,7 +10,7 @@ from satview.base.process import FINE
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add the command to the command line."""
+    """Add the parser of the command `guide` to `subparsers`, argparse's group of commands."""
     subparsers.add_parser(
         "guide",
         help="how to investigate a trace in the terminal",

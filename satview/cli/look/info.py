@@ -25,7 +25,7 @@ _OF_TARGET: Final = ("host", "began", "clock offset", "rules")
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to the command line."""
+    """Add the parser of the command `info` to `subparsers`, argparse's group of commands."""
     parser = subparsers.add_parser("info", help="header, CPUs, counts, time range, buffers, problems")
     parser.add_argument(
         "file", metavar="FILE", type=InputFile, help="a .kev file, a traceprinter listing or a thread trace"

@@ -25,7 +25,7 @@ Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace,
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add the command to the command line."""
+    """Add the parser of the command `look` to `subparsers`, argparse's group of commands."""
     parser = add_command(subparsers, "look", "the contents of the window as text, with handles",
                          "Describe a trace, or one object in it, as text.", _EPILOG)  # fmt: skip
     add = parser.add_argument

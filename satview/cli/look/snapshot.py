@@ -21,7 +21,7 @@ Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace,
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add the command to the command line."""
+    """Add the parser of the command `snapshot` to `subparsers`, argparse's group of commands."""
     parser = add_command(subparsers, "snapshot", "the state of every thread at one moment",
                          "Print the states of all threads at one moment.", _EPILOG)  # fmt: skip
     add = parser.add_argument

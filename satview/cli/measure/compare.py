@@ -49,7 +49,7 @@ than --worse-than, 4 none is, but a trace lacks what is compared (with --worse-t
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add the command to the command line."""
+    """Add the parser of the command `compare` to `subparsers`, argparse's group of commands."""
     parser = add_command(subparsers, "compare", "what is different in two traces",
                          "Compare a trace with an earlier one.", _EPILOG)  # fmt: skip
     add = parser.add_argument

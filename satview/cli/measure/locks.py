@@ -16,7 +16,7 @@ from satview.store.trace import Trace
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to the command line."""
+    """Add the parser of the command `locks` to `subparsers`, argparse's group of commands."""
     parser = subparsers.add_parser("locks", help="lock contention in a trace of a threads library")
     add_files(parser)
     parser.add_argument("--waits", type=int, default=0, metavar="N", help="also list the N longest waits")

@@ -61,7 +61,7 @@ _COLUMNS: Final = ("time_ns", "lwp", "pid", "tid", "name", "category", "record",
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to the command line."""
+    """Add the parser of the command `records` to `subparsers`, argparse's group of commands."""
     parser = subparsers.add_parser("records", help="print the records of a thread trace")
     add_files(parser)
     parser.add_argument(

@@ -46,7 +46,7 @@ class _Names:
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add the command to the command line."""
+    """Add the parser of the command `stats` to `subparsers`, argparse's group of commands."""
     parser = add_command(subparsers, "stats", "who used the CPUs, waited, called, sent",
                          "Print statistics.", _EPILOG)  # fmt: skip
     add = parser.add_argument

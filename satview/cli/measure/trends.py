@@ -17,7 +17,7 @@ opens the trace. A value is an outlier if its modified z-score is above 3.5. Nee
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add the command to the command line."""
+    """Add the parser of the command `trends` to `subparsers`, argparse's group of commands."""
     parser = add_command(subparsers, "trends", "one metric across many traces, over time",
                          "Show how a metric changes from trace to trace.", _EPILOG)  # fmt: skip
     add = parser.add_argument

@@ -62,7 +62,7 @@ class TokenKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token.
+    """One token of an expression.
 
     Attributes:
         kind: Kind of token.

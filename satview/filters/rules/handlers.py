@@ -85,12 +85,12 @@ class HandlerEvent:
 
     @property
     def event_class(self) -> str:
-        """Printed class."""
+        """Class of the event as listings print it, such as `THREAD`."""
         return self._book.class_name(self.code)
 
     @property
     def name(self) -> str:
-        """Name of the event."""
+        """Name of the event as listings print it, such as `THRUNNING`."""
         return self._book.name(self.code)
 
 

@@ -40,14 +40,14 @@ from satview.filters.external import (
 
 @dataclass(slots=True)
 class PidTidTable:
-    """pid and tid per event of one class, int32, 0 = none."""
+    """The pid and tid that each event of one class must have to pass, int32 columns; 0 = any."""
 
     pid: NDArray[np.int32]
     tid: NDArray[np.int32]
 
     @classmethod
     def of_size(cls, count: int) -> PidTidTable:
-        """Return a table without any setting."""
+        """Return a table for `count` events in which no pid or tid is set."""
         return cls(np.zeros(count, np.int32), np.zeros(count, np.int32))
 
 
@@ -275,7 +275,7 @@ class Switches:
         return self._switch_event(external, event, True)
 
     def del_event(self, external: int, event: int) -> int:
-        """Switch events off."""
+        """Switch off one event, or all events in a mask."""
         return self._switch_event(external, event, False)
 
     def _switch_class(self, external: int, on: bool) -> int:

@@ -138,7 +138,7 @@ class Action:
     stops: bool = False
 
     def text(self) -> str:
-        """Return the actions as they are written."""
+        """Return the actions as they are written after `THEN`: `MARK "late"; STOP`."""
         parts = [f"MARK {in_quotes(self.mark)}"] * bool(self.mark)
         parts += [f"KEEP {self.keep} buffer{'s' * (self.keep != 1)}"] * bool(self.keep)
         return "; ".join([*parts, *["STOP"] * self.stops])
@@ -146,7 +146,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule.
+    """One rule: a call of TraceEvent(), a condition on every event, or a trigger.
 
     Attributes:
         mode: Mode of TraceEvent(); None for a condition on every event (`WHERE` alone) and for a trigger.

@@ -39,7 +39,7 @@ _NONE: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """One `WHEN` line.
+    """One `WHEN` line of rules: a condition, and the action at each event that fits it.
 
     Attributes:
         condition: Condition for the events at which it hits.
