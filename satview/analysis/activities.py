@@ -67,7 +67,8 @@ class Timing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         period: Time from one trigger to the next, such as `10 ms`; empty = as learned.
         deadline: How long the activity may take; empty = its period.
         cpus: CPUs on which its thread may run, for the schedulability analysis; empty = as the trace shows.
-        chain: Names of successive activities, such as `camera > control`; the entry is a chain, not an activity, then.
+        chain: Names of successive activities, such as `camera > control`; not empty = the entry is a chain, not an
+            activity.
         reaction: How long the chain may take from the trigger of its first activity to its first response.
         age: How old the first activity's trigger may be when the last one is done.
     """
@@ -140,7 +141,7 @@ class Spans:
     """Spans of one kind, each from one event of a thread to another; every column has shape (n,).
 
     Attributes:
-        trigger: Kind of their first event, one word.
+        trigger: Kind of the events that begin the spans, one word.
         group: int64, group of each span: spans of the same thread with the same events, call or function.
         begin_row, end_row: int64, rows of the events; -1 = the trace ends before.
         labels: Label of each group, put after the name of its thread.
@@ -338,7 +339,8 @@ class Instances(ColumnTable):
         activity: int64, position of the activity.
         thread: int64, row of the thread that did the work; 0 = not known.
         start_cycles: int64, when the instance was triggered.
-        begin_cycles: int64, when its thread starts to work on the instance: at the wake-up for it, or at the receipt.
+        begin_cycles: int64, when the thread starts to work on the instance: at its wake-up for the instance, or at the
+            receipt of the message or pulse.
         end_cycles: int64, when the instance was done; the end of the trace if it is not done.
         start_row, end_row: int64, events at start and end; -1 = none.
         is_open: bool, the instance is not done when the trace ends: its length is a lower bound.

@@ -85,10 +85,12 @@ def offset_ps(reference: Trace, other: Trace, reference_cycles: int, other_cycle
 
 
 def counter_offset_ps(reference: Trace, other: Trace) -> int:
-    """Return the offset in ps of a trace of the same target, by counters that are the same or started together.
+    """Return the time from the first event of `reference` to the first event of `other`, ps, by their cycle counters.
+
+    Both traces must have the same counter, or counters that started together.
 
     Raises:
-        UsageError: Their counters have different rates, or the upper half of one is not known.
+        UsageError: The counters have different rates, or the upper half of a counter is not known.
     """
     one, two = reference.clock, other.clock
     if one.cycles_per_s != two.cycles_per_s:

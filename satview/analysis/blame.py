@@ -200,7 +200,7 @@ class _BlamePieces(ColumnTable):
 
 
 def blame(trace: Trace, thread: _Ints, start: _Ints, begin: _Ints, end: _Ints) -> BlameParts:
-    """Return the parts of each interval, by what a thread spent the time on.
+    """Return the parts of each interval of a thread, one for each use of the time (`Blame`, thread and object).
 
     Args:
         trace: The events.
@@ -338,7 +338,7 @@ def _interrupts_within(rows: NDArray[np.uint32], depth: NDArray[np.int32], windo
 
 
 class _Running:
-    """Threads and interrupts on each CPU over time, right only in some windows; computed at the first use of a CPU."""
+    """Threads and interrupts on each CPU over time, correct only in given windows; computed at a CPU's first use."""
 
     def __init__(self, trace: Trace, windows: TimeRanges) -> None:
         self.trace = trace

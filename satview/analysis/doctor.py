@@ -377,7 +377,10 @@ class Judge:
         return worst.at_worst(trust), None if rows is None else rows | lacking
 
     def _trust_in_rest(self, rests: Rests) -> tuple[Trust, _Bools | None]:
-        """Return the trust, and the affected rows, as `of` does, if all needs are met and nothing is damaged."""
+        """Return the trust that losses and unknown states or callers leave, and the affected rows (None = all).
+
+        This is the whole trust if all needs are met and nothing is damaged.
+        """
         window = self._statistics.window
         if rests is Rests.PAIRS:
             return self._lack(NO_LOSS, self._loses(window.start, self._trace.window.end)).at_worst(
@@ -415,7 +418,10 @@ class Judge:
         return trust, rows
 
     def _rows_of(self, parts: list[AxisPart]) -> _Bools | None:
-        """Return which rows are about something of some files, bool (n,); None if rows may be about several files."""
+        """Return which rows are about threads, processes, CPUs or messages of some files, bool (n,).
+
+        None if rows of this table may be about several files.
+        """
         numbers: dict[str, list[NDArray[Any]]] = {
             **{key: [part.threads[1:] for part in parts] for key in ("thread", "state", "migration", "client-server")},
             "message": [part.rows for part in parts],

@@ -1,4 +1,4 @@
-"""Needs of analyses, with the test that each is unmet, and the capture settings that meet them."""
+"""Needs of analyses: for each need the test whether a trace meets it, and settings of a capture that would."""
 
 from __future__ import annotations
 

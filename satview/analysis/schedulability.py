@@ -60,7 +60,7 @@ class Arrivals(ColumnTable):
     """Arrival curves of several kinds of work: the shortest times in which 1, 2, ... pieces of work arrive.
 
     Attributes:
-        distances: int64 (kinds, n), the least time from the first to the last of 1, 2, ... arrivals in a row; ascending
+        distances: int64 (kinds, n), shortest time from the first to the last of 1, 2, ... arrivals in a row; ascending
             from 0, and `_FAR` after the last known one.
         steps: int64 (kinds,), position of the last known distance, above 0; later arrivals repeat the known distances.
         jitter: int64 (kinds,), maximum number of cycles by which an arrival may be late.
@@ -163,11 +163,11 @@ class Bound:
         priority: The lowest priority at which the activity's thread runs within instances.
         cpus: CPUs on which the thread may run during all instances.
         is_affinity_shown: A runmask or the user defines `cpus`; else these are the CPUs on which the thread ran.
-        period_cycles: The least time from one instance to the next, from the user or as observed.
-        execution_cycles: The most that the thread runs in an instance.
-        blocking_cycles: The most that an instance waits, except for a CPU that does other work.
-        bound_cycles: The longest response.
-        measured_cycles: The longest response in the trace.
+        period_cycles: The shortest time from one instance to the next, from the user or as observed.
+        execution_cycles: The longest time that the thread runs in an instance.
+        blocking_cycles: The longest time that an instance waits, except for a CPU that does other work.
+        bound_cycles: The longest possible response time.
+        measured_cycles: The longest response time in the trace.
     """
 
     reason: str = ""
@@ -276,7 +276,7 @@ class _Work:
         thread: int64 (kinds,), row of the thread; 0 = an interrupt.
         level: int64 (kinds,), the highest priority at which the work runs.
         on_cpu: bool (kinds, CPUs), where the thread may run at some time, or the interrupt is handled.
-        costs: int64 (kinds,), the most cycles that a piece of the work takes.
+        costs: int64 (kinds,), maximum number of cycles that a piece of the work takes.
         arrivals: Arrival curves of the kinds.
 
     Args:

@@ -85,7 +85,7 @@ class ClientServer:
 
     @property
     def bill_cycles(self) -> Cycles:
-        """Own and caused time; over all threads it adds up to the time that threads ran."""
+        """Own plus caused time; the sum over all threads is the time that threads ran."""
         return self.own_cycles + self.caused_cycles
 
 

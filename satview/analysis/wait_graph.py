@@ -98,7 +98,7 @@ def runs_and_overlaps(trace: Trace) -> tuple[int, int]:
 
 
 def whole_states(trace: Trace) -> StateIntervals:
-    """Return the states of threads where no event is missing; idle threads have none."""
+    """Return the state intervals of threads, except those with missing events and those of idle threads."""
     if trace.pairs is not None:  # threads of a library, not of the kernel
         none = np.empty(0, np.uint32)
         return StateIntervals(none, none.astype(np.uint8), none, none)

@@ -381,7 +381,7 @@ _Durations = NDArray[np.int64]
 
 
 def has_durations(change: ChangedRow) -> bool:
-    """Return whether `durations` accepts a figure, which is not the load of a CPU nor time in an unknown state."""
+    """Return whether `durations` accepts a figure: any figure except CPU load and time in an unknown state."""
     states = (table.text(row, "state") for table, row in zip(change.tables, change.rows, strict=True) if row >= 0)
     return change.by != "cpu" and (change.by != "state" or all(state in STATE_BY_NAME for state in states))
 

@@ -615,7 +615,7 @@ def late(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Late:
 
 
 def _make_links(trace: Trace) -> None:
-    """Compute and cache the links that blame needs; runs in a second thread, beside the search for activities."""
+    """Compute and cache the links that blame needs; runs in a second thread, during the search for activities."""
     for make in (waits, wake_ups, blockers):
         make(trace)
 

@@ -425,7 +425,7 @@ class WouldCapture:
 def would_capture(
     rules: RuleSet | BuiltRules, trace: Trace, derived: DerivedColumns | None = None, window: TimeWindow | None = None
 ) -> WouldCapture:
-    """Return what a capture of the same run with these rules would have logged.
+    """Return the events and slots that a capture of the same run with these rules would have logged, and the losses.
 
     The kernel is simulated: every event is tested in the form that the rules request, `WHERE` lines are the handlers
     that they become in a capture, and the buffers are filled with the events that pass, to count the events that the

@@ -358,7 +358,7 @@ def query_dataset(
 
 
 def _kind_rows(dataset: Dataset) -> Iterator[tuple[str, str, str]]:
-    """Yield name, `table`, and description of each table that holds the events of a single kind."""
+    """Yield the name, the word `table`, and the description of each table with the events of a single kind."""
     return (
         (name, "table", "events of that kind, arguments as columns") for name in dataset.tables if name not in SCHEMAS
     )

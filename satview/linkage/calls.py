@@ -325,7 +325,7 @@ class Fate(Enum):
 
 
 def fate_of_call(trace: Trace, event: int) -> Fate | None:
-    """Return why a kernel call has no exit; None if it has an exit or no known thread, or the event enters no call.
+    """Return the reason why a kernel call has no exit; None if it has an exit or no known thread, or is no call entry.
 
     Args:
         trace: The events.

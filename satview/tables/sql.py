@@ -129,7 +129,7 @@ class Waiting:
         self.lock = threading.RLock()
 
     def after_fork(self) -> None:
-        """In a forked process, give up the query processes, which belong to the parent process."""
+        """Forget the query processes in a forked process, because they belong to the parent process."""
         self.foreign, self.idle, self.lock = self.idle, [], threading.RLock()
 
     def of_owner(self, owner: int) -> list[QueryProcess]:

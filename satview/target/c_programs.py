@@ -536,7 +536,7 @@ class CProgram(ClientJob):
         return ()
 
     def _make_call(self, client: Client, line: bytes) -> Generator[Any, Any, None]:
-        """Yield the TraceEvent() call that a handler has sent, and send its result."""
+        """Yield the TraceEvent() call that a handler has sent, and send the call's result back to the handler."""
         _, *words = line.split(b" ")
         try:
             if words[:1] != [b"TraceEvent"]:
@@ -547,7 +547,7 @@ class CProgram(ClientJob):
             client.send(b"%d\n" % _number(error))
 
     def _note_late_answer(self) -> None:
-        """Report a late handler; give the handlers up if too many answers in a row were late."""
+        """Report a late handler; stop calling handlers if too many answers in a row were late."""
         self._late_answers += 1
         self._is_handling = self._late_answers < _LATE_MAX
         if self._late_answers == 1 or not self._is_handling:

@@ -261,7 +261,7 @@ def _report(recording: Recording, captured: Captured) -> None:
 
 
 def _keep_names(line: TargetLine, captured: Captured) -> None:
-    """Save pidin's list of processes beside the trace of a ring, which may lack process names."""
+    """Save pidin's list of processes next to the trace of a ring, as that trace may lack process names."""
     text = ""
     with suppress(TargetError):  # the connection may be gone; the names are optional
         text = line.ask(f"{PATHS}; pidin -F '%a %b %n %h'") if line.is_open else ""

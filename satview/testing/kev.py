@@ -150,14 +150,14 @@ class Threads:
 
     @property
     def responses(self) -> MeasuredDurations:
-        """Durations from a thread's wake-up until it blocks again; those with both ends in the trace."""
+        """Durations from a thread's wake-up until the thread blocks again; only those with both ends in the trace."""
         activations = self.trace.table("activation")
         selected = np.isin(activations["thread"], self.rows) & ~activations["is_cut"]
         return self._rows(f"responses of {self.says}", activations, selected)
 
     @property
     def periods(self) -> MeasuredDurations:
-        """Durations from a thread's wake-up to its next wake-up; those with both ends in the trace."""
+        """Durations from a thread's wake-up to its next wake-up; only those with both ends in the trace."""
         activations = self.trace.table("activation")
         selected = np.flatnonzero(np.isin(activations["thread"], self.rows) & (activations["period_cycles"] >= 0))
         ends, before = activations["start_cycles"][selected], selected - 1  # the table is by thread, then in time order

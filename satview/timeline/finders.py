@@ -254,7 +254,7 @@ def function_calls(trace: Trace) -> tuple[Rows, Rows]:
     """Return entries and exits of the calls of instrumented functions by known threads, two uint32 (n,).
 
     The exit of a call that has not returned when the trace ends is `OPEN`. A call without an exit of its own is left
-    out if the call around it has returned: it was over by then.
+    out if the enclosing call has returned: then the inner call was over too.
     """
     rows = _rows(trace, LANE_CLASS_BY_NAME["functions"].codes)
     rows = rows[trace.events.thread[rows] != UNKNOWN_THREAD]

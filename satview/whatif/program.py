@@ -175,7 +175,11 @@ class _Builder:
         return clock, round(period_ns), round(period_ns - self.ns(round(phase)))
 
     def _beat_offset_ns(self) -> int:
-        """Return the time from the last unlogged beat of 8.0, when sporadic threads lose priority, to the begin, ns."""
+        """Return the time from the kernel's last beat to the begin, ns; 0 if no event shows the beats.
+
+        Beats (every `BEAT_NS`, not logged) are the moments at which the 8.0 kernel may lower priorities of sporadic
+        threads.
+        """
         rows = self.trace.states.event
         (priority, known), (policy, _) = arguments(self.trace, rows, "priority", "policy")
         runs = (state_values(self.trace) == RUNNING) & known & (policy == SPORADIC)
@@ -988,7 +992,7 @@ def _repeated_steps(program: parts.ThreadProgram, is_busy: bool) -> tuple[int, i
 
 
 def _given_up(lock: int, woken_state: int) -> parts.Unlock:
-    """Return an unlock step of a reader/writer lock: by a writer if it woke a reader, else unknown by whom."""
+    """Return an unlock step of a reader/writer lock: of a writer if a reader was woken, else of an unknown holder."""
     return parts.Unlock(lock, True if woken_state == _READ else None)
 
 

@@ -203,7 +203,7 @@ class Durations(ColumnTable):
 
     @classmethod
     def of(cls, keys: NDArray[np.int64], cycles: Cycles, rows: Rows, count: int) -> Durations:
-        """Return the times of each key below `count`; negative times are unknown and left out."""
+        """Return statistics of durations for each key below `count`; negative durations are unknown and left out."""
         known = cycles >= 0
         keys, cycles, rows = keys[known], cycles[known], rows[known]
         most, position = largest_by(keys, cycles, count)

@@ -349,7 +349,7 @@ def size_of(text: str | None) -> int:
 
 
 def attributes(args: argparse.Namespace) -> list[tuple[str, str]]:
-    """Return the extra header pairs, last given first as tracelogger writes them; the command line comes last.
+    """Return the header pairs of -A, in reverse order as tracelogger writes them; the command line comes last.
 
     Raises:
         UsageError: -A is not of the form name=value, or would be read as a key.
