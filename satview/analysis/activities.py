@@ -200,7 +200,7 @@ def _of_user_events(trace: Trace) -> Spans:
 
 
 def _pair_of(trace: Trace, rows: NDArray[np.uint32], number: _Ints) -> tuple[_Ints, _Ints, int, int] | None:
-    """Return the rounds of a thread that logs its user events in a fixed cycle; None if it does not.
+    """Return the rounds of a thread that logs its user events in a fixed, repeated order; None if there is no order.
 
     A round is assumed to end before the pause whose median length is the largest.
 
@@ -375,7 +375,7 @@ class Activities:
     Attributes:
         activities: The activities, in no particular order.
         instances: Instances of all activities.
-        left_out: Number of learned activities dropped beyond `MOST_ACTIVITIES`, the rarest ones.
+        left_out: Number of the rarest learned activities, dropped because there are more than `MOST_ACTIVITIES`.
         calls_left_out: Number of kernel calls and functions dropped because others take longer in total.
         unseen: Positions of the activities of a user's file whose events the trace cannot have: see `said_needs`.
     """
@@ -388,7 +388,7 @@ class Activities:
 
     @property
     def overrun_cycles(self) -> _Ints:
-        """Cycles by which each instance exceeds its deadline, int64; -1 if it does not, or where events are missing."""
+        """Cycles by which each instance exceeds its deadline, int64; -1 if it is met or events are missing."""
         instances = self.instances
         deadlines = np.array([activity.deadline_cycles for activity in self.activities], np.int64)
         deadline = deadlines[instances.activity]

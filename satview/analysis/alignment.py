@@ -105,7 +105,7 @@ def counter_offset_ps(reference: Trace, other: Trace) -> int:
 
 
 def offsets_ps(traces: Sequence[Trace], condition: str, number: int = 1) -> list[int]:
-    """Return the offset of each trace on the time axis of the first one.
+    """Return the offset of each trace on the time axis of the first trace.
 
     Args:
         traces: At least one.

@@ -150,7 +150,7 @@ def object_words(trace: Trace, kind: int, value: int) -> str:
 
 
 def part_words(trace: Trace, parts: BlameParts, row: int) -> str:
-    """Return a text with the length of a part and what it was spent on: `4.100 ms ready while hog 1 ran`."""
+    """Return a text with the length and the use of a part of an interval: `4.100 ms ready while hog 1 ran`."""
     kind, thread = Blame(int(parts.kind[row])), int(parts.thread[row])
     whom = trace.thread_name(thread) if thread > 0 else ""
     what = object_words(trace, kind, int(parts.value[row]))
@@ -229,7 +229,7 @@ def blame(trace: Trace, thread: _Ints, start: _Ints, begin: _Ints, end: _Ints) -
 
 
 def _keys(*columns: _Ints) -> NDArray[np.void]:
-    """Return each row of several columns as one value that can be compared."""
+    """Return for each row of several columns one value, which can be compared."""
     rows = np.ascontiguousarray(np.stack(columns, axis=1))
     return rows.view([("", np.int64)] * len(columns)).reshape(-1)
 
@@ -320,7 +320,7 @@ def cpu_timeline(trace: Trace, cpu: int, windows: RowBounds | None = None) -> _T
 
 
 def nested_interrupts(trace: Trace, cpu: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
-    """Return entries and exits of a CPU's interrupts, and how many are open after each, (n,) each; cached."""
+    """Return entries and exits of a CPU's interrupts, and the number of open interrupts after each; (n,), cached."""
     return trace.cached(f"analysis.nested_interrupts {cpu}", partial(_nested_interrupts, cpu=cpu))
 
 

@@ -196,7 +196,7 @@ class _Walk:
         return self._add(since, ended, PieceKind.WAITING, value, row, cause) if ended > since else ended
 
     def _go_on(self, thread: int, floor: int, certainty: Certainty) -> bool:
-        """Move the path to another thread; return False if the thread is on the path already, or the path too deep."""
+        """Move the path to another thread; return False if the path is too deep, or the thread already on it."""
         if len(self.stack) >= _MOST_DEPTH or any(frame.thread == thread for frame in self.stack):
             return False
         self.stack.append(_Frame(thread, floor, min(certainty, self.stack[-1].certainty)))
@@ -241,7 +241,7 @@ class _Walk:
 
 
 def wait_of(trace: Trace, thread: int, row: int) -> int:
-    """Return the row in `waits` of the wait of a thread that an event begins; -1 = none."""
+    """Return the row in `waits` of the wait that the event `row` begins for a thread; -1 = none."""
     every_wait = blockers(trace).waits
     begin, stop = np.searchsorted(every_wait.thread, (thread, thread + 1))
     position = int(begin) + int(np.searchsorted(every_wait.row[begin:stop], row))

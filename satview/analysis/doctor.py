@@ -178,7 +178,7 @@ def unanswered(trace: Trace) -> tuple[Diagnosis, ...]:
 
 
 def summary(trace: Trace) -> str:
-    """Return one line with the analyses, except verdicts, that a trace does not support, by reason; empty if none.
+    """Return a line with the analyses (no verdicts) that a trace does not support, grouped by reason; empty if none.
 
     Most targets have no partitions: their absence is reported only if they were not captured.
     """
@@ -308,12 +308,12 @@ _EITHER_WAY: Final = ("mean_ns", "mean_run_ns", "mean_running_ns", "least_ns", "
 
 
 def trust_in_load(statistics: Statistics) -> Trust:
-    """Return how far the load of the CPUs over the range of some statistics can be trusted."""
+    """Return the trust in the load of the CPUs over the range of some statistics."""
     return Judge(statistics, "cpu", np.empty(0, np.int64)).of("cpu", Rests.CPU)[0]
 
 
 def trust_in_durations(trace: Trace, analysis: str) -> Trust:
-    """Return how far the distribution of the durations of an analysis can be trusted.
+    """Return the trust in the distribution of the durations of an analysis.
 
     Args:
         trace: The events.
@@ -398,8 +398,9 @@ class Judge:
     def _lacking(self, needs: tuple[Need, ...]) -> tuple[Trust, _Bools | None]:
         """Return the trust that unmet needs leave, and the affected rows, bool (n,); None = all.
 
-        On an axis these are the rows of the files that do not meet the needs. If rows sum over all files, the other
-        files make the sums a bound. Events that systems other than QNX never log are not missing there.
+        On an axis the affected rows are those of the files that do not meet the needs. If rows sum over all files, the
+        files that meet the needs make the sums a bound. In files of other systems than QNX, events that these systems
+        never log do not count as missing.
         """
         files, trust, rows = files_of(self._trace), EXACT, np.zeros(len(self._subjects), np.bool_)
         for unmet in needs:
@@ -486,7 +487,7 @@ class Judge:
         return known
 
     def _since_dump(self) -> int:
-        """Return where the range begins, or the end of the opening dump if that is later, cycles."""
+        """Return the begin of the range or the end of the opening dump, whichever is later, cycles."""
         window = self._statistics.window
         return min(max(window.start, self._trace.dump_end_cycles + 1), window.end - 1)
 

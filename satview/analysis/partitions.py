@@ -102,7 +102,7 @@ def logs_partitions(basis: Basis) -> bool:
 
 
 def partition_names(trace: Trace) -> dict[int, str]:
-    """Return the names of partitions by number, as last logged; on an axis all numbers, each with its file."""
+    """Return the names of partitions by number, as last logged; on an axis, names of all numbers, with the file."""
     files = files_of(trace)
     if files is not None:
         return {

@@ -257,7 +257,7 @@ def _on_axis(part: AxisPart, bound: Bound) -> Bound:
 
 
 def _why_none(trace: Trace) -> str:
-    """Return why a trace has no bounds at all; empty if it may have some."""
+    """Return the reason why a trace has no response bounds at all; empty if it may have bounds."""
     if trace.pairs is not None:
         return "only the kernel of QNX is known to run threads by fixed priorities"
     for need in (STATES, PRIORITIES, NO_LOSS):
@@ -431,7 +431,7 @@ class _Work:
         return np.flatnonzero(allowed[is_met].all(axis=0)), True
 
     def _largest(self, instances: Instances, runs: NDArray[np.intp], cpus: list[int], priority: int) -> tuple[int, int]:
-        """Return the longest run time of the thread in an instance, and its longest wait except for busy CPUs."""
+        """Return the thread's longest run time in an instance, and its longest wait in one, except for busy CPUs."""
         start, end = instances.start_cycles, instances.end_cycles
         ran = np.zeros(len(instances), np.int64)
         for cpu in np.unique(self._cpu[runs]).tolist():
@@ -448,7 +448,7 @@ class _Work:
         return int(ran.max()), int(blocked.max())
 
     def _other_work(self, instances: Instances, runs: NDArray[np.intp]) -> tuple[_Ints, _Ints]:
-        """Return the other work of an activity's thread: the cycles and the arrival of each piece."""
+        """Return the work of an activity's thread outside of the instances: cycles and arrival time of each piece."""
         in_use = TimeRanges.of(instances.begin_cycles, instances.end_cycles)
         start, end = self._start[runs], self._end[runs]
         outside = end - start - in_use.within(start, end) + np.where(in_use.meet(start, end), 0, self._lag[runs])

@@ -403,7 +403,7 @@ class Statistics:
 
     @property
     def lost_cycles(self) -> int:
-        """Lost time within the range; if there is any, counts are lower bounds, and times in it are unknown."""
+        """Time within the range in which events are missing; if above 0, counts are lower bounds."""
         lost = self.basis.lost.within(np.array([self.window.start]), np.array([self.window.end]))
         return int(lost[0])
 
@@ -512,7 +512,7 @@ class Statistics:
 
     @property
     def measures_cpu(self) -> bool:
-        """True if threads measured their processor time: then RUNNING is only "not known to wait"."""
+        """True if threads measured their processor time; RUNNING then only means that a thread is not known to wait."""
         return self._measured_cpu is not None
 
     @cached_property

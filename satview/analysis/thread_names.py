@@ -123,7 +123,7 @@ def processes_named(trace: Trace, text: str) -> NDArray[np.int64]:
 
 
 def _means(text: str, names: tuple[str, ...], label: str, process: int, trace: Trace) -> bool:
-    """Return whether a text is a part of a label or of the path of a process, or any name as a whole."""
+    """Return whether a text is a part of `label` or of the path of a process, or equal to one of `names`."""
     if text in label.casefold() or text in trace.processes.names[process].casefold():
         return True
     return any(text == name.casefold() for name in names)

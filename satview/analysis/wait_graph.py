@@ -203,7 +203,7 @@ class WaitGraph:
 
     @cached_property
     def _calls_before(self) -> NDArray[np.uint32]:
-        """For each thread that waits when the trace ends, the last kernel call before the call in which it waits."""
+        """The last kernel call of each thread waiting at the end of the trace, before the call in which it waits."""
         trace, waiting = self.trace, self.blockers.waits
         codes = np.arange(wire.CODE_COUNT)
         is_entry = (codes >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL) & (codes & wire.KER_FORM == 0)
@@ -236,7 +236,7 @@ class WaitGraph:
         return OpenWait(wait, frozenset(ways), frozenset(guesses), Certainty.EXACT if is_only else Certainty.INFERRED)
 
     def has_moved_on(self, wait: int) -> bool:
-        """Return whether the thread that received the message of a wait in REPLY has received another one since."""
+        """Return whether the thread that received the message of a wait in REPLY has since received another message."""
         receiver = int(self.blockers.thread[wait])
         receipts = rows_of_codes(self.trace, RECEIPT)
         own = receipts[self.trace.events.thread[receipts] == receiver]
@@ -349,7 +349,7 @@ class WaitGraph:
         return len(counts) > _FEW and bool(counts[:-1].all()) and not counts[-1]
 
     def _holders(self, open_rows: NDArray[np.intp]) -> tuple[dict[int, int], dict[int, Certainty]]:
-        """Return by wait the holders of the mutexes that threads wait for when the trace ends, and the certainties."""
+        """Return by wait the holder of the mutex and the certainty, for waits for mutexes that last to the end."""
         rows = open_rows[self.blockers.waits.value[open_rows] == MUTEX].astype(np.int64)
         if not len(rows):
             return {}, {}
@@ -371,10 +371,10 @@ class WaitGraph:
 
 
 def knots(ways: Mapping[int, Iterable[int]]) -> list[list[int]]:
-    """Return the threads that can never go on, those of each circle in the order in which they wait for each other.
+    """Return circles of threads that wait for each other for ever, the threads of each in the order of their waits.
 
     Args:
-        ways: By waiting thread, the threads any of which can end its wait; threads without an entry can go on.
+        ways: By waiting thread, the threads any of which can end its wait; threads without an entry can continue.
     """
     stuck = {thread: tuple(sorted(to)) for thread, to in ways.items() if to}
     while free := [thread for thread, to in stuck.items() if any(other not in stuck for other in to)]:
@@ -396,7 +396,7 @@ def knots(ways: Mapping[int, Iterable[int]]) -> list[list[int]]:
 
 
 def behind(ways: Mapping[int, Iterable[int]], circle: Iterable[int]) -> list[int]:
-    """Return the threads outside a circle that can go on only if a thread of the circle does, ascending.
+    """Return the threads outside a circle that can only continue if a thread of the circle does, ascending.
 
     Args:
         ways: As for `knots`.
@@ -420,7 +420,7 @@ def _last_states(trace: Trace) -> dict[int, int]:
 
 
 def _receivers(blocked_by: Blockers, trace: Trace) -> dict[tuple[int, int], frozenset[int]]:
-    """Return {(pid, channel): threads that waited to receive there}; channel -1 has those of all channels."""
+    """Return {(pid, channel): threads that waited to receive there}; channel -1 = all channels of the process."""
     waiting = blocked_by.waits
     rows = np.flatnonzero((waiting.value == RECEIVE) & waiting.has_object)
     threads: dict[tuple[int, int], set[int]] = {}
@@ -447,7 +447,7 @@ def _process_row(trace: Trace, pid: int) -> int:
 
 
 def keeping_processes(trace: Trace) -> frozenset[int]:
-    """Return the pids of servers that replied to a message after they had received another one in between."""
+    """Return the pids of servers that received another message between a message and the reply to it."""
     table = replies(trace)
     receipt, reply = table.from_row.astype(np.int64), table.to_row.astype(np.int64)
     thread = trace.events.thread[receipt].astype(np.int64)

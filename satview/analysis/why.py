@@ -67,7 +67,7 @@ class Causes:
         return NO_ROW, Certainty.EXACT
 
     def _receipt(self, row: int) -> int:
-        """Return the receipt of the message by which a thread came into REPLY, -1 if it is not known."""
+        """Return the receipt of the message by which a thread went into state REPLY, -1 if that is not known."""
         thread = np.array([self._trace.events.thread[row]], np.int64)
         sent = last_sends(self._trace, thread, np.array([row], np.uint32))
         if sent[0] == NO_EVENT:
@@ -272,7 +272,7 @@ _NO_THREAD_THEN: Final = tuple(IN_NO_STATE)
 
 
 def why(trace: Trace, thread: int | str, at_cycles: int, steps: int = MOST_STEPS) -> tuple[WhyStep, ...]:
-    """Return why a thread is in its state at a moment, step by step back to the root cause.
+    """Return the steps that explain why a thread is in its state at a moment, back to the root cause.
 
     From a waiting thread the next step leads to the holder of the object at the same moment, or to the server's threads
     that may receive its message; from a thread that runs or is ready it leads to the thread that made it ready, at that
@@ -414,7 +414,7 @@ class _Chain:
     def _servers(self, step: WhyStep, pid: int, row: int) -> tuple[tuple[int, ...], int]:
         """Return threads of a server that may receive a message, and how many there are.
 
-        The thread that receives it in the end comes last; threads that serve another message come first.
+        The thread that finally receives the message comes last; threads that serve another message come first.
         """
         threads = self.trace.threads
         alive = [thread for thread in np.flatnonzero((threads.pid == pid) & (threads.tid > 0)).tolist()
@@ -435,7 +435,7 @@ class _Chain:
     def _served(self, thread: int, at_cycles: int) -> tuple[int, int]:
         """Return the client of a thread's newest message that is not answered yet, and the receipt; -1 = none.
 
-        The client must be seen to wait for the reply: a send that did not block it never ends.
+        The trace must show that the client waits for the reply, as a send that did not block its client never ends.
         """
         sent = transactions(self.trace)
         bound = int(np.searchsorted(self.trace.events.time_cycles, at_cycles, side="right"))
@@ -588,7 +588,7 @@ class _Chain:
         return f" ({', '.join(logged)})" if logged else ""
 
     def _begins(self, step: WhyStep) -> str:
-        """Return the begin of the sentence: the thread, its priority, its state, since when."""
+        """Return the first words of the sentence on a step: thread, priority, state, and the begin of the state."""
         priority = self._rank(step.priority, step.row)
         does = {RUNNING: "runs", READY: "is ready"}.get(step.value, f"waits in {step.state}")
         where = ""

@@ -199,7 +199,7 @@ def call_stacks(trace: Trace) -> CallStacks:
 
 
 def _call_nodes(trace: Trace) -> tuple[_Ints, ...]:
-    """Return the arrays from which `CallStacks` is made, without function names, as new symbols change these."""
+    """Return the arrays from which `CallStacks` is made, without names of functions, which new symbols may change."""
     entry_row, exit_row = function_calls(trace)
     end = ends_of_files(trace, entry_row)
     end[exit_row != OPEN] = trace.events.time_cycles[exit_row[exit_row != OPEN]]
@@ -413,7 +413,7 @@ class FlameGraph:
         return tuple(reversed(names))
 
     def at(self, path: tuple[str, ...]) -> int:
-        """Return the node with a path; if it does not exist, the deepest node on the path that does."""
+        """Return the node with a path; if it does not exist, the deepest node on the path that exists."""
         node = ROOT
         for name in path:
             below = [child for child in self.below(node).tolist() if self.name[child] == name]

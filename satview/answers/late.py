@@ -397,7 +397,7 @@ class Late:
         )
 
     def explained(self, chosen_rows: _Ints) -> tuple[Table, tuple[str, ...]]:
-        """Return a table of how the time of instances was spent, and for each instance a text about the longest parts.
+        """Return a table of the parts of the time of instances, and for each instance a text about its longest parts.
 
         Rows are in the order of `chosen_rows`. Parts of a lock holder or server are nested below the part they explain.
         Instances that are too long to be split have no text.
@@ -409,7 +409,7 @@ class Late:
         return self._blame_table(chosen_rows, count, parts), tuple(says)
 
     def blame(self, chosen_rows: _Ints) -> Table:
-        """Return a table of how the time of instances was spent, in the given order; see `explained`."""
+        """Return a table of the parts of the time of instances, in the given order; see `explained`."""
         return self._blame_table(chosen_rows, *split(self.trace, self.learned.instances.taken(chosen_rows)))
 
     def says(self, instance: int) -> str:
@@ -621,7 +621,7 @@ def _make_links(trace: Trace) -> None:
 
 
 def blame_table(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Table:
-    """Return how the time of the worst hundred instances of a trace was spent; arguments as for `late`."""
+    """Return a table of the parts of the time of the worst hundred instances of a trace; arguments as for `late`."""
     answers = late(trace, timing)
     return answers.blame(answers.worst(count=_SQL_INSTANCES))
 

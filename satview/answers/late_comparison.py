@@ -120,7 +120,7 @@ class Sample:
 
 
 class Measured(Protocol):
-    """Interface: the instances of one activity in a trace, which may stay closed until `samples` is called."""
+    """Interface: the instances of one activity in a trace; the trace need not be open before `samples` is called."""
 
     @property
     def response_s(self) -> NDArray[np.float64]:

@@ -269,7 +269,7 @@ class _Data:
         return source if not callable(source) else self.once(f"values {name}", source)
 
     def writer(self, column: Column) -> Callable[[int], str]:
-        """Return a function from a row to the display text in a column, which is empty if the row has no value."""
+        """Return a function that takes a row and returns its display text in a column, empty if there is no value."""
         write = self._writers.get(column.name)
         if write is None:
             write = self._writers[column.name] = self.texts.get(column.name) or self._make_writer(column)
@@ -424,7 +424,7 @@ class Table(Frames):
 
     @property
     def outcome(self) -> Outcome:
-        """Whether there are rows, there are none, or the trace cannot tell."""
+        """Whether the table has rows, has none, or the trace cannot tell."""
         if len(self):
             return Outcome.FOUND
         return Outcome.CANNOT_TELL if self.cannot_tell else Outcome.NOTHING

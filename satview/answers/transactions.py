@@ -260,7 +260,7 @@ def _client_name(trace: Trace, links: Transactions, position: int) -> str:
 
 
 def _how_clients_are_known(links: Transactions) -> NDArray[np.uint8]:
-    """Return how well clients are known: inferred if only the reply, which the rcvid finds, names the process."""
+    """Return the `Known` of each client: inferred if only the reply, found by its rcvid, names the client's process."""
     return np.where((links.client < 0) & (links.client_pid > 0), Known.INFERRED, Known.EXACT).astype(np.uint8)
 
 

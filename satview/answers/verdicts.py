@@ -90,7 +90,7 @@ class Verdicts:
     capture: CaptureLine | None = None
 
     def within(self, window: TimeWindow | None) -> Verdicts:
-        """Return only the verdicts that have a case in a range; None = all."""
+        """Return only the verdicts whose problem occurs at least once in a range; None = all."""
         if window is None:
             return self
         mask = np.array([_is_in(verdict, window) for verdict in self.verdicts], np.bool_)
@@ -302,7 +302,7 @@ def _file_end(trace: Trace, verdict: Verdict) -> int:
 
 
 def _case_text(trace: Trace, verdict: Verdict, case: Occurrence, *, is_longest: bool) -> str:
-    """Return a text about one of several cases: affected thread, first event, and whether the case is the longest."""
+    """Return a text about one of several occurrences: affected thread, first event, and whether it is the longest."""
     texts = ["the longest"] if is_longest else []
     if case.row >= 0:
         thread = int(trace.events.thread[case.row]) or next(iter(verdict.threads), 0)
@@ -344,6 +344,6 @@ def _undecided_words(undecided: Table) -> str:
 
 
 def _is_in(verdict: Verdict, window: TimeWindow) -> bool:
-    """Return whether any case of a verdict is in a range."""
+    """Return whether the problem of a verdict occurs at least once in a range."""
     return any(case.start_cycles < window.end and window.start < max(case.end_cycles, case.start_cycles + 1)
                for case in verdict.occurrences)  # fmt: skip

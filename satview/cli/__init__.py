@@ -12,7 +12,7 @@ PURPOSES: Final = ("look", "ask", "measure", "convert", "capture", "automate")
 
 
 def command_names() -> dict[str, str]:
-    """Return the module below `satview.cli` of each subcommand, such as `ask.why` for `why`."""
+    """Return by subcommand the module below `satview.cli` that contains it, such as `ask.why` for `why`."""
     modules = {
         info.name.replace("_", "-"): f"{purpose}.{info.name}"
         for purpose in PURPOSES

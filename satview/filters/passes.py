@@ -47,7 +47,7 @@ _NESTING_LIMIT: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class FilterCombination:
-    """A filter by name, or `not` of one part, or `and` or `or` of several.
+    """A combination of named filters: one filter, or `not` of one part, or `and` or `or` of several parts.
 
     Filters without a mask or a text are left out, and so are combinations that have only such filters.
 
@@ -301,8 +301,8 @@ class PassStack:
 
     Attributes:
         passes: The passes.
-        combination: Names with and, or, not and brackets: the hits that search, export and statistics use. A pass that
-            is off is left out together with its `not`. Empty = all passes that are on must hold.
+        combination: Names with and, or, not and brackets: selects the events for search, export and statistics. A pass
+            that is off is left out together with its `not`. Empty = all passes that are on must hold.
     """
 
     passes: tuple[Pass, ...] = ()
@@ -597,7 +597,7 @@ def _are_most(selected: NDArray[np.bool_]) -> bool:
 
 
 def _switch(state: RuleSet, external: ExternalClass, events: list[ExternalEvent], mode: Mode) -> None:
-    """Switch single events on or off after their class has been switched."""
+    """Switch single events of a class on or off (`mode`), after the whole class has been switched."""
     for address in events:
         number = address.number
         if address.vector_word >= 0:  # the switches are per vector here, so the class is switched for a whole event
@@ -647,7 +647,7 @@ def _of_threads(trace: Trace, threads: NDArray[np.bool_]) -> str:
 
 
 def _static(trace: Trace, selected: NDArray[np.intp]) -> Iterator[str]:
-    """Yield rules for one process, or for one of its threads."""
+    """Yield rules that let only the selected process, or the selected thread of a process, pass."""
     pid, tid = int(trace.threads.pid[selected[0]]), int(trace.threads.tid[selected[0]])
     is_whole = np.count_nonzero(trace.threads.pid == pid) == len(selected)
     # A rule is one line, so a process with a line break or the like in its name is written as a number.

@@ -118,11 +118,11 @@ def blockers(trace: Trace) -> Blockers:
     """Return the thread or process that each wait of a trace is for; computed at the first call and then cached.
 
     The holder of a mutex is exact where the call shows the mutex's owner word (fast mode with 32 bits, and wide mode).
-    The holder is inferred where it is in another process (shared memory), as the word has only a part of the pid.
+    The holder is inferred where the mutex is in shared memory of processes, as the word has only a part of the pid.
     Without the word the holder is inferred from the unlock: while a thread waits, only the holder can unlock the mutex,
     and needs a kernel call for that. In shared memory, where addresses differ, the thread whose call ended the wait is
-    taken to be the holder. So it is for read/write locks (kernel objects from 8.0 on): of several readers, the last to
-    unlock is named. Source: formula 5 of the reference.
+    taken to be the holder. The same applies to read/write locks (kernel objects from 8.0 on): of several readers, the
+    last to unlock is named. Source: formula 5 of the reference.
     """
     return trace.cached("links.blockers", _blockers)
 

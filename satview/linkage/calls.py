@@ -103,7 +103,7 @@ def dispatches(trace: Trace) -> tuple[_Rows, _Rows]:
     """Return rows of interrupt entries and of their first handlers' entries, each (n,).
 
     The first handler is the CPU's next event of class INT. Later handlers of the interrupt run one after the other, so
-    that the time before them is not that of the dispatch.
+    the time before them is not a dispatch time.
     """
     return _on_every_cpu(trace, (_dispatches,))
 

@@ -62,7 +62,7 @@ def link_table(trace: Trace, kind: LinkKind) -> LinkTable:
 
 
 def ends_of(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.uint32]:
-    """Return for each event the event that ends the link of the given kind which it begins.
+    """Return for each event that begins a link of the given kind the event that ends the link.
 
     Args:
         trace: The trace.
@@ -299,7 +299,7 @@ _MOST_EFFECTS: Final = 16  # of one kind: a broadcast may wake hundreds
 
 
 def connections(trace: Trace, event: int) -> Connections:
-    """Return the causes and effects of an event, and more. The first call computes all links of the trace."""
+    """Return the causes and effects of an event, and its wait. The first call computes all links of the trace."""
     return Connections(causes(trace, event), effects(trace, event), waits_for(trace, event), fate_of_call(trace, event))
 
 
@@ -370,7 +370,7 @@ def effects(trace: Trace, event: int) -> tuple[Step, ...]:
 def way(trace: Trace, event: int, most: int = 12) -> tuple[Hop, ...]:
     """Return the steps from the causes of an event to its effects, in time order.
 
-    The chain goes on from the first cause, and from the first effect, of each event in it.
+    The chain continues with the first cause, and with the first effect, of each event in it.
 
     Args:
         trace: The events.

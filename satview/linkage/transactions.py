@@ -102,7 +102,7 @@ class Transactions(ReadOnlyColumns):
 
 @dataclass(frozen=True, slots=True)
 class ServedMessages(ReadOnlyColumns):
-    """The columns of `Transactions` that concern the server, shape (n,); much faster to compute than all of them.
+    """The columns of `Transactions` that concern the server, shape (n,); much faster to compute than all columns.
 
     Attributes:
         send_row, server, server_pid, receive_row, reply_row: int64, as in `Transactions`.

@@ -152,7 +152,7 @@ def _of_answer(
     answer: Callable[[Trace], Table] | None = None,
     timed: Callable[[Trace, Mapping[str, Timing]], Table] | None = None,
 ) -> TableSchema:
-    """Return the schema of an answer's table: times in cycles and ns, and `_known` columns for inexact values."""
+    """Return the schema of a table made by an answer: times in cycles and ns, `_known` columns for inexact values."""
     columns: list[SqlColumn] = []
     for column in question.columns:
         name, is_nullable = column.sql_name, column.is_nullable

@@ -582,7 +582,7 @@ class _ThreadLines(ClientJob):
 
 
 class _HandlerLines(ClientJob):
-    """Receives late lines of event handlers; while the kernel waits for a handler, it reads the connection itself."""
+    """Receives late lines of event handlers; the kernel itself reads the connection while it waits for a handler."""
 
     def __init__(self, program: CProgram) -> None:
         self._program = program

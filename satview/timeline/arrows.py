@@ -248,9 +248,9 @@ class Picture:
 
     Attributes:
         window: Range of time.
-        width_px: Width.
+        width_px: Width of the picture in pixels.
         position_of_lane: int64 (lanes,), the row of the picture in which a lane is shown or folded; -1 = none.
-        shown: First and last visible row; an arrow shows if it touches or crosses one of these rows.
+        shown: First and last visible row; an arrow is visible if it touches or crosses a row from first to last.
         codes: bool (32768,), codes of the events that show; None = all.
         passing: bool (events,), the events that show; None = all.
     """

@@ -37,7 +37,7 @@ class EventClock:
         self._cache: dict[tuple[int, str], np.uint32] = {}
 
     def row(self, cycles: int, side: Literal["left", "right"]) -> np.uint32:
-        """Return how many events are before a time; those at that time are counted if `side` is "right"."""
+        """Return the number of events before a time; events at that time are included if `side` is "right"."""
         row = self._cache.get((cycles, side))
         if row is None:
             if len(self._cache) >= _MOMENTS:
@@ -412,7 +412,7 @@ def _cell_tables(trace: Trace, infos: Sequence[LaneInfo]) -> pictures.CellTables
 
 
 def _lane_tables(trace: Trace, infos: Sequence[LaneInfo], nowhere: int) -> tuple[dict[LaneKind, NDArray[np.intp]], int]:
-    """Return for each kind of lane the positions of its lanes by thread or CPU; and that of the damaged lane, or -1.
+    """Return by kind of lane the positions of its lanes by thread or CPU; and the damaged lane's position, or -1.
 
     Args:
         trace: The events.

@@ -70,7 +70,7 @@ def user_lanes(trace: Trace, rows: Rows, user: UserLanes) -> list[TrackRows]:
 
 
 def _lane(trace: Trace, rows: Rows, number: int, user: UserLanes, file: str) -> TrackRows:
-    """Return the lane of one user event number in one file: a counter if rule or description say so, else moments."""
+    """Return the lane of a user event number in one file: a counter if rule or description define one, else moments."""
     event = user.events.get(number)
     rule = next((rule for rule in user.rules if rule.number == number and rule.kind is not UserRuleKind.INTERVAL), None)
     counted = _counted(event, rule)

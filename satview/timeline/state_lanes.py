@@ -222,7 +222,7 @@ _Runs = tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.bool_]]  # `run_
 
 
 def contradicted_runs(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Return the runs of threads that have not ended, by their events, when their CPU begins to run another thread.
+    """Return runs of threads that no event of the thread has ended when the CPU begins to run another thread.
 
     The next state event of the first thread is damaged or missing, so that its state is not known from then on.
 
@@ -399,7 +399,7 @@ def _slices_by_cpu(trace: Trace) -> list[NDArray[np.uint32]]:
 
 
 def _within(rows: NDArray[np.uint32], own: NDArray[np.uint32], windows: RowBounds) -> NDArray[np.int64]:
-    """Return indices in `own` (slices of a CPU) of those that may run within windows, and of the first; ascending."""
+    """Return indices in `own` (slices of a CPU) of the first slice, and of all that may be in windows; ascending."""
     begun, end = (positions(own, positions(rows, bound)) for bound in windows)
     # The last one that begins before a window may still run within it.
     return np.union1d(0, numbers_within(np.maximum(begun - 1, 0), end))
@@ -456,7 +456,7 @@ def interrupt_spans(trace: Trace, cpu: int) -> LaneSpans | None:
 
 
 def _from_start(spans: LaneSpans, start_cycles: int) -> LaneSpans:
-    """Return a lane that begins with the trace, with an unknown interval in front if it began later."""
+    """Return a lane extended to the start of the trace by an unknown interval, if the lane begins later."""
     if int(spans.start_cycles[0]) == start_cycles:
         return spans
     return LaneSpans(
@@ -602,7 +602,8 @@ def preview_of(sample: Sampled) -> Preview | None:
 def _known_until(sample: Sampled, rows: NDArray[np.uint32]) -> NDArray[np.int64]:
     """Return for each event the time up to which its sample has all events of the CPU.
 
-    In 8.0, where every CPU has its own buffers, that is the CPU's last event in the sample; else the sample's last one.
+    In 8.0, where every CPU has its own buffers, that is the CPU's last event in the sample; else the sample's last
+    event.
     """
     trace = sample.trace
     cpus = int(trace.events.cpu.max()) + 1 if trace.release == Release.QNX_8 else 1

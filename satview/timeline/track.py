@@ -28,7 +28,7 @@ class TrackRows:
     """Intervals, moments or numbers of events; every column has shape (n,), in any order.
 
     Attributes:
-        owner_kind: Kind of owner of their lanes.
+        owner_kind: Kind of owner of the lanes.
         owner: int64, row of the thread or process, or number of the CPU; 0 for the trace.
         start, end: int64, cycles; a moment ends where it begins.
         event: uint32, row of the event that begins each entry.

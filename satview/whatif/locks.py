@@ -103,7 +103,11 @@ class _Seen:
         return int(np.median(self.locks)) if self.locks else 0
 
     def unlock_at(self, lock: int, length: int, usual_hold: int) -> int:
-        """Return the work before the unlock, ns: the median hold after the lock, else as usual from begin or end."""
+        """Return the work before the unlock, ns.
+
+        This is `lock` plus the median hold; else the median distance from the begin or the end of the piece, whichever
+        varies less; if no round shows an unlock, `lock` plus `usual_hold`, or `length` if that is not known.
+        """
         if self.holds:
             return lock + int(np.median(self.holds))
         if not self.unlocks:

@@ -108,7 +108,7 @@ class _Wake(Call):
 
 @dataclass(slots=True)
 class _AwaitStart(Call):
-    """Wait until another thread starts this one, unless it has done so already."""
+    """Wait until another thread starts the calling thread, unless that has already happened."""
 
     name = "NOP"
     started: set[threads.Thread]

@@ -387,7 +387,7 @@ class Trust:
 
     @property
     def says(self) -> str:
-        """The sign, the mark and the reason on one line; empty if it is exact."""
+        """The sign, the mark and the reason on one line; empty if the result is exact."""
         return f"{sign(self.mark)} {TITLES[self.mark]}: {self.reason}" if self.mark is not Mark.EXACT else ""
 
     def as_record(self) -> dict[str, str]:

@@ -331,7 +331,7 @@ def _run_times(scope: Scope, times: CutRuns) -> RunTimes:
 
 
 def _first_in_range(times: CutRuns) -> NDArray[np.bool_]:
-    """Return which runs do not continue another run in the range."""
+    """Return which runs are not the continuation of an earlier run in the range."""
     known_runs = np.flatnonzero(times.runs.thread > 0)
     out = ~times.goes_on
     out[known_runs[1:]] |= (times.end <= times.start)[known_runs[:-1]]
@@ -546,7 +546,7 @@ def _interrupted(basis: Basis, edges: Cycles) -> Cycles:
 
 
 def _largest(owner: NDArray[np.int64], net: Cycles, count: int) -> NDArray[np.int64]:
-    """Return the process or thread of each piece, `OTHERS` for those that are not among the largest."""
+    """Return the process or thread of each piece; `OTHERS` for all except the `LARGEST` with the most CPU time."""
     total = sum_by(owner, net, count)
     ranked = np.argsort(-total, kind="stable")
     small = np.ones(count, np.bool_)

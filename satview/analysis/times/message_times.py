@@ -162,7 +162,7 @@ class RunSums:
         return np.asarray(np.diff(self.before[self.start]))[:threads]
 
     def between(self, thread: _Ints, begin: _Ints, end: _Ints) -> Cycles:
-        """Return how long threads ran between moments, cycles of the same shape."""
+        """Return how long each thread ran between two moments, cycles, same shape as the arguments."""
         return self._up_to(thread, end) - self._up_to(thread, begin)
 
     def _up_to(self, thread: _Ints, moment: _Ints) -> Cycles:

@@ -50,7 +50,7 @@ class CpuSums:
         busiest: int64 (cpus,), the thread that had most time on each CPU, 0 = none.
         busiest_cycles: int64 (cpus,), time of that thread.
         works: Number of runs of threads, without idle threads.
-        overlaps: How many of these begin on a CPU that the thread before has not left, though no event is missing.
+        overlaps: Number of these runs that begin on a CPU that the thread before has not left, with no event missing.
     """
 
     threads: Sum
@@ -259,7 +259,7 @@ def _blocks(scope: Scope) -> Iterator[StateSpans]:
 
 
 def _lanes(scope: Scope) -> Iterator[StateSpans]:
-    """Yield the intervals of one thread after the other, as on their lanes."""
+    """Yield the intervals of each thread as on its lane, one thread after the other."""
     trace = scope.trace
     values = value_of_code(trace)
     of_idle = idle_values(values)
@@ -328,7 +328,7 @@ def _spans_of(scope: Scope, states: StateIndex, begin: int, stop: int, tables: N
 
 
 def _known_until(basis: Basis, start: Cycles, end: Cycles, since: Cycles) -> Cycles:
-    """Return when the state that each event shows ends for certain: at the next event, or where events are missing.
+    """Return the time up to which the state that each event shows is certain: the next event, or the next loss.
 
     As `timeline.state_lanes.forget_thread`: the state of a thread's first event (at `since`) is never unknown at
     once, and a loss of zero length hides nothing.
@@ -367,7 +367,7 @@ def _preemptions(scope: Scope, spans: StateSpans) -> NDArray[np.int64]:
 
 
 def _added_up(scope: Scope, spans: StateSpans) -> tuple[Cycles, ...]:
-    """Return columns by thread and state: thread, value, count, total, longest interval, and start of the longest."""
+    """Return the intervals added up by thread and state: thread, value, count, total, longest, start of the longest."""
     start, end = scope.cut(spans.start, spans.end)
     keep = np.flatnonzero(end > start)
     start, end = start[keep], end[keep]

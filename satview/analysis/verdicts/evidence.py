@@ -89,7 +89,7 @@ class Verdict:
     def location(self, trace: Trace) -> Location:
         """Return the location of the problem in the trace, with the event at its start.
 
-        If neither the evidence nor a case names that event, it is the first one of the evidence.
+        If neither the evidence nor an occurrence names that event, the first event of the evidence is taken.
         """
         rows = [*self.evidence, *(case.row for case in self.occurrences if case.row >= 0)]
         at_start = (row for row in rows if int(trace.events.time_cycles[row]) == self.start_cycles)
@@ -313,7 +313,7 @@ class Evidence:
         return self.trace.events.thread[rows[inside]].astype(np.int64), part
 
     def most_of(self, threads: _Ints, cycles: _Ints) -> list[tuple[int, int]]:
-        """Return (thread, cycles) of all threads with any cycles, most first, without idle and unknown threads.
+        """Return (thread, cycles) of all threads with any cycles, largest first, without idle and unknown threads.
 
         Args:
             threads: int64 (n,), rows of the thread table, in any order, with repetitions.
@@ -360,7 +360,7 @@ class Evidence:
     def interrupts(self, start: _Ints, end: _Ints, cpu: _Ints, least: int) -> str:
         """Return a text on how long interrupts were handled in spans: `interrupt 0x21 3.100 ms`.
 
-        Empty if all took less than `least` cycles together.
+        The text is empty if all interrupts together took less than `least` cycles.
         """
         _, number, cycles = self.interrupts_in(start, end, cpu)
         kinds, which = np.unique(number, return_inverse=True)
@@ -377,7 +377,7 @@ class Evidence:
 
     @cached_property
     def _handled(self) -> tuple[_Ints, _Ints, _Ints, _Ints]:
-        """The outermost interrupts: CPU, rows of entry and exit, number; by CPU, then by row."""
+        """The outermost interrupts: CPU, rows of entry and exit, and number of each; sorted by CPU, then by row."""
         trace, rows = self.trace, interrupt_rows(self.trace)
         exits = ends_of_interrupts(trace, rows)
         rows, exits = rows[exits != NO_EVENT].astype(np.int64), exits[exits != NO_EVENT].astype(np.int64)
@@ -457,7 +457,7 @@ def _named_count(who: Sequence[tuple[int, int]]) -> int:
 
 
 def _most_first(cycles: _Ints) -> list[tuple[int, int]]:
-    """Return (position, cycles) of all values that are not 0, most first."""
+    """Return (position, cycles) of all values that are not 0, the largest first."""
     return [(row, int(cycles[row])) for row in np.argsort(-cycles, kind="stable").tolist() if cycles[row] > 0]
 
 

@@ -164,7 +164,7 @@ def _searching(
 
 
 def _give_back(trace: Trace) -> None:
-    """Return freed memory to the system, unless the trace is short: that is little memory, and soon needed again."""
+    """Return freed memory to the system, except for a short trace, whose little memory is soon needed again."""
     if len(trace.events) >= _LONG:
         give_back()
 

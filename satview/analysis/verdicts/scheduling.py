@@ -588,8 +588,8 @@ def late_chains(evidence: Evidence, limits: Limits) -> list[Verdict]:
 def _slowest_step(evidence: Evidence, learned: Activities, times: ChainTimes, row: int) -> tuple[str, list[int], str]:
     """Return a text on the step of a chain that took longest, the threads of the chain, and the remedy.
 
-    A step is the time of an activity from its trigger, or from the end of the one before, until the next one begins; or
-    the time between two activities.
+    A step is the time of an activity from its trigger, or from the end of the activity before, until the next activity
+    begins; or the time between two activities.
     """
     rounds, end = learned.instances, int(times.end_cycles[row])
     reached = [step for step in times.steps[row].tolist() if step >= 0]
@@ -683,7 +683,7 @@ def _late_pulses(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _late_sleepers(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return verdicts on loops with sleeps; these need twice as many periods, as few may be regular by chance."""
+    """Return verdicts on loops with sleeps; twice as many periods are needed, as few may be regular by chance."""
     states = evidence.states
     begins = np.flatnonzero((states.value[1:] == READY) & (states.value[:-1] == NANOSLEEP)
                             & (states.thread[1:] == states.thread[:-1])) + 1  # fmt: skip

@@ -247,17 +247,17 @@ def restarted_calls(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _logged_calls(trace: Trace) -> NDArray[np.intp]:
-    """Return the codes of class KER_CALL that the trace has."""
+    """Return the codes of class KER_CALL that occur in the trace."""
     logged = np.flatnonzero(trace.code_counts)
     return np.asarray(logged[logged >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL])
 
 
 def _calls_often_without_exit(trace: Trace, least: float) -> NDArray[np.uint32]:
-    """Return the entries of calls without an exit, of threads that have at least a given number of them.
+    """Return the entries of calls without an exit, only for threads with at least `least` such calls.
 
     Args:
         trace: The events.
-        least: The number; a few calls without exit are usual.
+        least: Minimum number of such calls of a thread; a few are usual.
 
     Returns:
         uint32 (n,), ascending.

@@ -193,7 +193,7 @@ class _Reason:
 
 
 def _for_ever(evidence: Evidence, graph: WaitGraph, wait: int, keepers: frozenset[int]) -> _Reason | None:
-    """Return why nothing can end a wait; None if something may."""
+    """Return the reason why nothing can end a wait; None if something may end it."""
     state, receiver = int(graph.blockers.waits.value[wait]), int(graph.blockers.thread[wait])
     known = graph.open_waits.get(int(graph.blockers.waits.thread[wait]))
     ways = tuple(sorted(known.ways)) if known is not None else ()
@@ -724,5 +724,5 @@ def _remedy(evidence: Evidence, blocked_by: Blockers, start_wait: int, link: int
 
 
 def _priority(evidence: Evidence, row: int) -> int:
-    """Return the priority that a thread was logged with in an event of its state, -1 if that is not known."""
+    """Return the thread's priority that its state event `row` logs; -1 if it logs none."""
     return int(evidence.derived.priority(np.array([row]))[0]) if row >= 0 else -1

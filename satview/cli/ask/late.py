@@ -110,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _datasets(named: Sequence[Sequence[Path]]) -> list[list[Path]]:
-    """Return the data sets in each list of paths."""
+    """Return for each list of paths only those paths that are folders of data sets."""
     if not any(named):
         return [[] for _ in named]
     from satview.fleet.query import is_dataset  # an optional part, which brings SQL

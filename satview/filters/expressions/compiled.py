@@ -110,7 +110,7 @@ class RowColumns:
         return values, values >= 0
 
     def word(self, number: int) -> Values:
-        """Return payload word `number` of each event, uint32 (events,), and whether the payload is so long."""
+        """Return payload word `number` of each event, uint32 (events,), and whether the payload has that word."""
         known: KnownMask = True if number < 2 else self.trace.payloads.word_counts(self.index) > number
         return self.trace.payloads.column(self.index, number), known
 

@@ -320,7 +320,7 @@ class Expression:
         return f"Expression({self.text!r})"
 
     def __call__(self, context: EventContext, /) -> int:
-        """Return 1 if the expression holds for one event, else 0: the results that event handlers return, too."""
+        """Return 1 if the expression holds for one event, else 0, as event handlers do."""
         return int(evaluate(self.tree, context, self.release))
 
     def bounded(self, missing: Bools, *, may: bool) -> Expression:

@@ -163,7 +163,7 @@ class NumberOperator:
         count: Number of operands.
         scalar: Function of ints; returns an int of any size, or None if there is no result (division by 0).
         columns: Function of int64 arrays of one shape; returns int64 results of that shape, arbitrary where there is
-            none, and a mask of the known ones.
+            no result, and a mask of the known results.
         c_name: Name of the function in the exported C program.
         help: For functions, the text for completion and docs.
     """
@@ -417,7 +417,7 @@ class Compare(Node):
 
 @dataclass(frozen=True, slots=True)
 class In(Node):
-    """Whether a value is in a list; unknown if the value is, or if it equals no item and an item is unknown."""
+    """Whether a value is in a list; unknown if the value is unknown, or if no item is equal and some are unknown."""
 
     value: Node
     items: tuple[Node, ...]

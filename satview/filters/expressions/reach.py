@@ -52,7 +52,7 @@ class Logged:
     """The events for which a handler is called, and the form in which they are logged.
 
     Attributes:
-        release: Release whose catalogue describes them.
+        release: Release whose catalogue describes the events.
         codes: bool (32768,), the events.
         is_wide: Function that returns whether a code is logged in wide form.
     """
@@ -213,7 +213,12 @@ def _value_key(value: nodes.Node) -> tuple[type, object] | None:
 
 
 def _outcomes(node: nodes.Node, knowable: Callable[[nodes.Node], Bools]) -> tuple[Bools, Bools]:
-    """Return for each code whether a condition can be true, and whether it can be false; `knowable` tests values."""
+    """Return for each code whether a condition can be true, and whether it can be false.
+
+    Args:
+        node: The condition.
+        knowable: Returns for each code whether all parts of a comparison can be known.
+    """
     if isinstance(node, nodes.Not):
         true, false = _outcomes(node.part, knowable)
         return false, true

@@ -348,7 +348,7 @@ class _Checker:
         return [part for part in parts if is_same_name(part.name, node.name)]
 
     def value_texts(self, node: nodes.Node) -> dict[tuple[ValueText, ...], list[int]]:
-        """Return the texts for values of an argument; each group of texts with the codes of its events."""
+        """Return groups of texts that stand for values of an argument, each with the codes of events that use it."""
         codes_by_texts: dict[tuple[ValueText, ...], list[int]] = {}
         if isinstance(node, nodes.NamedArgument):
             same: dict[int, list[int]] = {}  # by id, as comparing hundreds of texts for hundreds of events is slow
@@ -597,7 +597,10 @@ def _has_texts(start: int, end: int, argument: nodes.NamedArgument, group: Seque
 
 
 def _with_label(node: nodes.Compare) -> nodes.Node:
-    """Return a comparison of `name`, extended to process labels, `dumper[184337]` or `pid 7`; others unchanged."""
+    """Return a comparison of the field `name`, extended so that process labels match too; others unchanged.
+
+    Labels are such as `dumper[184337]` or `pid 7`.
+    """
     text, name = node.right, node.left
     if not (isinstance(text, nodes.Text) and isinstance(name, nodes.EventField) and name.name == "name"):
         return node

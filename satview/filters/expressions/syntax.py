@@ -319,7 +319,7 @@ class _ExpressionParser:
         return nodes.Not(node.start, node.end, node) if negated else node
 
     def question(self, left: nodes.Node) -> tuple[nodes.Node, bool]:
-        """Return the node of `is known` and the like after a value, and whether `not` follows the `is`."""
+        """Return the node of a test such as `is known` after a value, and whether `not` follows the `is`."""
         self.take()
         negated = self.is_next("not")
         if negated:

@@ -40,7 +40,7 @@ THREAD_CLASSES: Final = frozenset({C.KERCALLENTER, C.KERCALLEXIT, C.THREAD, C.VT
 
 
 class AllOf:
-    """Several dynamic rules as one: an event passes if all rules let it pass; after a refusal no other rule is called.
+    """Several dynamic rules as one: all must let an event pass; after a rule suppresses it, no other rule is called.
 
     Attributes:
         parts: The rules.
@@ -381,7 +381,7 @@ def explain(rules: Sequence[Rule], release: Release) -> tuple[Diagnostic, ...]:
 
 
 def _pass(_context: EventContext, /) -> int:
-    """Return 1: stands in for a dynamic rule where only its position matters."""
+    """Return 1: a dynamic rule that lets all events pass, for uses in which only the position of a rule matters."""
     return 1
 
 

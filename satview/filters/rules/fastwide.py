@@ -78,7 +78,7 @@ def inserted_by_code(trace: Trace) -> Bools:
 
 
 def passes_inserted(switches: Switches) -> Bools:
-    """Return for each code whether an event passes that a program inserts under this code, bool (32768,)."""
+    """Return for each code whether events that programs insert with this code pass, bool (32768,)."""
     users = [code(WireClass.USER, number) for number in range(EVENT_MASK + 1)]
     is_on = np.array([switches.is_on(switches.address(user), user) for user in users])
     return np.tile(is_on, CODE_COUNT // len(is_on))

@@ -131,7 +131,7 @@ class FunctionRule:
     Attributes:
         position: `file.py:function`, as rules write it.
         file: The file with the function.
-        problem: The reason why it was switched off, with the line; empty while it works.
+        problem: The reason why the handler was switched off, with the line; empty while it works.
         calls: Number of calls.
     """
 

@@ -147,7 +147,7 @@ class StaticMask:
         return passes
 
     def _payload_test(self, rows: NDArray[np.integer], code: NDArray[np.uint16]) -> Bools:
-        """Return which events pass by the thread in their payload; vectorised form of `external.tested_thread`."""
+        """Return which events pass the pid and tid test with the thread in their payload; see `tested_thread`."""
         events, payloads, threads = self._trace.events, self._trace.payloads, self._trace.threads
         word_0, word_1 = (payloads.column(rows, word).view(np.int32) for word in (0, 1))
         owner_pid, owner_tid = threads.pid[events.thread[rows]], threads.tid[events.thread[rows]]
@@ -255,7 +255,13 @@ class _Evaluation:
         return verdict
 
     def _call_in_order(self, verdict: Bools, in_order: Bools, stateless: dict[int, Bools]) -> None:
-        """Call Python handlers event by event, as the kernel would: their state depends on the order."""
+        """Call Python handlers event by event, as their state depends on the order; store their results in `verdict`.
+
+        Args:
+            verdict: Which events pass; changed.
+            in_order: The events that Python handlers see; changed.
+            stateless: Results of the other dynamic rules, by number of the rule.
+        """
         rules = self._rules
         rules.forget_calls()
         for file in dict.fromkeys(rule.file for rule in self._list if isinstance(rule, FunctionRule)):
@@ -285,7 +291,7 @@ _Plan = tuple[ExternalEvent, int, int, DynamicRule | None, DynamicRule | None]
 class RuleSet(Switches):
     """Exactly the state that TraceEvent() controls: the switches, and a limited number of dynamic rules.
 
-    A view applies it to the events of a trace; the simulated kernel has one and applies it to every event.
+    A view applies a rule set to the events of a trace; the simulated kernel applies its own to every event.
 
     `apply()` takes a mode by number or name, for a simulated kernel and for rule files; each mode is also a method of
     its own. `apply()` and these methods return 0, or the QNX error number that the kernel would return.

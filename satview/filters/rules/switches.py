@@ -451,7 +451,7 @@ class Switches:
         return self._clear_event(external, event, of_tid=False)
 
     def clr_event_tid(self, external: int, event: int) -> int:
-        """Drop pid and tid of one event if a tid is stored; succeeds even if not."""
+        """Drop pid and tid of one event if a tid is stored; succeeds also without a stored tid."""
         return self._clear_event(external, event, of_tid=True)
 
     def _clear_event(self, external: int, event: int, *, of_tid: bool) -> int:
