@@ -110,12 +110,12 @@ def handle_of(text: str) -> Handle:
 
 
 def thread_handle(row: int) -> str:
-    """Return the text by which a thread can be asked for, such as `t-34`, from its row."""
+    """Return the handle of the thread in a row of the thread table, such as `t-34`, as text."""
     return str(Handle(Subject.THREAD, row))
 
 
 def process_handle(row: int) -> str:
-    """Return the text by which a process can be asked for, such as `p-12`, from its row."""
+    """Return the handle of the process in a row of the process table, such as `p-12`, as text."""
     return str(Handle(Subject.PROCESS, row))
 
 

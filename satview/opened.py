@@ -146,7 +146,7 @@ class OpenedTrace(Trace):
     def verdicts(
         self, thresholds: Thresholds | None = None, kinds: Collection[str] | None = None
     ) -> tuple[Verdict, ...]:
-        """Return verdicts on what is wrong in the trace, the most severe first (`satview.check`).
+        """Return verdicts: the problems found in the trace, the most severe first (`satview.check`).
 
         Args:
             thresholds: Limits from which on something is a verdict; None = the default ones.

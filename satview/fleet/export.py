@@ -300,7 +300,7 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
 
 
 def fleet_bag(todo: Plan) -> Any:
-    """Return a Dask bag that, when computed, exports the traces and has a `TraceResult` for each of them.
+    """Return a Dask bag whose computation exports the traces; its items are then the `TraceResult` of each trace.
 
     Args:
         todo: The work, from `plan`.

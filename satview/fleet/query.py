@@ -430,7 +430,7 @@ class RecordedInstances:
 def recorded_instances(
     folder: Path, activity: str, described: Mapping[int, UserEvent] | None = None, without: Path | None = None
 ) -> list[RecordedInstances]:
-    """Return the finished instances of an activity, per trace of a data set; those with lost events are left out.
+    """Return the finished instances of an activity, per trace of a data set, except instances with lost events.
 
     Args:
         folder: Folder of the data set.

@@ -215,7 +215,7 @@ class _Child:
             parts = []
 
     def _run(self, connection: Any, request: dict[str, Any]) -> dict[str, Any]:
-        """Run a query and send its rows up to the limit; return how the query ended, for the last message."""
+        """Run a query and send its rows up to the size limit; return the last message: whether rows were cut off."""
         if taken_bytes := _address_bytes():
             _limit("RLIMIT_AS", taken_bytes + request["memory_bytes"] + _OWN_BYTES)
         threads = request["threads"] or os.cpu_count() or 1

@@ -595,7 +595,7 @@ def with_list(query: str, tables: Iterable[str], more: Iterable[tuple[str, str, 
 
 
 def with_thread_rows(query: str, row_of: Callable[[str], int]) -> str:
-    """Return a query with the rows of threads in place of their names as arguments of macros and `thread_named`.
+    """Return a query in which names of threads, as arguments of macros and `thread_named`, are replaced by rows.
 
     Args:
         query: The user's query.

@@ -246,7 +246,7 @@ class SqlQuestion:
     Attributes:
         query: The user's query.
         statements: Statements to run before the query, which create the views and macros that it uses.
-        table_names: Names of the tables that query and statements read; the process has each as `_` and its name.
+        table_names: Names of the tables that query and statements read; in the process each has `_` before its name.
         make_table: Function that makes a table that the process lacks, in one or more parts.
         changing: Names of the tables whose content may have changed since the last query.
         owner: Number of the trace from `owner_number`; 0 = none.
@@ -381,7 +381,10 @@ class Query:
             return
 
     def _leave(self, is_sound: bool) -> int:
-        """Stop watching the process, and keep it for the next query or end it; return its exit code, 0 if kept."""
+        """Stop watching the process; keep it for the next query if it is sound, else end it and return its exit code.
+
+        The result is 0 if the process is kept.
+        """
         self._is_over.set()
         self._watch.join()
         if is_sound and not self._why:

@@ -34,7 +34,7 @@ _OUTGOING_MAX: Final = 1 << 22  # backlog limit of a client that does not read; 
 
 
 class ClientJob:
-    """A job of the target for a client, which waits for its end."""
+    """A job that the target runs for a client; the client waits until the job has ended."""
 
     def is_over(self) -> bool:
         """Return whether the job has ended; the result has then been sent to the client."""
@@ -328,7 +328,7 @@ def _words_of(value: Any) -> Iterator[str]:
 
 
 class CProgram(ClientJob):
-    """A running C program: a process whose kernel calls a real process requests.
+    """A running C program: a simulated process, whose kernel calls are requested by a real process.
 
     Args:
         kernel: Kernel on which the process runs.

@@ -226,15 +226,15 @@ class Threads:
         return tuple(part.trace for part in files.parts if part.name in has_them)
 
     def _unseen(self) -> str:
-        """Return why the states of the threads before their first events are not known; empty if they are."""
+        """Return why the states of the threads before their first events are not known; empty if they are known."""
         return next(filter(None, (_unmet(trace, self.is_lenient, OPENING) for trace in self._traces())), "")
 
     def _refuse_unknown(self, what: str, more: str = "") -> None:
-        """Fail if the trace cannot tell: where nothing was found although events that would show it are missing.
+        """Raise `KevFailure` if the trace lacks events, so that finding nothing does not prove `what`.
 
         Args:
             what: The claim, after `cannot tell whether`.
-            more: What is missing other than events of threads and lost ones.
+            more: Why the trace cannot tell although it has all events of threads; empty if it can.
         """
         __tracebackhide__ = True
         if why := self._missing() or self._lost() or more:

@@ -328,7 +328,7 @@ def priorities_of(trace: Trace) -> LearnedPriorities:
 
 
 def sporadic_of(trace: Trace, row: int, usual_priority: int, tick_ns: int) -> tuple[int, tuple[int, int, int] | None]:
-    """Return a sporadic thread's priority, and (low priority, budget, period), inferred from its states, or None.
+    """Return a sporadic thread's priority, and (low priority, budget, period) if its states show them, else None.
 
     The kernel checks the budget on ticks, so runs at the high priority are up to one tick longer than the budget. The
     priority rises one replenishment period after an earlier run; the period is the distance that most rises share.

@@ -102,7 +102,7 @@ class ActivityFit:
 
 @dataclass(frozen=True, slots=True)
 class ReplayFit:
-    """How well a replay without changes reproduces the recorded trace.
+    """Figures on how well a replay without changes reproduces the recorded trace.
 
     Attributes:
         activities: Fit of each activity by key, those with most instances first.
@@ -237,7 +237,10 @@ def fit_of(
 
 
 def own_activities(timing: Mapping[str, Timing] | None) -> dict[str, Timing]:
-    """Return the timing entries that define activities themselves; names of learned ones may differ in a replay."""
+    """Return the timing entries with expressions that define activities, without those that name learned activities.
+
+    Names of learned activities may differ in a replay.
+    """
     return {name: said for name, said in (timing or {}).items() if said.start}
 
 
@@ -336,7 +339,7 @@ def basis_of(
 def predict(
     basis: ReplayBasis, changes: Sequence[ProgramChange], out: Path | None = None, *, has_doubts: bool = True
 ) -> Prediction:
-    """Return what a replay with changes predicts, replayed once more for each property that the trace leaves open.
+    """Return the prediction of a replay with changes; each property that the trace leaves open needs one more replay.
 
     Args:
         basis: Basis of the trace.

@@ -579,7 +579,7 @@ class _Builder:
 
 
 class _Items:
-    """Kernel calls to replay and user events of each thread, ordered by the time that it has run outside the kernel."""
+    """Kernel calls to replay and user events of each thread, ordered by the thread's run time outside the kernel."""
 
     def __init__(self, builder: _Builder, user: Callable[[_Ints, _Ints], _Ints], tick_ns: int) -> None:
         self.builder, trace, events = builder, builder.trace, builder.events

@@ -72,7 +72,7 @@ class _Pause(Call):
     cpu: int = -1
 
     def carry_out(self, kernel: KernelServices, cpu: threads.Cpu, thread: threads.Thread) -> None:
-        """Block until the moment; end on the nearest tick if it is a sleep."""
+        """Block the calling thread until the moment; a sleep ends on the tick nearest to the moment."""
         due = self.cycles if self.is_absolute else kernel.now + self.cycles
         kernel.complete(thread)
         if due <= kernel.now:

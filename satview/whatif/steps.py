@@ -150,7 +150,7 @@ class Wake:
 
 @dataclass(slots=True)
 class AwaitStart:
-    """Wait until another thread reaches the step in which it created this one."""
+    """Wait until another thread reaches the step in which it created the thread that waits."""
 
 
 @dataclass(slots=True)
@@ -267,13 +267,13 @@ class TimerSource:
 
 @dataclass(slots=True)
 class InterruptLine:
-    """An interrupt vector: when its interrupts came, and what they delivered.
+    """An interrupt vector: the times of its interrupts, and the pulse streams and threads that they reached.
 
     Attributes:
         vector, cpu: Number of the vector, and the CPU that took most of its interrupts.
         moments_ns: Times of the interrupts.
-        handlers: By pid of a handler, for each interrupt: run time of the handler in ns, and what it delivered to: the
-            number of a stream, -1 minus the row of a thread, or None.
+        handlers: By pid of a handler, for each interrupt: run time of the handler in ns, and the receiver of its event:
+            the number of a stream, -1 minus the row of a thread, or None.
         streams, threads: Streams and threads to which interrupts are delivered without a handler.
     """
 

@@ -138,7 +138,7 @@ def _refuse_names(args: argparse.Namespace) -> None:
 
 
 def _query_text(words: list[str]) -> str:
-    """Join the words of a query that is typed without quotes.
+    """Return the text of a query, which may be typed as several words without quotes: the words are joined.
 
     Raises:
         UsageError: There are further words beside a query in quotes.

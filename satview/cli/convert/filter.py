@@ -227,7 +227,7 @@ def _write_program(args: argparse.Namespace, built: BuiltRules) -> bool:
 
 
 def _placed(fault: Diagnostic) -> str:
-    """Return a fault with its line and column in the rules; conditions of -e have no line."""
+    """Return a fault as text with its line and column in the rules, or with `-e` for a condition of that option."""
     return str(fault) if fault.line else f"-e, {fault}"
 
 
