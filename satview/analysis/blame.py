@@ -1,4 +1,4 @@
-"""Splits an interval of a thread by what its time was spent on; the parts add up to the interval exactly.
+"""Splits an interval of a thread into parts by the use of the time; the parts add up to the interval exactly.
 
 While the thread runs, the time belongs to it or to an interrupt on its CPU. While it is ready, the time belongs to the
 thread or interrupt on the CPU on which it runs next. While it waits, the time belongs to the thread for which it waits

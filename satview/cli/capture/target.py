@@ -57,7 +57,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command; return the exit code."""
+    """Run `satview target` with parsed arguments; return the exit code."""
     try:
         folder = shell.folder_of(checked_name(args.name))
         if args.end:

@@ -58,7 +58,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command; return the exit code."""
+    """Run `satview tracelogger` with parsed arguments; return the exit code."""
     if args.list_workloads:
         width = max(len(name) for name, _ in registry.names())
         for name, summary in registry.names():

@@ -93,7 +93,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command; return the exit code."""
+    """Run `satview filter` with parsed arguments; return the exit code."""
     take_output(args)
     with redirect_stdout(_console(args)):
         return _run(args)
