@@ -262,7 +262,7 @@ def _of_kernel_calls(trace: Trace) -> Spans:
 def _longest(
     trace: Trace, trigger: str, begin_row: NDArray[np.uint32], end_row: NDArray[np.uint32], what: NDArray[np.integer]
 ) -> Spans:
-    """Return spans by thread and called function (`what`): of each file the `MOST_CALLS` pairs with the longest totals."""
+    """Return spans by thread and called function (`what`): of each file the `MOST_CALLS` pairs of longest total."""
     time = trace.events.time_cycles
     end_cycles = time.take(end_row, mode="clip")
     end_cycles[end_row == OPEN] = ends_of_files(trace, begin_row[end_row == OPEN])

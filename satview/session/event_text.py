@@ -503,7 +503,7 @@ def event_details(
     Args:
         trace: The trace.
         event: Row of the event table.
-        link: The call, interrupt, handler or state that the event begins or ends (`links.trace_links.link_of`); None if
+        link: The call, interrupt, handler or state that the event begins or ends (`linkage.chain.link_of`); None if
             there is none or it is not yet known.
         is_wide: True to show the arguments as wide mode logs them, False as fast mode; None = as they were logged.
         most: Number of words of a giant event to show, and of bytes of its text.
