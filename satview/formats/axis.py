@@ -519,10 +519,8 @@ def _base(members: Sequence[Member], rate: int) -> int:
 def _clock(trace: Trace, rate: int, start: int, moved_s: int = 0) -> Clock:
     """Return the clock of the axis; its times are `moved_s` seconds later than those of the first file."""
     own = trace.clock
-    if own.cycles_per_s != rate:
-        return Clock(rate, start, None, is_absolute=False)
     boot_time_s = None if own.boot_time_s is None else own.boot_time_s - moved_s
-    return replace(own, start_cycles=start, boot_time_s=boot_time_s)
+    return replace(own, cycles_per_s=rate, start_cycles=start, boot_time_s=boot_time_s)
 
 
 def _codes(path: Path, members: Sequence[Member]) -> tuple[Catalogue, list[NDArray[np.uint16]]]:

@@ -537,11 +537,13 @@ def test_who_captured_a_file_is_known_on_an_axis_as_in_the_file(tmp_path):
 
 
 @pytest.mark.parametrize("offset_ps", [0, -5_000_000 * US])
-def test_the_date_of_the_first_file_keeps_its_fraction_of_a_second(tmp_path, offset_ps):
-    """Also if a file that begins 5 s earlier moves the axis by whole seconds."""
+@pytest.mark.parametrize("times_as_fine", [1, 4])
+def test_the_date_of_the_first_file_keeps_its_fraction_of_a_second(tmp_path, offset_ps, times_as_fine):
+    """Also if a file that begins 5 s earlier moves the axis by whole seconds, or has a finer clock."""
     trace = from_lanes(tmp_path, "cpu0 A A B .")
     trace = replace(trace, clock=replace(trace.clock, boot_time_s=1_718_000_000, boot_rest_ns=250_000_000))
-    both = axis(tmp_path, trace, trace, offset_ps)
+    other = replace(trace, clock=replace(trace.clock, cycles_per_s=times_as_fine * trace.clock.cycles_per_s))
+    both = axis(tmp_path, trace, other, offset_ps)
     first, own = files_of(both).parts[0].rows[0], trace.events.time_cycles[0]
     alone = trace.clock.wall_time(int(own))
     assert alone.microsecond == 250_000 + int(own) % 1_000_000_000 // 1_000
