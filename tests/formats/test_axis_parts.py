@@ -134,10 +134,10 @@ def test_the_first_file_begins_at_its_own_stamp(first, rate, base):
     assert assemble._base([member(first, rate)], 1000) == base
 
 
-def test_the_date_is_that_of_the_first_file_at_its_own_rate():
+def test_the_date_is_that_of_the_first_file_at_any_rate():
     trace = member(70, 1000).trace
     assert assemble._clock(trace, 1000, 50) == Clock(1000, 50, 9, is_absolute=True)
-    assert assemble._clock(trace, 2000, 50) == Clock(2000, 50, None, is_absolute=False)
+    assert assemble._clock(trace, 2000, 50) == Clock(2000, 50, 9, is_absolute=True)
     assert assemble._clock(member(70, 1000, is_absolute=False).trace, 1000, 50) == Clock(1000, 50, 9, is_absolute=False)
 
 
