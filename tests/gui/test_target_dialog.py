@@ -213,7 +213,7 @@ def test_it_begins_with_what_was_captured_last(empty_window, qtbot, tmp_path, mo
     dialog.ending.setCurrentText("After a time")
     dialog.seconds.setValue(2.5)
     QTest.mouseClick(dialog.start_button, LEFT)
-    says = "no ssh server on this port" if shutil.which("ssh") else "there is no ssh program here"
+    says = "no ssh server on this port" if shutil.which("ssh") else "no ssh program here"
     qtbot.waitUntil(lambda: says in dialog.message.text(), timeout=30_000)
     assert not (tmp_path / "run.kev").exists()
     dialog.close()
