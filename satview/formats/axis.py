@@ -229,8 +229,13 @@ def _run_slices(axis: FileAxis, slices: list[_Slices]) -> _Slices:
     return columns
 
 
+def _senders(_axis: FileAxis, senders: list[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    return np.concatenate(([False], *(is_sender[1:] for is_sender in senders)))
+
+
 JOINERS: Final[dict[str, Joiner]] = {
     **LINK_JOINERS,
+    "trace.senders": _senders,
     "losses": _losses,
     "doubts": _doubts,
     "timeline.run_slices": _run_slices,

@@ -17,7 +17,7 @@ from satview.base.named_files import allow, name_fault
 from satview.base.new_file import write_file
 from satview.base.shared_file import DamagedFileError, as_declared, parsed_json, read_shared
 from satview.base.time import TimeWindow
-from satview.store.trace import LOGGER, SSH_PID, Trace
+from satview.store.trace import LOGGER, Trace
 
 # A trace made of several files on one time axis, with conversions between each file and the axis.
 #
@@ -228,13 +228,7 @@ def of_logger(trace: Trace) -> NDArray[np.bool_]:
 
 def of_capture(trace: Trace) -> NDArray[np.bool_]:
     """Return which processes write or send the trace (on an axis: the trace of their file), bool (processes,)."""
-    is_of_capture = of_logger(trace)
-    files = files_of(trace)
-    every = np.arange(len(trace.processes))
-    for own, rows in [(trace, every)] if files is None else [(part.trace, part.processes) for part in files.parts]:
-        if (sender := own.header.number(SSH_PID)) is not None:
-            is_of_capture[rows] |= own.processes.pid == sender
-    return is_of_capture
+    return of_logger(trace) | trace.is_sender
 
 
 def last_rows(trace: Trace, rows: NDArray[np.integer]) -> NDArray[np.uint32]:

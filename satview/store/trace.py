@@ -472,11 +472,17 @@ class Trace:
         """
         pid = int(self.processes.pid[process])
         name = self.short_process_name(process)
-        if name and pid == self.header.number(SSH_PID):
+        if name and self.is_sender[process]:
             return f"{name}{OF_CAPTURE}"
         if name:
             return f"{name}[{pid}]" if with_pid and name in self.cached("trace.shared_names", _shared_names) else name
         return f"pid {pid}" if process else "unknown"
+
+    @property
+    def is_sender(self) -> NDArray[np.bool_]:
+        """Which processes sent the trace, or that of their file, from the target while it was captured, bool (n,)."""
+        senders: NDArray[np.bool_] = self.cached("trace.senders", _senders)
+        return senders
 
     def name_of_pid(self, pid: int) -> str:
         """Return the label of `process_name` for a pid; `pid N` if the process is not in the trace."""
@@ -617,6 +623,11 @@ class Event:
 
 def _short_name(path: str) -> str:
     return path.rsplit("/", 1)[-1]
+
+
+def _senders(trace: Trace) -> NDArray[np.bool_]:
+    sender = trace.header.number(SSH_PID)
+    return np.zeros(len(trace.processes), np.bool_) if sender is None else trace.processes.pid == sender
 
 
 def _shared_names(trace: Trace) -> frozenset[str]:

@@ -525,7 +525,7 @@ def test_who_captured_a_file_is_known_on_an_axis_as_in_the_file(tmp_path):
     assert np.flatnonzero(of_capture(host)).tolist() == [host.processes.row(7)]
     assert np.flatnonzero(of_capture(guest)).tolist() == [guest.processes.row(pid) for pid in (7, 8)]
     assert [both.process_name(row) for row in np.flatnonzero(of_capture(both))] == [
-        "host:tracelogger", "guest:tracelogger", "guest:sshd"]  # fmt: skip
+        "host:tracelogger", "guest:tracelogger", "guest:sshd (of this capture)"]  # fmt: skip
     changes = compare(both, axis(tmp_path, host, guest, US), ["process", "thread"])
     assert {change.name for change in changes if change.is_of_logger} == {
         f"{name}{thread}" for name in ("host:tracelogger", "guest:tracelogger", "guest:sshd") for thread in ("", " 1")

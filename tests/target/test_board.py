@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from satview.base.errors import UsageError
 from satview.events.spec import Release
+from satview.formats.axis import Member, trace_on_axis
 from satview.formats.kev.reader import open_kev, read_start
 from satview.target.line import Profile, TargetError, TargetLine, find_profile, read_profiles
 from satview.target.request import Board, TargetRequest, ask_board, attributes, board_of, check_board
@@ -216,3 +217,6 @@ def test_the_process_that_sends_a_trace_is_marked_in_it(tmp_path):
     trace = open_kev(path)
     assert [trace.process_name(row) for row in (1, 2)] == ["sshd (of this capture)", "sshd[78]"]
     assert trace.thread_name(1) == "sshd (of this capture) 1"
+    both = trace_on_axis(tmp_path / "x.sataxis", [Member(name, trace) for name in ("rig", "twin")])
+    names = [both.process_name(row) for row in range(1, len(both.processes))]
+    assert names == ["rig:sshd (of this capture)", "rig:sshd[78]", "twin:sshd (of this capture)", "twin:sshd[178]"]
