@@ -528,7 +528,9 @@ def test_who_captured_a_file_is_known_on_an_axis_as_in_the_file(tmp_path):
         "host:tracelogger", "guest:tracelogger", "guest:sshd (of this capture)"]  # fmt: skip
     changes = compare(both, axis(tmp_path, host, guest, US), ["process", "thread"])
     assert {change.name for change in changes if change.is_of_logger} == {
-        f"{name}{thread}" for name in ("host:tracelogger", "guest:tracelogger", "guest:sshd") for thread in ("", " 1")
+        f"{name}{thread}"
+        for name in ("host:tracelogger", "guest:tracelogger", "guest:sshd (of this capture)")
+        for thread in ("", " 1")
     }
     assert {change.name for change in changes if not change.is_of_logger} >= {"host:sshd", "guest:app 1"}
     for trace, count in ((host, 3), (both, 6)):  # the name of the process and two states each
