@@ -9,7 +9,7 @@ import json
 import pytest
 
 from satview.__main__ import main
-from satview.base.safe_text import csv_text, html_text, menu_text, tool_tip, visible, visible_line
+from satview.base.safe_text import counted, csv_text, html_text, menu_text, tool_tip, visible, visible_line
 from tests.helpers.kev import TraceBuilder
 
 HOSTILE = "=cmd()\x1b]0;x\x07[bold]a\n\u202eb\x9b2J"
@@ -83,3 +83,9 @@ def test_json_keeps_the_name_itself(trace, capsys):
 )
 def test_each_medium(function, text, shown):
     assert function(text) == shown
+
+
+def test_counts_have_the_plural_of_their_noun():
+    counts = [counted(count, noun) for noun in ("event", "quiet process") for count in (0, 1, -1, 2_000)]
+    assert counts[:4] == ["0 events", "1 event", "-1 event", "2,000 events"]
+    assert counts[4:] == ["0 quiet processes", "1 quiet process", "-1 quiet process", "2,000 quiet processes"]

@@ -23,7 +23,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QToolTip, QWidget
 
-from satview.base.safe_text import tool_tip, visible_line
+from satview.base.safe_text import counted, tool_tip, visible_line
 from satview.base.time import Clock, TimeWindow, format_moment
 from satview.gui.colours import state_colour
 from satview.gui.swimlane.fills import draw_lost, lost_spans, needs_vectors
@@ -33,7 +33,7 @@ from satview.gui.swimlane.text import FittedTexts, LaidText, TextSheet
 from satview.gui.swimlane.view import SwimlaneView
 from satview.gui.theme import Theme, colour
 from satview.session.event_text import lane_path
-from satview.session.lanes.lane_arrangement import FOLDED_AT_FIRST, IDLE_CPUS, QUIET
+from satview.session.lanes.lane_arrangement import FOLDED_AT_FIRST, IDLE_CPUS, QUIET, SINGULAR
 from satview.session.lanes.lane_list import LaneList
 from satview.session.lanes.lane_row import GroupHead, LaneRow
 from satview.session.navigation import SNAP_PX, Moved, snapped
@@ -347,7 +347,8 @@ class LaneLabels(QWidget):
         if count is not None:
             room -= count.width_px + 8
             self._draw_text(painter, count, 28 + room, area, theme.dim)
-        words = names.fit(visible_line(f"{head.count:,} {head.title}" if is_counted else head.title), room)
+        title = counted(head.count, SINGULAR[head.title]) if is_counted else head.title
+        words = names.fit(visible_line(title), room)
         if words is not None:
             self._draw_text(painter, words, 20, area, theme.text)
 

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 # Titles of the groups of nearly idle processes and of unused CPUs; both are folded at first.
 QUIET: Final = "quiet processes"
 IDLE_CPUS: Final = "idle CPUs"
-FOLDED_AT_FIRST: Final = frozenset({QUIET, IDLE_CPUS})
+SINGULAR: Final = {QUIET: "quiet process", IDLE_CPUS: "idle CPU"}
+FOLDED_AT_FIRST: Final = frozenset(SINGULAR)
 
 
 class SortBy(StrEnum):
