@@ -37,7 +37,7 @@ from satview.formats.registry import open_trace
 from satview.store.arguments import describe_events, misfits
 from satview.store.trace import Trace
 from satview.tables.schema import SCHEMAS, unknown_table
-from satview.tables.table import kinds_of
+from satview.tables.table import kinds_of, table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,9 +83,13 @@ def _exported(source: DatasetSource, dataset: Dataset, tables: tuple[str, ...]) 
     record.unlink(missing_ok=True)
     trace = open_trace(source.path)
     describe_events(trace, source.user_events)
+    lacks = list[str]()
     for name in tables:
-        _write(_widened(arrow_of(trace, name)), dataset, name, source)
-    _write(_record(trace, source, tables), dataset, RECORD, source)
+        rows = arrow_of(trace, name)
+        if not len(rows) and name in SCHEMAS:
+            lacks += [f"{name}: {why}" for why in table(trace, name).missing]
+        _write(_widened(rows), dataset, name, source)
+    _write(_record(trace, source, tables, lacks), dataset, RECORD, source)
     return TraceResult(source.name, len(trace.events), trace.problems.cost_data, misfits=tuple(misfits(trace)))
 
 
@@ -106,10 +110,10 @@ def _widened(table: pa.Table) -> pa.Table:
     return table
 
 
-def _record(trace: Trace, source: DatasetSource, tables: tuple[str, ...]) -> pa.Table:
+def _record(trace: Trace, source: DatasetSource, tables: tuple[str, ...], lacks: Sequence[str]) -> pa.Table:
     """Return the table `trace` of one trace, with the columns that exist only in a data set."""
     pyarrow = required("pyarrow")
-    table = _widened(arrow_of(trace, RECORD))
+    record = _widened(arrow_of(trace, RECORD))
     begin = trace.clock.wall_time(trace.window.start) if len(trace.events) else None
     more: dict[str, Any] = {
         "path": pyarrow.array([os.fsencode(source.path.resolve()).decode("utf-8", "replace")], pyarrow.string()),
@@ -118,11 +122,12 @@ def _record(trace: Trace, source: DatasetSource, tables: tuple[str, ...]) -> pa.
         "machine": pyarrow.array([trace.header.get("MACHINE") or ""], pyarrow.string()),
         "problems": pyarrow.array([sum(trace.problems.counts().values())], pyarrow.int64()),
         "costs_data": pyarrow.array([trace.problems.cost_data], pyarrow.bool_()),
+        "cannot_show": pyarrow.array(["\n".join(lacks)], pyarrow.string()),
     }
     for name, column in more.items():
-        table = table.append_column(name, column)
-    metadata = {**(table.schema.metadata or {}), **record_metadata(source, tables)}
-    return table.replace_schema_metadata(metadata)
+        record = record.append_column(name, column)
+    metadata = {**(record.schema.metadata or {}), **record_metadata(source, tables)}
+    return record.replace_schema_metadata(metadata)
 
 
 Report = Callable[[TraceResult, int, int], None]

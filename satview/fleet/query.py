@@ -8,7 +8,8 @@ import json
 import re
 import time
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
@@ -27,6 +28,7 @@ from satview.base.errors import UsageError
 from satview.base.named_files import resource_path
 from satview.base.new_file import NewFile
 from satview.base.plugins import required
+from satview.base.safe_text import counted
 from satview.base.time import NS_PER_S, Clock, TimeWindow, format_duration
 from satview.events.user_events import UserEvent
 from satview.formats.registry import open_trace
@@ -312,6 +314,8 @@ def _plain(path: str) -> str:
 
 _CLOCK: Final = "_clock_of_trace"
 _TRACES: Final = f"SELECT trace, start_cycles, cycles_per_s FROM {_CLOCK} ORDER BY trace"  # noqa: S608  -- of ours
+_LACKS: Final = f"""SELECT cannot_show FROM (
+    SELECT NULL::VARCHAR AS cannot_show WHERE false UNION ALL BY NAME SELECT * FROM {_CLOCK})"""  # noqa: S608  -- of ours
 _IN_CYCLES: Final = re.compile(rf'"(?P<column>\w+)_cycles"|Function with name "?(?P<macro>{"|".join(CLOCK_MACROS)})\b')
 _MIN_S: Final = 0.001
 
@@ -349,12 +353,28 @@ def query_dataset(
         left_s = limits.time_s - (time.monotonic() - begin_s)
         limits = replace(limits, time_s=max(left_s, _MIN_S))
     try:
-        return Query(reading, limits, cancelled).answer(is_part_enough)
+        result = Query(reading, limits, cancelled).answer(is_part_enough)
+        lacks = Query(replace(reading, query=_LACKS), limits, cancelled).answer().rows()
     except UsageError as error:
         if (name := _IN_CYCLES.search(str(error))) is None:
             raise
         absent = f"{name['column']}_cycles; there is {name['column']}_ns" if name["column"] else f"{name['macro']}()"
         raise UsageError(f"traces have different clocks, so that over many of them there is no {absent}") from error
+    result.cannot_tell = tuple(_cannot_tell(lacks, mentioned(query, dataset.tables)[0]))
+    return result
+
+
+def _cannot_tell(lacks: Sequence[tuple[str | None]], tables: Iterable[str]) -> Iterator[str]:
+    """Yield a sentence for each table of a query and each reason why traces cannot show its rows.
+
+    Args:
+        lacks: For each trace one text: lines that begin with the name of a table; None in older data sets.
+        tables: Names of the tables of the query, and of those of its views.
+    """
+    counts = Counter(line for (text,) in lacks for line in (text or "").splitlines())
+    for line, count in counts.items():
+        if line.partition(":")[0] in tables:
+            yield f"{line} ({count:,} of {counted(len(lacks), 'trace')})"
 
 
 def _kind_rows(dataset: Dataset) -> Iterator[tuple[str, str, str]]:
@@ -367,7 +387,7 @@ def _kind_rows(dataset: Dataset) -> Iterator[tuple[str, str, str]]:
 def _tables(dataset: Dataset, query: str) -> Iterator[str]:
     """Yield the SQL statements that create the tables that a query uses."""
     there = dataset.tables
-    yield f"CREATE VIEW {_CLOCK} AS SELECT trace, start_cycles, cycles_per_s FROM {_rows(dataset, RECORD)}"  # noqa: S608
+    yield f"CREATE VIEW {_CLOCK} AS SELECT * FROM {_rows(dataset, RECORD)}"  # noqa: S608
     for name in (RECORD, *(table for table in mentioned(query, there)[0] if table in there and table != RECORD)):
         columns = SCHEMAS[name].names if name in SCHEMAS else ("time_cycles",)
         cycles = ", ".join(column for column in columns if column.endswith("_cycles"))
@@ -376,9 +396,12 @@ def _tables(dataset: Dataset, query: str) -> Iterator[str]:
 
 
 def _rows(dataset: Dataset, name: str) -> str:
-    """Return the SQL that reads a table of all traces; tables of event kinds may have different columns per trace."""
+    """Return the SQL that reads a table of all traces.
+
+    Tables of event kinds may have different columns per trace; the table `trace` of older versions has fewer.
+    """
     return (f"read_parquet({quoted(dataset.pattern(name))}, hive_partitioning = true, "
-            f"hive_types = {{'trace': VARCHAR}}, union_by_name = {name not in SCHEMAS})")  # fmt: skip
+            f"hive_types = {{'trace': VARCHAR}}, union_by_name = {name == RECORD or name not in SCHEMAS})")  # fmt: skip
 
 
 # Instances of an activity in all traces of a data set, with their response times.

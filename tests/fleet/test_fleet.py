@@ -11,6 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 import numpy as np
 import polars as pl
 import pyarrow.dataset
+import pyarrow.parquet
 import pytest
 
 from satview.__main__ import main
@@ -137,6 +138,25 @@ def test_a_data_set_of_an_older_version_is_exported_again(traces, out):
         query_dataset(out, "select 1")
     export.export_folder(traces, out, TABLES)
     assert query_dataset(out, "select 1 as n").rows() == [(1,)]
+
+
+def test_a_query_says_of_how_many_traces_it_cannot_tell(traces, out):
+    """Three traces have no messages; of one of them the record is that of an older version, which does not say so."""
+    send = wire.code(wire.WireClass.COMM, 0)
+    with_message = (
+        TraceBuilder().time_event(0).state("RUNNING", 10, 7, 1).event(send, 20, (1, 7)).write(traces / "d.kev")
+    )
+    export.export_folder(traces, out, ("message", "interrupt"))
+    rows = query_dataset(out, "select trace from message")
+    assert rows.rows() == [(with_message.name,)]
+    assert rows.cannot_tell == ("message: no messages are there; capture the class COMM (3 of 4 traces)",)
+    assert query_dataset(out, "select count(*) from trace").cannot_tell == ()
+    record = Dataset(out).part("trace", "a.kev")
+    table = pyarrow.parquet.read_table(record, partitioning=None)
+    pyarrow.parquet.write_table(table.drop_columns(["cannot_show"]), record)
+    assert query_dataset(out, "select trace from message").cannot_tell == (
+        "message: no messages are there; capture the class COMM (2 of 4 traces)",
+    )
 
 
 @pytest.mark.thorough
