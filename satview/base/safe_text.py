@@ -19,7 +19,7 @@ def counted(count: int, noun: str) -> str:
 
     Args:
         count: The count; a difference may be negative.
-        noun: Noun in the singular, adjectives may precede it; an `s`, or `es` after `s`, is added for all counts but 1 and -1.
+        noun: Noun in the singular, with adjectives; its plural ends with `s`, or `es` after an `s`.
     """
     return f"{count:,} {noun}{'' if abs(count) == 1 else 'es' if noun.endswith('s') else 's'}"
 
