@@ -77,7 +77,9 @@ def entry() -> NoReturn:
 
 
 def _check(arguments: list[str]) -> None:
-    """Refuse arguments with NUL or half a character, and the option value `--`, which argparse takes for no value.
+    """Refuse arguments that contain NUL or an invalid character, and the value `--` of an option.
+
+    argparse would treat the value `--` as no value at all.
 
     Raises:
         UsageError: An argument is refused; the message names it.

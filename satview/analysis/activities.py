@@ -202,7 +202,13 @@ def _of_user_events(trace: Trace) -> Spans:
 def _pair_of(trace: Trace, rows: NDArray[np.uint32], number: _Ints) -> tuple[_Ints, _Ints, int, int] | None:
     """Return the rounds of a thread that logs its user events in a fixed, repeated order; None if there is no order.
 
-    A round is assumed to end before the pause whose median length is the largest.
+    A round is one pass through all its user events. It is assumed to end where the median pause to the next event is
+    longest.
+
+    Args:
+        trace: The events.
+        rows: uint32 (k,), user events of one thread, ascending.
+        number: int64 (k,), event number of each of these.
 
     Returns:
         Rows of the events that begin and that end each round, int64 (n,) each, and the event numbers of the two.
@@ -262,7 +268,17 @@ def _of_kernel_calls(trace: Trace) -> Spans:
 def _longest(
     trace: Trace, trigger: str, begin_row: NDArray[np.uint32], end_row: NDArray[np.uint32], what: NDArray[np.integer]
 ) -> Spans:
-    """Return spans by thread and called function (`what`): of each file the `MOST_CALLS` pairs of longest total."""
+    """Return the spans of the threads and functions (or calls) that take longest in total.
+
+    Of each file, only the `MOST_CALLS` pairs of thread and function with the longest total time are kept.
+
+    Args:
+        trace: The events.
+        trigger: Kind of the events that begin the spans, one word.
+        begin_row: (n,), event that begins each span.
+        end_row: (n,), event that ends each span; `OPEN` = the trace ends before.
+        what: (n,), number of the function or call of each span.
+    """
     time = trace.events.time_cycles
     end_cycles = time.take(end_row, mode="clip")
     end_cycles[end_row == OPEN] = ends_of_files(trace, begin_row[end_row == OPEN])
@@ -558,7 +574,18 @@ def _part(
     trace: Trace, trigger: str, group: _Ints, thread: _Ints, start: _Ints, begin_cycles: _Ints, end: _Ints,
     is_exact: NDArray[np.bool_],
 ) -> _TriggeredWork:  # fmt: skip
-    """Return instances from the rows of their start and end events; an end of -1 is not in the trace."""
+    """Return instances of triggered work, one from each given pair of start and end event.
+
+    Args:
+        trace: The events.
+        trigger: Kind of the trigger, one word.
+        group: int64 (n,), group of each instance.
+        thread: int64 (n,), thread that does the work, a row of the thread table; 0 = not known.
+        start: int64 (n,), row of the event that triggers the instance.
+        begin_cycles: int64 (n,), when the thread starts to work; cut to the time from start to end.
+        end: int64 (n,), row of the event that ends the instance; -1 = not in the trace.
+        is_exact: bool (n,), whether events name trigger and work.
+    """
     time, is_open = trace.events.time_cycles, end < 0
     is_known = is_whole(trace, start, np.where(is_open, last_rows(trace, start), end))
     if trigger != "said":  # two events define such an instance, whether its thread is known or not
@@ -615,10 +642,16 @@ def _of_messages(trace: Trace) -> _TriggeredWork:
 
 
 def _served(trace: Trace, thread: _Ints, sent: _Ints, received: _Ints) -> tuple[_Ints, _Ints]:
-    """Return the time in cycles at which the work on each receipt begins, and the event that ends the work; -1 = none.
+    """Return when the work on each message or pulse begins, in cycles, and the event that ends the work (-1 = none).
 
     A thread that waited for the message or pulse begins when it is woken. Any other thread begins at the receipt, as it
     works on something else until then. Without a receipt the begin is the end of the file.
+
+    Args:
+        trace: The events.
+        thread: int64 (n,), thread that receives each message or pulse, a row of the thread table.
+        sent: int64 (n,), row of the event that sends it.
+        received: int64 (n,), row of the event that receives it; -1 = none.
     """
     time = trace.events.time_cycles
     begin, end = ends_of_files(trace, sent), np.full(len(sent), -1, np.int64)
@@ -651,7 +684,14 @@ def _served(trace: Trace, thread: _Ints, sent: _Ints, received: _Ints) -> tuple[
 
 
 def _of_waits(trace: Trace, trigger: str, value: int, is_woken: NDArray[np.bool_]) -> _TriggeredWork:
-    """Return the work of threads between repeated waits in one state, without threads that pulses wake."""
+    """Return the work of threads from the end of each wait in one state to their next wait in that state.
+
+    Args:
+        trace: The events.
+        trigger: Kind of the trigger, one word.
+        value: The state, as lane value.
+        is_woken: bool (threads,), threads that pulses wake; these are left out.
+    """
     every_wait = waits(trace)
     ended = (every_wait.end_value == READY) | (every_wait.end_value == RUNNING)
     ended_waits = np.flatnonzero((every_wait.value == value) & ended & ~is_woken[every_wait.thread])
@@ -710,7 +750,13 @@ def _with_said(trace: Trace, learned: Activities, timing: Mapping[str, Timing]) 
 
 
 def _said(trace: Trace, name: str, said: Timing) -> Instances:
-    """Return the instances of an activity of a user's timing file: from each event of `start` to the next of `end`."""
+    """Return the instances of an activity of a user's timing file: from each event of `start` to the next of `end`.
+
+    Args:
+        trace: The events.
+        name: Name of the activity, for messages.
+        said: The activity's entry in the file.
+    """
     try:
         starts, ends = (select(trace, text).astype(np.int64) for text in (said.start, said.end))
     except UsageError as error:
@@ -753,7 +799,12 @@ def said_needs(trace: Trace, timing: Mapping[str, Timing], fields: Collection[st
 
 
 def lacks(trace: Trace, needs: Mapping[str, Sequence[Need]]) -> list[str]:
-    """Return a text for each name with unmet needs, with the reasons and a remedy: `NAME: REASON; REMEDY`."""
+    """Return a text for each activity with unmet needs, with the reasons and a remedy: `NAME: REASON; REMEDY`.
+
+    Args:
+        trace: The events.
+        needs: By name of the activity, the events that a trace must have, as from `said_needs`.
+    """
     unmet = {name: [need for need in own if need.reason(trace)] for name, own in needs.items()}
     reasons = {name: " and ".join(dict.fromkeys(need.reason(trace) for need in own)) for name, own in unmet.items()}
     return ["; ".join(filter(None, (f"{name}: {reasons[name]}", own[0].remedy_for(trace))))
@@ -865,9 +916,10 @@ def _followed(position: _Ints, following: _Ints) -> _Ints:
 
 
 def _triggered(trace: Trace, one: Instances, other: Instances) -> _Ints:
-    """Return for each instance of `one` the position of the first in `other` that its thread triggers during it.
+    """Return for each instance of `one` the first instance of `other` that it triggers: its position in `other`.
 
-    The position is -1 if the thread triggers none.
+    An instance triggers another one if its thread logs the start event of the other while it works. The position is -1
+    if there is none.
     """
     key = trace.events.thread[other.start_row].astype(np.int64) << 32 | other.start_row
     order = stable_order(key)

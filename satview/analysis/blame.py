@@ -229,7 +229,11 @@ def blame(trace: Trace, thread: _Ints, start: _Ints, begin: _Ints, end: _Ints) -
 
 
 def _keys(*columns: _Ints) -> NDArray[np.void]:
-    """Return for each row of several columns one value, which can be compared."""
+    """Return one value for each row, which combines the row's values in all columns and can be compared, void (n,).
+
+    Args:
+        columns: One or more columns, int64 (n,).
+    """
     rows = np.ascontiguousarray(np.stack(columns, axis=1))
     return rows.view([("", np.int64)] * len(columns)).reshape(-1)
 
@@ -330,7 +334,15 @@ def _nested_interrupts(trace: Trace, cpu: int) -> tuple[NDArray[np.uint32], NDAr
 
 
 def _interrupts_within(rows: NDArray[np.uint32], depth: NDArray[np.int32], windows: RowBounds) -> _Ints:
-    """Return the positions of the entries and exits that decide which interrupts are open in windows, ascending."""
+    """Return the positions, ascending, of the entries and exits that show which interrupts are open during windows.
+
+    For each window these are the events in it, and those before it since the last event after which none was open.
+
+    Args:
+        rows: uint32 (n,), entries and exits of the interrupts of one CPU.
+        depth: int32 (n,), number of open interrupts after each.
+        windows: The windows, as bounds of rows.
+    """
     before, end = (positions(rows, bound) for bound in windows)
     outermost = np.flatnonzero(depth == 0)
     # From the last event before the window after which none was open.
@@ -359,7 +371,16 @@ def _last(moments: _Ints, times: _Ints) -> NDArray[np.intp]:
 
 
 def _split(running: _Running, thread: _Ints, start: _Ints, end: _Ints) -> _BlamePieces:
-    """Return ranges cut into pieces that each have one kind of time (`Blame`); they cover the ranges exactly."""
+    """Return pieces of ranges of time: each range is cut so that each piece has one use of the time (`Blame`).
+
+    The pieces of a range cover it exactly.
+
+    Args:
+        running: The threads on each CPU over time.
+        thread: int64 (n,), thread of each range, a row of the thread table; 0 = not known.
+        start: int64 (n,), start of each range, cycles.
+        end: int64 (n,), end of each range, cycles.
+    """
     trace, values = running.trace, value_of_code(running.trace)
     parts: list[_BlamePieces] = []
     for row in np.unique(thread).tolist():
@@ -483,7 +504,14 @@ def _kept_from_cpu(
 
 
 def _has_lower_priority(trace: Trace, cpu: int, moments: _Ints, ready: _Ints) -> NDArray[np.bool_]:
-    """Return whether a CPU runs, at each moment, a thread of lower priority than the one that an event made ready."""
+    """Return whether a CPU runs, at each moment, a thread of lower priority than one that is ready then, bool (n,).
+
+    Args:
+        trace: The events.
+        cpu: Number of the CPU.
+        moments: int64 (n,), cycles.
+        ready: int64 (n,), event at which the ready thread became ready; `NO_EVENT` = not known.
+    """
     rows = run_slices(trace)[0]
     rows = rows[trace.events.cpu[rows] == cpu]
     run = rows[_last(trace.events.time_cycles[rows], moments)]
@@ -525,7 +553,16 @@ def _writes_trace(trace: Trace) -> NDArray[np.bool_]:
 
 
 def _waits(trace: Trace, thread: int, value: NDArray[np.uint8], event: _Ints) -> tuple[_Ints, _Ints, _Ints]:
-    """Return the kind of the wait that each event begins, and the thread and the object waited for."""
+    """Return the kind of some waits of a thread, the thread that each waits for, and the object; int64 (n,) each.
+
+    The thread is 0 if it is not known. The object is as in `BlameParts.value`.
+
+    Args:
+        trace: The events.
+        thread: The waiting thread, a row of the thread table.
+        value: uint8 (n,), state in which the thread waits, as lane value.
+        event: int64 (n,), event that begins each wait.
+    """
     kind, who = np.full(len(value), Blame.WAIT, np.int64), np.zeros(len(value), np.int64)
     what = value.astype(np.int64)
     kind[value == _NANOSLEEP] = Blame.SLEEP
@@ -555,7 +592,13 @@ def _waits(trace: Trace, thread: int, value: NDArray[np.uint8], event: _Ints) ->
 
 
 def _receivers(trace: Trace, thread: int, blocked: _Ints) -> _Ints:
-    """Return the threads that later receive the message with which a thread began to wait, 0 for none."""
+    """Return for each wait of a thread in SEND the thread that later receives its message, int64 (n,); 0 = none.
+
+    Args:
+        trace: The events.
+        thread: The sending thread, a row of the thread table.
+        blocked: int64 (n,), event that begins each wait.
+    """
     out = np.zeros(len(blocked), np.int64)
     if not len(blocked):
         return out
@@ -568,7 +611,12 @@ def _receivers(trace: Trace, thread: int, blocked: _Ints) -> _Ints:
 
 
 def _wakers(trace: Trace, ends: NDArray[np.uint32]) -> _Ints:
-    """Return the threads that ended the waits, 0 for timers, interrupts and unknown causes."""
+    """Return the thread that ended each wait, int64 (n,); 0 for timers, interrupts and unknown causes.
+
+    Args:
+        trace: The events.
+        ends: uint32 (n,), event that ends each wait.
+    """
     out = np.zeros(len(ends), np.int64)
     table = wake_ups(trace)
     link = table.ended_by(ends)

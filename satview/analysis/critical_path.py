@@ -131,7 +131,11 @@ def critical_path(trace: Trace, thread: int | str, window: TimeWindow, most: int
 
 @dataclass(slots=True)
 class _Frame:
-    """A thread that the backward walk is on, until it reaches the time `floor` and returns to the thread before."""
+    """A thread on the stack of the backward walk.
+
+    The walk follows the thread back to the time `floor`, then returns to the thread below on the stack. `certainty` is
+    that of the weakest link by which the walk came to the thread.
+    """
 
     thread: int
     floor: int
@@ -179,7 +183,14 @@ class _Walk:
         return self._wait(since, time, value, row)
 
     def _wait(self, since: int, time: int, value: int, row: int) -> int:
-        """Add the wake-up of a wait, and continue on the thread that ended it; return the time reached."""
+        """Add the pieces at the end of a wait, or continue on the thread that ended it; return the time reached.
+
+        Args:
+            since: When the wait begins, cycles.
+            time: The moment that the backward walk has reached, cycles.
+            value: State in which the thread waits, as lane value.
+            row: Event that begins the wait; -1 if none does.
+        """
         cause, certainty = self._end_of(row, time)
         # A thread whose message is received goes from SEND to REPLY and is not woken.
         ended = int(self.trace.events.time_cycles[cause]) if cause >= 0 and value != SEND else time
@@ -196,14 +207,25 @@ class _Walk:
         return self._add(since, ended, PieceKind.WAITING, value, row, cause) if ended > since else ended
 
     def _go_on(self, thread: int, floor: int, certainty: Certainty) -> bool:
-        """Move the path to another thread; return False if the path is too deep, or the thread already on it."""
+        """Move the path to another thread; return False if the path is too deep, or the thread is already on it.
+
+        Args:
+            thread: The other thread, a row of the thread table.
+            floor: Time at which the path returns to the present thread, cycles.
+            certainty: Certainty of the link that leads to the other thread.
+        """
         if len(self.stack) >= _MOST_DEPTH or any(frame.thread == thread for frame in self.stack):
             return False
         self.stack.append(_Frame(thread, floor, min(certainty, self.stack[-1].certainty)))
         return True
 
     def _end_of(self, row: int, time: int) -> tuple[int, Certainty]:
-        """Return the event that ended the wait begun by `row`, and its certainty; -1 if it did not end by `time`."""
+        """Return the event that ended a wait of the present thread, and its certainty; -1 if it did not end by `time`.
+
+        Args:
+            row: Event that begins the wait.
+            time: Cycles.
+        """
         own_states = self.trace.states.of(self.stack[-1].thread)
         after = int(np.searchsorted(own_states, row, side="right"))
         if after == len(own_states) or int(self.trace.events.time_cycles[own_states[after]]) > time:
@@ -211,7 +233,11 @@ class _Walk:
         return self.causes.of_end(int(own_states[after]))
 
     def _holder(self, row: int) -> tuple[int, Certainty]:
-        """Return the thread that can end a wait not ended in the interval, -1 = none, and the certainty."""
+        """Return the thread that can end a wait that does not end in the interval (-1 = none), and the certainty.
+
+        Args:
+            row: Event that begins the wait.
+        """
         blocked_by = blockers(self.trace)
         wait = wait_of(self.trace, self.stack[-1].thread, row)
         if wait < 0:

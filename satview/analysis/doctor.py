@@ -377,9 +377,15 @@ class Judge:
         return worst.at_worst(trust), None if rows is None else rows | lacking
 
     def _trust_in_rest(self, rests: Rests) -> tuple[Trust, _Bools | None]:
-        """Return the trust that losses and unknown states or callers leave, and the affected rows (None = all).
+        """Return the trust that losses and unknown states or callers leave in figures, and the affected rows.
 
-        This is the whole trust if all needs are met and nothing is damaged.
+        Needs of the analysis are ignored; if all are met, this is the trust in the figures.
+
+        Args:
+            rests: Data on which the figures depend.
+
+        Returns:
+            The trust, and bool (n,), rows of the table to which it applies; None = all.
         """
         window = self._statistics.window
         if rests is Rests.PAIRS:
@@ -419,9 +425,12 @@ class Judge:
         return trust, rows
 
     def _rows_of(self, parts: list[AxisPart]) -> _Bools | None:
-        """Return which rows are about threads, processes, CPUs or messages of some files, bool (n,).
+        """Return which rows of the table belong to some files of an axis, bool (n,).
 
-        None if rows of this table may be about several files.
+        None if one row may belong to several files.
+
+        Args:
+            parts: The files.
         """
         numbers: dict[str, list[NDArray[Any]]] = {
             **{key: [part.threads[1:] for part in parts] for key in ("thread", "state", "migration", "client-server")},
@@ -443,9 +452,13 @@ class Judge:
         return bool(len(lost.start)) and bool(lost.meet(np.array([start - 1]), np.array([end]))[0])
 
     def _trust_in_states(self, idle: Trust) -> tuple[Trust, _Bools | None]:
-        """Return the trust in states of a trace without losses: a thread's state is unknown before its first event.
+        """Return the trust in times of states if no events are lost, and the rows to which it applies (None = all).
 
-        Time before and in the opening dump does not count as unknown if the dump shows the state first.
+        A thread's state is unknown before its first event. Time before and in the opening dump does not count as
+        unknown if the dump shows the state first.
+
+        Args:
+            idle: Trust in the times of idle threads; not exact if the trace does not show them.
         """
         states, threads = self._statistics.states, self._trace.threads
         dump_cycles = self._since_dump() - self._statistics.window.start
@@ -466,7 +479,10 @@ class Judge:
         return trust, rows
 
     def _trust_in_cpus(self) -> Trust:
-        """Return the trust in figures of CPUs. Time between two runs is the kernel's and does not count as missing."""
+        """Return the trust in figures of CPUs.
+
+        Between two runs of threads the kernel has the CPU: this time does not count as missing.
+        """
         known = self._known_cpus(self._since_dump())
         return EXACT if known.all() else Trust(Mark.LOWER_BOUND, "who ran at the beginning is not known")
 

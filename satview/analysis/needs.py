@@ -103,7 +103,12 @@ class Need:
 
 
 def lost_words(trace: Trace, cycles: int) -> str:
-    """Return a text with the time for which events are missing; empty if none are."""
+    """Return a text with the time for which events are missing; empty if none are.
+
+    Args:
+        trace: The events.
+        cycles: That time, in cycles.
+    """
     return f"events were lost for {format_duration(trace.clock.duration_ns(cycles))} of it" if cycles else ""
 
 
@@ -150,7 +155,10 @@ def _messages(trace: Trace) -> str:
 
 
 def _messages_sent(trace: Trace) -> str:
-    """Return `_messages(trace)`; empty if kernel calls were logged and none sends: then there were no messages."""
+    """Return the reason why messages are not shown, as `_messages`; empty also if the trace shows that none were sent.
+
+    It shows that if kernel calls were logged and none of them sends.
+    """
     sends_none = not _calls(trace) and not len(entries_of(trace, *_SENDING))
     return "" if sends_none else _messages(trace)
 

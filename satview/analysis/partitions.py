@@ -225,8 +225,9 @@ def _text(trace: Trace, row: int) -> str:
 def _edges(scope: Scope, budgets: _Budgets) -> Cycles:
     """Return the times at which configurations begin within the range, and the end of the range: int64, ascending.
 
-    An event that repeats a budget, or is the first to show one, begins no configuration: look-ups and ends of
-    bankruptcies log the same event. Events between which no run begins are one change.
+    A configuration begins where a budget changes. An event that repeats a budget, or is the first to show one, begins
+    none: look-ups and ends of bankruptcies log the same event. Several changes with no begin of a run in between count
+    as one.
     """
     order = np.argsort(budgets.partition, kind="stable")
     before, after = order[:-1], order[1:]
@@ -246,9 +247,15 @@ def _edges(scope: Scope, budgets: _Budgets) -> Cycles:
 
 
 def _in_force(budgets: _Budgets, edges: Cycles, known: _Ints) -> tuple[NDArray[np.float64], _Ints]:
-    """Return budget and critical budget of every partition in every configuration, (configurations * partitions,).
+    """Return budget and critical budget of each partition in each configuration; -1 = no event has shown it by then.
 
-    -1 for partitions without an earlier event.
+    Args:
+        budgets: Events that show budgets.
+        edges: int64 (configurations + 1,), begins of the configurations, and the end of the range; cycles.
+        known: int64 (partitions,), numbers of the partitions, ascending.
+
+    Returns:
+        Share of all CPUs, float64, and milliseconds, int64; (configurations * partitions,) each.
     """
     many = len(known)
     budget, critical_ms = np.full((len(edges) - 1, many), -1.0), np.full((len(edges) - 1, many), -1, np.int64)
@@ -263,7 +270,18 @@ def _in_force(budgets: _Budgets, edges: Cycles, known: _Ints) -> tuple[NDArray[n
 
 
 def _peaks(scope: Scope, known: _Ints, partition_of_run: _Ints, start: Cycles, end: Cycles) -> tuple[Cycles, Cycles]:
-    """Return the longest run time of each partition in any averaging window of the range, and that window's begin."""
+    """Return the longest run time of each partition in any averaging window of the range, and when that window begins.
+
+    Args:
+        scope: Trace and range.
+        known: int64 (partitions,), numbers of the partitions.
+        partition_of_run: int64 (runs,), partition of each run.
+        start: int64 (runs,), start of each run, cycles.
+        end: int64 (runs,), end of each run.
+
+    Returns:
+        int64 (partitions,) each, cycles; 0 and -1 for partitions that never ran.
+    """
     start, end = scope.cut(start, end)
     length = min(scope.trace.clock.cycles_of(averaging_window_ms(scope.trace) * 1_000_000), scope.window.length)
     peak, begin = np.zeros(len(known), np.int64), np.full(len(known), -1, np.int64)
@@ -276,7 +294,14 @@ def _peaks(scope: Scope, known: _Ints, partition_of_run: _Ints, start: Cycles, e
 
 
 def _peak(start: Cycles, end: Cycles, length: int, earliest: int) -> tuple[int, int]:
-    """Return the longest time, CPUs added up, that intervals cover in a window of `length`, and the window's begin."""
+    """Return the longest time that runs cover in any window, added up over CPUs, and when that window begins; cycles.
+
+    Args:
+        start: int64 (n,), start of each run, n > 0.
+        end: int64 (n,), end of each run.
+        length: Length of the window.
+        earliest: The window must not begin before.
+    """
     edges = np.concatenate((start, end))
     order = np.argsort(edges, kind="stable")
     edges, step = edges[order], np.repeat((1, -1), len(start))[order]

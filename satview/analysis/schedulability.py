@@ -359,7 +359,11 @@ class _Work:
         return self._busy[cpu, priority]
 
     def _lags(self, level: _Ints) -> _Ints:
-        """Return how long each run waited while its CPU did no work of its priority or higher, int64 (runs,)."""
+        """Return how long each run was delayed while its CPU did no work of at least its level, cycles, int64 (runs,).
+
+        Args:
+            level: int64 (runs,), priority at which each run counts.
+        """
         lag = self._start - self._ready
         for cpu in np.unique(self._cpu).tolist():
             waited = (self._cpu == cpu) & (lag > 0)
@@ -379,7 +383,13 @@ class _Work:
         return kinds
 
     def bound_of(self, instances: Instances, period: int, measured: int) -> Bound:
-        """Return the bound of the activity with these instances; arguments as for `response_bounds`."""
+        """Return the response bound of one activity.
+
+        Args:
+            instances: The instances of the activity.
+            period: The user's period of the activity, cycles; -1 = as observed.
+            measured: Longest response time in the trace, cycles.
+        """
         arrived = np.sort(instances.start_cycles)
         least = int(np.diff(arrived).min()) if len(arrived) > 1 else -1
         shown = Bound(period_cycles=period if period > 0 else least, measured_cycles=measured)
@@ -415,9 +425,15 @@ class _Work:
         return replace(shown, bound_cycles=bound)
 
     def _may_run_on(self, thread: int, instances: Instances, runs: NDArray[np.intp]) -> tuple[_Ints, bool]:
-        """Return the CPUs that a thread may use in all of its instances, and whether a call or the user defines them.
+        """Return the CPUs that a thread may use in all instances, and whether a call or the user defines them.
 
-        Waits before its first call while one of these CPUs was free count as blocking.
+        Before the thread's first call that sets its runmask, the mask is unknown: if the thread waited then while one
+        of the returned CPUs was free, that time counts as blocking.
+
+        Args:
+            thread: The thread of an activity, a row of the thread table.
+            instances: The instances of the activity.
+            runs: Indices of the runs of the thread.
         """
         if thread in self._said_cpus:
             return np.array(sorted(self._said_cpus[thread]), np.int64), True
@@ -431,7 +447,16 @@ class _Work:
         return np.flatnonzero(allowed[is_met].all(axis=0)), True
 
     def _largest(self, instances: Instances, runs: NDArray[np.intp], cpus: list[int], priority: int) -> tuple[int, int]:
-        """Return the thread's longest run time in an instance, and its longest wait in one, except for busy CPUs."""
+        """Return the longest run time of a thread in an instance, and its longest wait in one, both in cycles.
+
+        Time in which the thread is ready and all its CPUs are busy does not count as waiting.
+
+        Args:
+            instances: Instances of the activity that the thread carries out.
+            runs: Indices of the runs of the thread.
+            cpus: CPUs on which the thread may run.
+            priority: Lowest priority at which a CPU counts as busy.
+        """
         start, end = instances.start_cycles, instances.end_cycles
         ran = np.zeros(len(instances), np.int64)
         for cpu in np.unique(self._cpu[runs]).tolist():
@@ -448,7 +473,15 @@ class _Work:
         return int(ran.max()), int(blocked.max())
 
     def _other_work(self, instances: Instances, runs: NDArray[np.intp]) -> tuple[_Ints, _Ints]:
-        """Return the work of an activity's thread outside of the instances: cycles and arrival time of each piece."""
+        """Return the work that an activity's thread does outside of the activity's instances, by piece of work.
+
+        Args:
+            instances: Instances of the activity.
+            runs: Indices of the runs of the thread.
+
+        Returns:
+            int64 (n,) each: cycles that each piece takes, and when it arrives.
+        """
         in_use = TimeRanges.of(instances.begin_cycles, instances.end_cycles)
         start, end = self._start[runs], self._end[runs]
         outside = end - start - in_use.within(start, end) + np.where(in_use.meet(start, end), 0, self._lag[runs])

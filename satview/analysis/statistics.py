@@ -80,7 +80,10 @@ class ClientServer:
 
     @property
     def total_cycles(self) -> Cycles:
-        """Time that the thread, or a server for it, ran, as the vendor's tool counts: the saving without the thread."""
+        """Time that the thread, or a server for it, ran: the CPU time that would be saved without the thread.
+
+        The vendor's tool defines it in the same way.
+        """
         return self.self_cycles + self.imposed_cycles
 
     @property
@@ -165,10 +168,16 @@ def _has(server: _Ints, chain: list[tuple[_Ints, NDArray[np.intp]]]) -> NDArray[
 
 
 def _bill(scope: Scope, served: _Served, itself: Cycles) -> tuple[Cycles, Cycles]:
-    """Return own and caused times of threads: every run goes to the thread at the beginning of its chain of messages.
+    """Return own and caused time of each thread, int64 (threads,) each.
 
-    While a thread serves messages, its newest client pays; while that client serves messages itself, its own newest
-    client pays, and so on. A client has one message under way, so only the running thread itself can recur.
+    Every run is charged to the thread at the beginning of its chain of messages. While a thread serves messages, its
+    newest client pays; while that client serves messages itself, its own newest client pays, and so on. A client has
+    one message under way, so only the running thread itself can recur.
+
+    Args:
+        scope: Trace and range.
+        served: The services within the range.
+        itself: int64 (threads,), cycles that each thread ran.
     """
     threads = len(itself)
     newest = _newest(served)

@@ -203,7 +203,10 @@ class WaitGraph:
 
     @cached_property
     def _calls_before(self) -> NDArray[np.uint32]:
-        """The last kernel call of each thread waiting at the end of the trace, before the call in which it waits."""
+        """The entry of the last kernel call of each thread before the call in which it waits; `NO_EVENT` for none.
+
+        uint32, one for each wait that lasts to the end of the trace.
+        """
         trace, waiting = self.trace, self.blockers.waits
         codes = np.arange(wire.CODE_COUNT)
         is_entry = (codes >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL) & (codes & wire.KER_FORM == 0)
@@ -349,7 +352,13 @@ class WaitGraph:
         return len(counts) > _FEW and bool(counts[:-1].all()) and not counts[-1]
 
     def _holders(self, open_rows: NDArray[np.intp]) -> tuple[dict[int, int], dict[int, Certainty]]:
-        """Return by wait the holder of the mutex and the certainty, for waits for mutexes that last to the end."""
+        """Return for each wait for a mutex that lasts to the end the mutex's holder, and the certainty; both by wait.
+
+        Waits without a known holder have no certainty.
+
+        Args:
+            open_rows: (n,), rows of all waits that last to the end.
+        """
         rows = open_rows[self.blockers.waits.value[open_rows] == MUTEX].astype(np.int64)
         if not len(rows):
             return {}, {}

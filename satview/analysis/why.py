@@ -373,7 +373,12 @@ class _Chain:
         return self._waiting(step, _row(spans, position))
 
     def _waiting(self, step: WhyStep, row: int) -> WhyStep:
-        """Return the step of a waiting thread: the awaited object, its holder, and the event that ends the wait."""
+        """Return the step of a waiting thread, completed by the awaited object, its holder, and what ends the wait.
+
+        Args:
+            step: The step, so far with the thread's state only.
+            row: Event that begins the wait.
+        """
         blocked_by = blockers(self.trace)
         fitting = np.flatnonzero((blocked_by.waits.row == row) & (blocked_by.waits.thread == step.thread))
         process = int(self.trace.threads.process[step.thread])
@@ -412,9 +417,14 @@ class _Chain:
         return replace(step, waits_for=words, holder=holder, may_receive=servers, certainty=sure, says=text)
 
     def _servers(self, step: WhyStep, pid: int, row: int) -> tuple[tuple[int, ...], int]:
-        """Return threads of a server that may receive a message, and how many there are.
+        """Return the first threads of a server that may receive a message, and the number of all such threads.
 
         The thread that finally receives the message comes last; threads that serve another message come first.
+
+        Args:
+            step: The step of the client.
+            pid: Process id of the server.
+            row: Event by which the client began to wait in SEND.
         """
         threads = self.trace.threads
         alive = [thread for thread in np.flatnonzero((threads.pid == pid) & (threads.tid > 0)).tolist()
@@ -451,7 +461,13 @@ class _Chain:
         return int(sent.client[newest]), int(receipt[0])
 
     def _running(self, step: WhyStep, spans: LaneSpans, position: int) -> WhyStep:
-        """Return the step of a running thread: the thread that ended its wait, and the one that had the CPU before."""
+        """Return the step of a running thread, completed by what ended its wait, and who had the CPU before.
+
+        Args:
+            step: The step, so far with the thread's state only.
+            spans: All intervals of the thread.
+            position: The interval that the step is about.
+        """
         step, because = self._woken(step, spans, position)
         ready = (
             int(spans.start_cycles[_same(spans, position - 1)[0]])
@@ -464,7 +480,13 @@ class _Chain:
         return replace(step, before=before, says=f"{self._begins(step)}: {because}{took}.")
 
     def _ready(self, step: WhyStep, spans: LaneSpans, position: int) -> WhyStep:
-        """Return the step of a ready thread: the threads that run instead, then how it became ready."""
+        """Return the step of a ready thread, completed by the threads that run instead, and what made it ready.
+
+        Args:
+            step: The step, so far with the thread's state only.
+            spans: All intervals of the thread.
+            position: The interval that the step is about.
+        """
         step, because = self._woken(step, spans, position)
         (on_cpus, idle), instead = self._on_cpus(step), self._instead(step)
         has = [f"{self._named(row, priority, step)} has {self.trace.cpu_title(cpu)} since {self._moment(since, step)}"
@@ -495,7 +517,13 @@ class _Chain:
         return replace(step, on_cpus=on_cpus, ran_instead=instead, says=text)
 
     def _woken(self, step: WhyStep, spans: LaneSpans, position: int) -> tuple[WhyStep, str]:
-        """Return the step of a running or ready thread with the cause that ended its last wait, and a text for it."""
+        """Return the step of a running or ready thread, completed by what ended its last wait, and a text on that.
+
+        Args:
+            step: The step, so far with the thread's state only.
+            spans: All intervals of the thread.
+            position: The interval that the step is about.
+        """
         waited = position - 1
         while waited >= 0 and spans.value[waited] in (RUNNING, READY):
             waited -= 1

@@ -146,7 +146,17 @@ class SlowAgainstFast:
 
 
 def split(trace: Trace, instances: Instances) -> tuple[int, BlameParts]:
-    """Return the number of first instances that have up to `_MOST_EVENTS` events, and the parts of their times."""
+    """Return how the times of the first instances are spent (`blame`), and how many instances these are.
+
+    So many instances are taken that they have at most `_MOST_EVENTS` events in total, but at least one.
+
+    Args:
+        trace: The events.
+        instances: Instances, sorted by begin.
+
+    Returns:
+        Number of instances taken, and the parts of their times.
+    """
     begin, over = (np.searchsorted(trace.events.time_cycles, times) for times in
                    (instances.start_cycles, instances.end_cycles))  # fmt: skip
     count = max(1, int(np.searchsorted(np.cumsum(over - begin), _MOST_EVENTS, side="right")))

@@ -302,7 +302,15 @@ def _longest(keys: NDArray[np.integer], start: Cycles, end: Cycles, count: int) 
 def _busiest(
     runs: Runs, net: Cycles, busy: NDArray[np.intp], cpus: int, threads: int
 ) -> tuple[NDArray[np.int64], Cycles]:
-    """Return for each CPU the thread that had it for the longest time, and that time."""
+    """Return for each CPU the thread that had it for the longest time (0 = none), and that time; int64 (cpus,) each.
+
+    Args:
+        runs: The runs of all CPUs.
+        net: int64 (runs,), length of each without interrupts, cycles.
+        busy: Positions of the runs that count.
+        cpus: Number of CPUs.
+        threads: Number of rows of the thread table.
+    """
     pair = runs.cpu[busy].astype(np.int64) * threads + runs.thread[busy]
     if cpus * threads <= max(len(pair), _PAIRS):
         key = np.flatnonzero(np.bincount(pair, minlength=cpus * threads))
@@ -331,7 +339,11 @@ def _run_times(scope: Scope, times: CutRuns) -> RunTimes:
 
 
 def _first_in_range(times: CutRuns) -> NDArray[np.bool_]:
-    """Return which runs are not the continuation of an earlier run in the range."""
+    """Return which runs continue no earlier run of the same thread in the range, bool (runs,).
+
+    Args:
+        times: All runs, cut at the range.
+    """
     known_runs = np.flatnonzero(times.runs.thread > 0)
     out = ~times.goes_on
     out[known_runs[1:]] |= (times.end <= times.start)[known_runs[:-1]]
@@ -344,7 +356,12 @@ def migrations(scope: Scope) -> Migrations:
 
 
 def _begins(scope: Scope, goes_on: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which runs of threads begin in the range."""
+    """Return which runs of threads begin in the range, bool (runs,).
+
+    Args:
+        scope: Trace and range.
+        goes_on: bool (runs,), runs that may only continue the run before.
+    """
     runs, window = scope.basis.runs, scope.window
     return (runs.start >= window.start) & (runs.start < window.end) & (runs.thread > 0) & ~goes_on
 
@@ -494,7 +511,11 @@ def load_over_time(scope: Scope, by: LoadBy, bins: int) -> Load:
 
 
 def _runs_of(basis: Basis, by: LoadBy) -> tuple[Runs, NDArray[np.int64] | None]:
-    """Return all runs; if the load is split by priority or partition, also the one that each RUNNING event logs."""
+    """Return all runs, and for a load by priority or partition the priority or partition of each, int64 (runs,).
+
+    These runs are cut where a RUNNING event shows another priority or partition. The second value is None for other
+    loads.
+    """
     if by is LoadBy.PRIORITY:
         return basis.runs_by_priority
     return basis.runs_by_partition[:2] if by is LoadBy.PARTITION else (basis.runs, None)
@@ -546,7 +567,13 @@ def _interrupted(basis: Basis, edges: Cycles) -> Cycles:
 
 
 def _largest(owner: NDArray[np.int64], net: Cycles, count: int) -> NDArray[np.int64]:
-    """Return the process or thread of each piece; `OTHERS` for all except the `LARGEST` with the most CPU time."""
+    """Return `owner` with `OTHERS` in place of all except the `LARGEST` processes or threads with the most CPU time.
+
+    Args:
+        owner: int64 (pieces,), process or thread of each piece of a run.
+        net: int64 (pieces,), CPU time of each piece, cycles.
+        count: Number of rows of the process or thread table.
+    """
     total = sum_by(owner, net, count)
     ranked = np.argsort(-total, kind="stable")
     small = np.ones(count, np.bool_)

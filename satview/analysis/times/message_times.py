@@ -104,7 +104,14 @@ def event_counts(scope: Scope) -> tuple[EventKinds, ThreadCounts]:
 def _count(
     code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger], row: NDArray[np.int64], sums: statistics.EventSums
 ) -> None:
-    """Add selected events, with ascending rows, to the sums of `statistics.event_counts`."""
+    """Add some events to the counts that `event_counts` makes.
+
+    Args:
+        code: uint16 (n,), code of each event.
+        thread: (n,), row of the thread table of each.
+        row: int64 (n,), row of each in the event table, ascending.
+        sums: By code: count, first and last row; by thread: counts of `ThreadCounts`. Changed in place.
+    """
     count, earliest, latest, by_thread = sums
     here = np.bincount(code, minlength=CODE_COUNT)
     if np.any((here > 0) & (count == 0)):
@@ -381,7 +388,12 @@ def _running(scope: Scope, enters: Rows, exits: Rows) -> Cycles:
 def _errors(
     number: NDArray[np.int64], error: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], list[tuple[tuple[int, int], ...]]]:
-    """Return how many calls of each number failed, and their errors with counts."""
+    """Return by number of a kernel call how many calls failed, int64 (128,), and their errors: pairs (error, count).
+
+    Args:
+        number: int64 (n,), kernel call of each call that failed.
+        error: int64 (n,), its error number.
+    """
     by_number: list[list[tuple[int, int]]] = [[] for _ in range(CALL_NUMBERS)]
     pairs, counts = np.unique(number << 32 | error & 0xFFFFFFFF, return_counts=True)
     for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
@@ -420,7 +432,13 @@ def interrupt_times(scope: Scope) -> InterruptTable:
 
 
 def _first_of(keys: NDArray[np.int64], rows: Rows, count: int) -> NDArray[np.int64]:
-    """Return the first of the ascending rows of each key, -1 for keys without one."""
+    """Return the first row of each key below `count`, int64 (count,); -1 for keys without one.
+
+    Args:
+        keys: int64 (n,), key of each row.
+        rows: int64 (n,), ascending.
+        count: Number of keys.
+    """
     earliest = np.full(count, -1, np.int64)
     earliest[keys[::-1]] = rows[::-1]
     return earliest
@@ -531,16 +549,29 @@ def _blocked(scope: Scope, sends: Rows) -> tuple[Cycles, Cycles]:
 
 
 def _is_into(scope: Scope, changes: Rows, state: int) -> NDArray[np.bool_]:
-    """Return which changes of state, `NO_EVENT` for none, lead into a state."""
+    """Return which state events of threads begin a given state, bool (n,).
+
+    Args:
+        scope: The trace.
+        changes: int64 (n,), rows of the state events; `NO_EVENT` = none.
+        state: The state, as lane value.
+    """
     trace, out = scope.trace, changes != NO_EVENT
     out[out] = trace.catalogue.state_value_of_code[trace.events.code[changes[out]]] == state
     return np.asarray(out)
 
 
 def _in_state(scope: Scope, changes: Rows, state: int) -> tuple[Cycles, Rows]:
-    """Return how long a state lasts if a change leads into it, and the thread's change that ends it.
+    """Return how long threads stay in a given state that their state events begin, and the events that end it.
 
-    -1 and `NO_EVENT` for changes into other states, and where the end is not known.
+    Args:
+        scope: The trace.
+        changes: int64 (n,), rows of the state events; `NO_EVENT` = none.
+        state: The state, as lane value.
+
+    Returns:
+        int64 (n,) each: cycles, -1 where an event begins another state or the end is not known; rows of the ending
+        events, `NO_EVENT` likewise.
     """
     entering = np.flatnonzero(_is_into(scope, changes, state))
     cycles, after = np.full(len(changes), -1, np.int64), np.full(len(changes), NO_EVENT, np.int64)
@@ -775,7 +806,15 @@ def _is_call(trace: Trace, name: str) -> Mask:
 def _known(
     cycles: Cycles, start: Cycles, thread: NDArray[np.int64], event: NDArray[np.int64], threads: Mask | None
 ) -> Occurrences:
-    """Return the occurrences of some threads; negative cycles mean an unknown duration."""
+    """Return occurrences with a known duration; the others are only counted as `unfinished`.
+
+    Args:
+        cycles: int64 (n,), duration of each occurrence; negative = not known.
+        start: int64 (n,), when each began, cycles.
+        thread: int64 (n,), row of the thread table of each; 0 or negative = not known.
+        event: int64 (n,), event that began each, -1 = not known.
+        threads: bool (threads,), whose occurrences count; None = all.
+    """
     if threads is not None:
         is_selected = threads[np.maximum(thread, 0)]
         cycles, start, thread, event = cycles[is_selected], start[is_selected], thread[is_selected], event[is_selected]
@@ -822,7 +861,13 @@ def _runs(scope: Scope, threads: Mask | None) -> Occurrences:
 
 
 def _activations(scope: Scope, is_period: bool, threads: Mask | None) -> Occurrences:
-    """Return the durations of activations that begin in the window, or the periods that end with them."""
+    """Return the durations of the activations that begin in the window, or the periods that end with these.
+
+    Args:
+        scope: Trace and window.
+        is_period: Return periods: from the start of a thread's previous activation to the start of this one.
+        threads: bool (threads,), whose activations count; None = all.
+    """
     spans = activations(scope)
     begun = np.flatnonzero(_begin_in(scope, spans.start))
     cycles = spans.period_cycles if is_period else np.where(spans.is_cut, -1, spans.end - spans.start)

@@ -50,7 +50,8 @@ class CpuSums:
         busiest: int64 (cpus,), the thread that had most time on each CPU, 0 = none.
         busiest_cycles: int64 (cpus,), time of that thread.
         works: Number of runs of threads, without idle threads.
-        overlaps: Number of these runs that begin on a CPU that the thread before has not left, with no event missing.
+        overlaps: Number of these runs that begin while, by the events, another thread still has the CPU; runs before
+            which events are missing do not count.
     """
 
     threads: Sum
@@ -291,7 +292,15 @@ def _positions(states: StateIndex, bound: int) -> NDArray[np.int64]:
 
 
 def _spans_of(scope: Scope, states: StateIndex, begin: int, stop: int, tables: NDArray[np.uint8]) -> StateSpans:
-    """Return the intervals of the threads from `begin` to `stop`, as on their lanes, computed together."""
+    """Return the intervals of consecutive threads, as on their lanes, computed together.
+
+    Args:
+        scope: Trace and range.
+        states: State events of the threads.
+        begin: The first thread, a row of the thread table.
+        stop: The thread after the last one.
+        tables: uint8 (2, codes), lane value that an event code begins: first for normal threads, then for idle ones.
+    """
     trace = scope.trace
     sizes = np.diff(states.start[begin : stop + 1])
     rows = states.event[states.start[begin] : states.start[stop]]
@@ -330,8 +339,14 @@ def _spans_of(scope: Scope, states: StateIndex, begin: int, stop: int, tables: N
 def _known_until(basis: Basis, start: Cycles, end: Cycles, since: Cycles) -> Cycles:
     """Return the time up to which the state that each event shows is certain: the next event, or the next loss.
 
-    As `timeline.state_lanes.forget_thread`: the state of a thread's first event (at `since`) is never unknown at
-    once, and a loss of zero length hides nothing.
+    As in `timeline.state_lanes.forget_thread`, the state that a thread's first event shows is never unknown at once,
+    and a loss of zero length hides nothing.
+
+    Args:
+        basis: The lost ranges.
+        start: int64 (n,), time of each state event, cycles.
+        end: int64 (n,), time of the thread's next state event, else the end of the trace.
+        since: int64 (n,), time of the thread's first state event.
     """
     is_long = basis.lost.end - basis.lost.start > 1
     if not is_long.any():
@@ -349,9 +364,18 @@ def _before(
     code: NDArray[np.uint16],
     value: NDArray[np.uint8],
 ) -> NDArray[np.uint8]:
-    """Return the state of threads before their first event.
+    """Return the state of each thread before its first event, as lane value, uint8 (k,).
 
-    The state is the one in the opening dump; without one absent if the thread was created later, else unknown.
+    The state is the one in the opening dump. Without a dump of the thread it is absent if the thread was created later,
+    else unknown.
+
+    Args:
+        trace: The events.
+        heads: (k,), index of the first state event of each thread in the columns below.
+        sizes: int64 (k,), number of state events of each thread.
+        time: int64 (n,), times of all these events, by thread; cycles.
+        code: uint16 (n,), codes of the events.
+        value: uint8 (n,), state that each event shows, as lane value.
     """
     is_created = code[heads] == wire.THREAD_CREATE
     from_dump = value[heads + (is_created & (sizes > 1))]
@@ -367,7 +391,12 @@ def _preemptions(scope: Scope, spans: StateSpans) -> NDArray[np.int64]:
 
 
 def _added_up(scope: Scope, spans: StateSpans) -> tuple[Cycles, ...]:
-    """Return the intervals added up by thread and state: thread, value, count, total, longest, start of the longest."""
+    """Return intervals of threads, cut at the range, added up by thread and state.
+
+    Returns:
+        int64 (n,) each, one row per thread and state that occurs: thread, state as lane value, number of intervals,
+        total, longest, and start of the longest; cycles.
+    """
     start, end = scope.cut(spans.start, spans.end)
     keep = np.flatnonzero(end > start)
     start, end = start[keep], end[keep]

@@ -327,8 +327,8 @@ class Evidence:
         """Return a text for the result of `most_of` or `interrupts_in`: the first entries by name, the rest as a sum.
 
         Args:
-            who: Numbers and cycles.
-            name: Returns the name of a number; None = the numbers are threads.
+            who: (number, cycles) of each entry, most cycles first; the number is that of a thread or an interrupt.
+            name: Returns the name for a number; None = the numbers are threads.
         """
         count = _named_count(who)
         shown = [f"{(name or self.name)(row)} {self.length(cycles)}" for row, cycles in who[:count]]

@@ -136,7 +136,7 @@ def _searching(
         pending: The rules that no thread has begun yet.
         evidence: The trace.
         limits: Thresholds of the rules.
-        read: Called once the words that were read ahead are no longer needed.
+        read: Called when data of the trace that was read ahead into memory is no longer needed.
         makes_links: First compute the links that the last kinds need.
     """
     is_over = Event()

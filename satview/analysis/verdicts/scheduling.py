@@ -172,7 +172,13 @@ class _Delay:
 
 
 def _verdicts(evidence: Evidence, delays: list[_Delay], they_do: str) -> list[Verdict]:
-    """Return one verdict per delayed thread, or per group of threads that a partition's budget held back together."""
+    """Return one verdict per delayed thread, or per group of threads that a partition's budget held back together.
+
+    Args:
+        evidence: The trace.
+        delays: Times at which threads were ready and did not run, one entry per thread.
+        they_do: Predicate for several threads in a sentence, such as `do not run for long`.
+    """
     together: list[tuple[int, list[_Delay]]] = []
     for thread in delays:
         delay = replace(thread, who=ran_instead(evidence, thread.span, thread.thread),
@@ -188,7 +194,14 @@ def _verdicts(evidence: Evidence, delays: list[_Delay], they_do: str) -> list[Ve
 
 
 def _verdict(evidence: Evidence, partition: int, delays: list[_Delay], they_do: str) -> Verdict:
-    """Return the verdict on a thread that was ready, or on several threads of one partition."""
+    """Return the verdict on a thread that was ready, or on several threads of one partition.
+
+    Args:
+        evidence: The trace.
+        partition: Number of the partition; -1 if its budget is not the reason.
+        delays: Delays of the threads, one entry per thread.
+        they_do: Predicate for several threads in a sentence.
+    """
     delays = sorted(delays, key=lambda delay: delay.span[0] - delay.span[1])
     worst, threads = delays[0], [delay.thread for delay in delays]
     own = worst.span
@@ -284,7 +297,13 @@ def _way_to_run(evidence: Evidence, thread: int, who: list[tuple[int, int]], row
 
 
 def _priorities(evidence: Evidence, who: list[tuple[int, int]], row: int) -> tuple[int, int]:
-    """Return the priority of a ready thread, and of the thread that ran longest instead; not positive if unknown."""
+    """Return the priority of a ready thread, and of the thread that ran longest instead; not positive if unknown.
+
+    Args:
+        evidence: The trace.
+        who: Result of `ran_instead`.
+        row: Event by which the thread became ready.
+    """
     priority = int(evidence.derived.priority(np.array([row]))[0])
     if not who:
         return priority, -1
@@ -294,7 +313,13 @@ def _priorities(evidence: Evidence, who: list[tuple[int, int]], row: int) -> tup
 
 
 def _idle_cpus(evidence: Evidence, span: tuple[int, int], thread: int) -> str:
-    """Return a text with the CPUs that were idle for most of a span, and for how long; empty if there are none."""
+    """Return a text with the CPUs that were idle for most of a span, and for how long; empty if there are none.
+
+    Args:
+        evidence: The trace.
+        span: Start and end in cycles.
+        thread: The ready thread: on an axis of several files, only CPUs of its file count.
+    """
     trace, (rows, ends) = evidence.trace, evidence.slices
     inside = evidence.slices_in(span)
     runner = trace.events.thread[rows[inside]].astype(np.int64)
@@ -440,7 +465,14 @@ _DO_LESS: Final = "Do less work each time, or give it more time."
 
 
 def _blamed(evidence: Evidence, thread: int, span: tuple[int, int], begin: int) -> tuple[str, int, str]:
-    """Return a text on the main cause of an interval's length, the other thread concerned (0 = none), and a remedy."""
+    """Return a text on the main cause of an interval's length, the other thread concerned (0 = none), and a remedy.
+
+    Args:
+        evidence: The trace.
+        thread: Thread that has the interval, a row of the thread table.
+        span: Start and end of the interval, cycles.
+        begin: When the thread begins to work for the interval, cycles.
+    """
     start, end = span
     parts = blame(evidence.trace, *(np.array([value]) for value in (thread, start, min(max(begin, start), end), end)))
     if not len(parts):
@@ -590,6 +622,12 @@ def _slowest_step(evidence: Evidence, learned: Activities, times: ChainTimes, ro
 
     A step is the time of an activity from its trigger, or from the end of the activity before, until the next activity
     begins; or the time between two activities.
+
+    Args:
+        evidence: The trace.
+        learned: Activities and instances.
+        times: Times of the chain.
+        row: Row of `times` to examine.
     """
     rounds, end = learned.instances, int(times.end_cycles[row])
     reached = [step for step in times.steps[row].tolist() if step >= 0]
@@ -683,7 +721,10 @@ def _late_pulses(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _late_sleepers(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return verdicts on loops with sleeps; twice as many periods are needed, as few may be regular by chance."""
+    """Return verdicts on threads that sleep once per period and run late after a sleep; see `missed_periods`.
+
+    Twice as many periods as for pulses are needed, because a few sleeps may be regular by chance.
+    """
     states = evidence.states
     begins = np.flatnonzero((states.value[1:] == READY) & (states.value[:-1] == NANOSLEEP)
                             & (states.thread[1:] == states.thread[:-1])) + 1  # fmt: skip

@@ -342,9 +342,17 @@ def leaks(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _longest_run(evidence: Evidence, rows: _Ints, is_made: NDArray[np.bool_]) -> _Ints:
-    """Return the longest run of creations of one process without a release or missing events in between.
+    """Return the longest sequence of creations by one process with no release or missing events in between.
 
-    A run of one event may be a release.
+    If no event is a creation, the result is a single release.
+
+    Args:
+        evidence: The trace.
+        rows: int64 (n,), events of the process that create or release something, ascending.
+        is_made: bool (n,), whether each event creates something.
+
+    Returns:
+        int64 (k,), rows of the events, k > 0.
     """
     goes_on = is_made[1:] & is_made[:-1] & is_whole(evidence.trace, rows[:-1], rows[1:])
     return max(np.split(rows, np.flatnonzero(~goes_on) + 1), key=len)

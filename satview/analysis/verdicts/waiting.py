@@ -125,13 +125,26 @@ def _unless_held(blocked_by: Blockers, wait: int) -> str:
 
 
 def _severity(blocked_by: Blockers, positions: list[int], *, is_guess: bool) -> Severity:
-    """Return the severity of a circle: a warning if a link is known only from earlier behaviour."""
+    """Return the severity of a deadlock: a warning if some wait may end otherwise, else an error.
+
+    Args:
+        blocked_by: All waits.
+        positions: Rows of `blocked_by` that form the circle. A warning follows if who can end one of these is only
+            known from earlier behaviour, as for semaphores.
+        is_guess: A link of the circle is a guess.
+    """
     is_by_habit = any(int(blocked_by.waits.value[i]) in BY_HABIT for i in positions)
     return Severity.WARNING if is_guess or is_by_habit else Severity.ERROR
 
 
 def _some(evidence: Evidence, threads: Iterable[int], word: str = "or") -> str:
-    """Return a text with the names of the first threads, and the number of further ones."""
+    """Return a text with the names of the first threads, and the number of further ones: `a or b or 3 more`.
+
+    Args:
+        evidence: The trace.
+        threads: Rows of the thread table.
+        word: Word between the names.
+    """
     names = [evidence.name(thread) for thread in sorted(threads)]
     more = f" {word} {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return f"{f' {word} '.join(names[:MOST_NAMED])}{more}"
@@ -193,7 +206,14 @@ class _Reason:
 
 
 def _for_ever(evidence: Evidence, graph: WaitGraph, wait: int, keepers: frozenset[int]) -> _Reason | None:
-    """Return the reason why nothing can end a wait; None if something may end it."""
+    """Return the reason why nothing can end a wait; None if something may end it.
+
+    Args:
+        evidence: The trace.
+        graph: The waits that last to the end of the trace.
+        wait: Row of `waits`.
+        keepers: Pids of servers that keep messages and reply later, from `keeping_processes`.
+    """
     state, receiver = int(graph.blockers.waits.value[wait]), int(graph.blockers.thread[wait])
     known = graph.open_waits.get(int(graph.blockers.waits.thread[wait]))
     ways = tuple(sorted(known.ways)) if known is not None else ()
@@ -465,7 +485,15 @@ def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _roles(blocked_by: Blockers, wait: int, lock_row: int | None) -> dict[int, str]:
-    """Return the part that each event plays in a wait for a mutex, by row; rows past the last are of missing events."""
+    """Return the part that each event plays in a wait for a mutex (`asks`, `waits`, ...), by event row.
+
+    An event that the trace does not have is represented by a row past the last.
+
+    Args:
+        blocked_by: All waits.
+        wait: The wait, a row of `blocked_by`.
+        lock_row: Event at which the holder got the mutex; None = not known.
+    """
     waiting = blocked_by.waits
     roles = {
         int(waiting.call_row[wait]): "asks",
@@ -584,7 +612,16 @@ def inversions(evidence: Evidence, limits: Limits) -> list[Verdict]:
 def _runs_in_between(
     evidence: Evidence, chains: _Chains, high: NDArray[np.int32], least: int,
 ) -> tuple[_Ints, ...]:  # fmt: skip
-    """Return the runs of threads in between that delay the chains, one row per run.
+    """Return the runs of threads that delay chains of waits by a priority in between, one row per run and chain.
+
+    A run counts if the last thread of the chain is ready meanwhile, and the priority of the run is above that thread's
+    and below that of the first thread.
+
+    Args:
+        evidence: The trace.
+        chains: The chains.
+        high: int32, by wait: priority of the waiting thread.
+        least: Cycles; periods in which the last thread is ready for less than an eighth of this are left out.
 
     Returns:
         int64 (n,) each: `wait`, `thread`, `link` and `steps` of the chain; then the row that begins the run, and
@@ -634,7 +671,14 @@ def _longer(chains: _Chains, blocked_by: Blockers, candidates: NDArray[np.intp],
 
 
 def _verdicts(evidence: Evidence, blocked_by: Blockers, columns: list[_Ints], least: int) -> list[Verdict]:
-    """Return one verdict for each pair of threads and object, about the wait in which most time was lost."""
+    """Return a verdict on priority inversion for each pair of threads and object, about its most delayed wait.
+
+    Args:
+        evidence: The trace.
+        blocked_by: All waits.
+        columns: Result of `_runs_in_between`.
+        least: Minimum total delay of a wait, cycles.
+    """
     wait, low, link, steps, run, begin_row, end_row = columns
     begins, ends = evidence.times[begin_row], evidence.times[end_row]
     waiting, trace = blocked_by.waits, evidence.trace
@@ -696,7 +740,14 @@ def _row_before(evidence: Evidence, thread: int, row: int) -> int:
 
 
 def _ranked_by_run(evidence: Evidence, runs: _Ints, threads: _Ints, thread: int) -> str:
-    """Return the name of a thread with the priority of the first of its runs."""
+    """Return the name of a thread with the priority at which its first run began.
+
+    Args:
+        evidence: The trace.
+        runs: int64 (n,), events that begin runs.
+        threads: int64 (n,), thread of each run.
+        thread: The thread to name.
+    """
     return _ranked(evidence, thread, int(runs[threads == thread][0]))
 
 
@@ -706,7 +757,15 @@ def _ranked(evidence: Evidence, thread: int, row: int) -> str:
 
 
 def _remedy(evidence: Evidence, blocked_by: Blockers, start_wait: int, link: int, priority: int) -> str:
-    """Return the remedy for an inversion, depending on the object of the last wait of its chain."""
+    """Return the remedy for an inversion, depending on the object of the last wait of its chain.
+
+    Args:
+        evidence: The trace.
+        blocked_by: All waits.
+        start_wait: First wait of the chain, a row of `blocked_by`.
+        link: Last wait of the chain, a row of `blocked_by`.
+        priority: Priority of the thread that waits at the beginning.
+    """
     value, holder = int(blocked_by.waits.value[link]), evidence.name(int(blocked_by.thread[link]))
     what = waited_for(evidence, blocked_by, link)
     if value == MUTEX:
