@@ -132,7 +132,12 @@ class _LockRecords:
     process: Ints
 
     def rows(self, interfaces: tuple[str, ...], which: int) -> Ints:
-        """Return rows of the first, second or only records (`which`) of library functions, ascending, int64 (n,)."""
+        """Return the rows of records of some library functions, ascending, int64 (n,).
+
+        Args:
+            interfaces: Names of the functions.
+            which: 1 = first record of each call, 2 = second record, 0 = the record of functions that log only one.
+        """
         return np.flatnonzero(np.isin(self.code, [record_code(name, which) for name in interfaces]))
 
     def argument(self, number: int, rows: Ints) -> Ints:

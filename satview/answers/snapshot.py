@@ -232,7 +232,12 @@ def _says_more(known: Blockers, wait: int, value: int) -> bool:
 
 
 def _order(groups: dict[_Group, list[int]], thread: _Ints) -> Callable[[_Group], tuple[int, int, int, int, int, str]]:
-    """Return a function that returns the sort key of a group of threads in the snapshot."""
+    """Return a function that returns the sort key of a group of threads in the snapshot.
+
+    Args:
+        groups: For each group (state, CPU, object and holder in common) the positions of its threads in `thread`.
+        thread: int64 (n,), rows of the thread table.
+    """
     of_state: dict[int, int] = {}
     for (value, *_), rows in groups.items():
         of_state[value] = of_state.get(value, 0) + len(rows)

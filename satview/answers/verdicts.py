@@ -106,7 +106,7 @@ class Verdicts:
 
     @property
     def summary(self) -> str:
-        """The number of verdicts and the kinds of the most severe ones; without verdicts, that of undecided kinds."""
+        """The number of verdicts and the kinds of the most severe; if there are none, the number of undecided kinds."""
         kinds, unknown = list(dict.fromkeys(verdict.kind for verdict in self.verdicts)), len(self.undecided)
         if not kinds:
             return "No verdicts" + (f", {counted(unknown, 'kind')} cannot be decided" if unknown else "")

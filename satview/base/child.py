@@ -74,9 +74,10 @@ def absolute_program(name: str) -> str | None:
 
 
 def child_environment(**more: str) -> dict[str, str]:
-    """Return the environment for a child: that of this process and `more`, without variables that lead to other code.
+    """Return the environment of this process for a child, with the variables `more` set.
 
-    Limits on the folders that may be read (`satview.base.named_files.only_below`) hold for the child too.
+    Variables by which Python would find or run code of other folders, such as PYTHONPATH, are removed. Limits on the
+    folders that may be read (`satview.base.named_files.only_below`) hold for the child too.
     """
     own = {name: value for name, value in os.environ.items() if name not in _LEADS_TO_CODE}
     if (limits := folders()) is not None:

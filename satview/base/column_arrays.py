@@ -103,7 +103,12 @@ def empty(rows: int, dtype: DTypeLike) -> NDArray[Any]:
 
 
 def settled(column: _Array) -> _Array:
-    """Return a complete column itself or, beyond the memory bound, a copy in pages that the system can reclaim.
+    """Return a complete column, or a copy of it in a mapped file if its memory would exceed the bound.
+
+    The system can reclaim the pages of the copy when memory is short.
+
+    Args:
+        column: The column; all its elements have been written.
 
     Raises:
         OSError: As `empty`.
@@ -326,7 +331,11 @@ def word_sum(array: NDArray[Any]) -> int:
 
 
 def _start_of(contents_length: int) -> int:
-    """Return the offset in the file at which the arrays begin."""
+    """Return the offset in the file at which the arrays begin.
+
+    Args:
+        contents_length: Length of the table of contents in front of them, bytes.
+    """
     return -(-(len(MAGIC) + _HEAD.size + contents_length) // _ALIGN) * _ALIGN
 
 

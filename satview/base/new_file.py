@@ -120,8 +120,8 @@ def find_target(path: Path | str, reading: Sources = (), *, streams: bool = Fals
 def refuse_missing_folder(path: Path) -> None:
     """Check that the parent folder of a file or folder to be created exists.
 
-    The folder is looked up as the system does: nothing is in `gone/..` if there is no folder `gone`. `os.path.realpath`
-    cuts both off, and so would return a file that the system does not find under this name.
+    The folder is looked up as the system does: the path `gone/..` does not exist if there is no folder `gone`.
+    `os.path.realpath` would remove both parts, and return a path that the system does not find under the given name.
 
     Raises:
         WriteError: The folder does not exist; the text names it.
@@ -165,7 +165,12 @@ def _refuse_same(path: Path, status: os.stat_result, reading: Sources) -> None:
 
 
 def _is_read(status: os.stat_result, reading: Sources) -> bool:
-    """Return whether a file is an input, of the given ones or of the running command."""
+    """Return whether a file is one of the files in `reading`, or one that the running command reads.
+
+    Args:
+        status: Result of `os.stat` for the file.
+        reading: As for `find_target`.
+    """
     sources = (*reading, *_kept.sources())
     return any((status.st_dev, status.st_ino) in _identities(source) for source in sources)
 
@@ -421,11 +426,13 @@ def create_beside(target: Path, mode: int | None, flags: int = 0) -> tuple[Path,
 
 
 def remove_leftovers(target: Path, reading: Sources = ()) -> None:
-    """Remove temporary files of a target that killed processes have left, except inputs: what was saved of a capture.
+    """Remove temporary files of a target that killed processes have left.
+
+    Inputs are kept, as a temporary file may hold the part of a capture that was saved.
 
     Args:
         target: The file that the temporary files should have become.
-        reading: As for `find_target`.
+        reading: Inputs, as for `find_target`.
     """
     pattern = re.compile(re.escape(f".{_stem(target.name)}.") + "[0-9a-f]{8}" + re.escape(SUFFIX))
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:

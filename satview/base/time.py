@@ -219,15 +219,15 @@ def format_time(ns: int, resolution_ns: int = 1) -> str:
 def format_moment(cycles: int, clock: Clock, length_cycles: int | None = None) -> str:
     """Return a moment of a trace as seconds from its start, with enough decimals to identify the cycle.
 
-    Up to 1 GHz the moment has three groups of decimals, `1.234 567 890 s`; up to 1 THz four. Further decimals are cut
-    off, not rounded, as `parse_moment` returns the first cycle that is not before a time.
+    Clocks up to 1 GHz need three groups of decimals, `1.234 567 890 s`, clocks up to 1 THz four. Further decimals are
+    cut off, not rounded, because `parse_moment` returns the first cycle at or after a time.
 
     Args:
         cycles: The moment.
         clock: Clock of the trace.
-        length_cycles: A length that is shown beside the moment. From 1 ms on, the moment is given in microseconds, from
-            1 s on in milliseconds (`1.234 568 s`, `1.235 s`), rounded up so that the parsed moment is not before the
-            true one. None = enough decimals for the cycle.
+        length_cycles: A length that is shown beside the moment; a moment beside a long one has fewer decimals: six if
+            the length is at least 1 ms (`1.234 568 s`), three if it is at least 1 s (`1.235 s`). These are rounded up,
+            so that the parsed moment is not before the true one. None = enough decimals for the cycle.
     """
     decimals = -(-_decimals(clock) // 3) * 3
     length_ns = 0 if length_cycles is None else clock.duration_ns(length_cycles)

@@ -71,7 +71,10 @@ _BLOCKS: Final = [_I64 * size for size in range(3 * _MAX_ARGUMENTS)]  # ctypes a
 
 
 def _passes() -> dict[str, tuple[int, tuple[str, ...]]]:
-    """Return the functions of the library by name: number, and declaration of each argument (core.h)."""
+    """Return the functions of the library by name, each with its index and the declarations of its arguments.
+
+    The core calls a function by this index. core.h describes the declarations.
+    """
     passes: dict[str, tuple[int, tuple[str, ...]]] = {}
     while (name := _LIBRARY.satview_name(_I64(len(passes)))) is not None:
         takes = _LIBRARY.satview_takes(_I64(len(passes))).decode("ascii")
@@ -136,7 +139,13 @@ def _words(arguments: tuple[Any, ...]) -> list[int]:
 
 
 def _fault(name: str, reason: int, arguments: tuple[Any, ...]) -> str:
-    """Return the error message for a result of REFUSED + `reason`."""
+    """Return the error message for a call that the library refused.
+
+    Args:
+        name: Name of the function.
+        reason: Result of the call minus `REFUSED`: it says what is wrong, and with which argument.
+        arguments: Arguments of the call.
+    """
     takes = PASSES[name][1]
     if reason == 0:
         return f"{name}: an index or a number is out of its range, or there is not room enough"

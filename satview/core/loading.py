@@ -90,7 +90,7 @@ class Grouper:
         self, slots: NDArray[np.uint32], first_slot: int, first_row: int, code: NDArray[np.uint16],
         cpu: NDArray[np.uint8], slot: NDArray[np.unsignedinteger], size: NDArray[np.unsignedinteger], *, is_last: bool,
     ) -> Grouped:  # fmt: skip
-        """Return the events of a chunk of slots.
+        """Return the events of a chunk of slots; write their codes, CPUs, slots and sizes to the given arrays.
 
         Args:
             slots: uint32 (n, 4), at most `capacity`.
@@ -288,7 +288,9 @@ _STREAM_COUNTS: Final = 6
 
 
 class Groups(NamedTuple):
-    """The groups of a chunk of slots: g groups, of which e start an event.
+    """The groups of a chunk: adjacent slots that form an event or a part of one, or one all-zero slot.
+
+    There are g groups; e of them start an event.
 
     Attributes:
         group_slot: int64 (g + 1,), first slot of each group; the last element is the number of slots.
@@ -298,8 +300,9 @@ class Groups(NamedTuple):
         cpu: uint8 (e,).
         stamp: uint32 (e,).
         first_slot: int64 (e,).
-        other: int64, groups that are an event without its end, or continuation slots without their event.
-        begun: int64, groups that start a combine event.
+        other: int64 (k,), indices of the groups that are an event without its end, or continuation slots without their
+            event.
+        begun: int64 (m,), indices of the groups that start a combine event.
         zeros: Number of groups that are an all-zero slot.
         zero: The first all-zero slot, -1 for none.
     """
@@ -340,7 +343,16 @@ def groups(slots: NDArray[np.uint32], most_slots: int) -> Groups:
 def with_keys(
     slots: NDArray[np.uint32], first_slots: NDArray[np.int64], group: NDArray[np.int64], keys: NDArray[np.uint64]
 ) -> NDArray[np.int64]:
-    """Return the groups in `group` whose first slot has one of the ascending `keys`, int64 (k,)."""
+    """Return those of some groups whose first slot has one of the keys, int64 (k,).
+
+    The key of a slot combines CPU, stamp, class and event number, which all slots of a combine event share.
+
+    Args:
+        slots: uint32 (n, 4).
+        first_slots: int64, first slot of each group of the chunk.
+        group: int64 (m,), indices of the groups to test.
+        keys: uint64, ascending.
+    """
     out = np.empty(len(group), np.int64)
     return out[: call("with_keys", slots, first_slots, group, keys, out)]
 

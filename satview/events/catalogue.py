@@ -552,15 +552,24 @@ def _power() -> Iterator[ValueText]:
 
 
 def shown_texts(texts: Sequence[ValueText], value: int, numbers: Mapping[str, int]) -> str | None:
-    """Return all texts that fit a value, separated by spaces; None if there are none; `numbers` as in `fits`."""
+    """Return the texts shown for a value of an argument, separated by spaces; None if no text fits the value.
+
+    Args:
+        texts: Texts for values of the argument, such as the names of flags.
+        value: The value.
+        numbers: Values of all arguments of the event, by label, on which a text may depend.
+    """
     return " ".join(visible_line(text.text) for text in texts if text.fits(value, numbers)) or None
 
 
 def called(texts: Sequence[ValueText], wanted: str) -> list[tuple[ValueText, ...]]:
-    """Return groups of texts: a value is shown as `wanted` if all texts of one group fit the value.
+    """Return the texts that make up the displayed text `wanted`, as groups; empty if no values are shown that way.
 
-    `wanted` may be one text (`late`), several (`ALLOW IS_ROOT`), or have the number before or behind it (`5 key`,
-    `ETIMEDOUT (260)`).
+    A value is shown as `wanted` if it fits all texts of one group.
+
+    Args:
+        texts: Texts for values of an argument, such as the names of flags.
+        wanted: One text (`late`), several (`ALLOW IS_ROOT`), or text and number (`5 key`, `ETIMEDOUT (260)`).
     """
     single: list[tuple[ValueText, ...]] = [(text,) for text in texts if text.text == wanted]
     if single:

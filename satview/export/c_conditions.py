@@ -287,8 +287,8 @@ class Tables:
         release: Release of the events.
         parts: Names of the C functions that are called.
         lines: Definitions of tables.
-        named: C conditions on `full` and `own`, the names of a process, by the name of the list of processes that
-            they select.
+        named: C lists of processes: for the name of each list the C expression that selects its processes, which tests
+            the texts `full` (path) and `own` (name without folders) of a process.
     """
 
     release: Release
@@ -303,7 +303,14 @@ class Tables:
         return f"{part}({', '.join(arguments)})"
 
     def table(self, kind: str, declaration: str, rows: Sequence[str], shown: str = "") -> str:
-        """Return the name of a constant table with these rows, at least one; define the table if it is new."""
+        """Return the name of a constant C table with the given rows; the table is defined if it is new.
+
+        Args:
+            kind: First part of the name.
+            declaration: C declaration, with `{}` in place of the name.
+            rows: C text of each row, at least one.
+            shown: Text of the comment in front of the definition; empty = none.
+        """
         key = (kind, tuple(rows))
         name = self._known.get(key)
         if name is None:
@@ -312,7 +319,12 @@ class Tables:
         return name
 
     def processes(self, test: str, shown: str) -> str:
-        """Return the name of the C list of processes whose `full` or `own` name passes a test; define it if new."""
+        """Return the name of the C list of processes that a test selects; the list is defined if it is new.
+
+        Args:
+            test: C expression on the texts `full` and `own` of a process.
+            shown: Text of the comment in front of the definition.
+        """
         name = self._known.get(test)
         if name is None:
             name = self._name(test, "named")
@@ -454,7 +466,15 @@ class CCondition:
         return self._tables.use("same_text", text, constant)
 
     def _texts(self, node: nodes.Node, test: Callable[[str], str], shown: str) -> str:
-        """Return a C test of the text of `node`; process names are looked up once, when the program starts."""
+        """Return a C expression that tests the text of a field or argument.
+
+        Process names are tested once, when the program starts.
+
+        Args:
+            node: The field or argument.
+            test: Takes the C expression of a text and returns the C expression of its test.
+            shown: The test as text, for a comment.
+        """
         if isinstance(node, nodes.EventField) and node.name == "name":
             self._tables.parts.update(("as_text", "remember"))
             name = self._tables.processes(f"{test('full')} || {test('own')}", f"name: {shown}")
@@ -558,7 +578,13 @@ class CCondition:
         return self._positions(f"arg.{name}", codes, find)
 
     def _positions(self, shown: str, codes: Sequence[int], find: Find) -> str:
-        """Return the name of a C table of argument positions; empty if no event has the argument."""
+        """Return the name of a C table with the positions of an argument; empty if no event has the argument.
+
+        Args:
+            shown: Name of the argument, for the comment on the table.
+            codes: Event codes, ascending.
+            find: Returns the position for a code, a word count and a variant.
+        """
         rows = offset_rows(self._tables.release, codes, find)
         if not rows:
             return ""

@@ -351,9 +351,13 @@ class _Program:
             yield f"    SET({', '.join([*self._words(rule), name, f'&data_{number}'])});"
 
     def _with_tracker(self, positions: list[tuple[Rule, DynamicRule]]) -> list[tuple[Rule, DynamicRule]]:
-        """Return the rules with their handlers; if possible, add a handler for THREAD that records the running thread.
+        """Return the rules that attach handlers, with a handler for class THREAD added that records the running thread.
 
-        If THRUNNING events are off, they are switched on for this handler, which then discards them.
+        Nothing is added if a pid or tid is set for THRUNNING events, or no position for a handler of THREAD is left. If
+        THRUNNING events are off, they are switched on for this handler, which then discards them.
+
+        Args:
+            positions: Rules that attach handlers, each with the handler.
         """
         address = external_of(THREAD_RUNNING, self._release)
         has_handler = C.THREAD in self._state.class_handlers
@@ -456,7 +460,12 @@ class _Program:
         return [*lines, "    return 1;", "}", ""]
 
     def _watching(self, number: int, requested: HandledCodes) -> list[str]:
-        """Return the C lines that test a trigger in a handler, after the event has passed the handler's conditions."""
+        """Return the C lines in a handler that test a trigger for an event, after the handler's conditions have held.
+
+        Args:
+            number: Number of the trigger.
+            requested: The events that the handler gets.
+        """
         trigger, use, spans = self._triggers[number], self._tables.use, f"spans_{number + 1}"
         condition = CCondition(self._tables, requested, spans)
         test = condition.text(trigger.condition.tree)
@@ -502,7 +511,12 @@ class _Program:
         return faults
 
     def _faults_of(self, expression: Expression, condition: CCondition) -> list[Diagnostic]:
-        """Return diagnostics for the parts of a condition that cannot be translated to C."""
+        """Return diagnostics for the parts of a condition that cannot be translated to C.
+
+        Args:
+            expression: The condition as the user wrote it.
+            condition: Its translation.
+        """
         unwritten = list(condition.unwritten)
         if condition.thread_node is not None and not self._follows_threads:
             unwritten.append(

@@ -631,7 +631,14 @@ def _selected(trace: Trace, selected: Bools, rows: slice) -> Bools:
 
 
 def _add_context(trace: Trace, keep: Bools, rows: slice, opening: Opening) -> None:
-    """Select also the events that `keep` depends on: names, creations, first states, switches, reports of losses."""
+    """Also select the events that selected ones depend on: names, creations, first states, switches, reports of losses.
+
+    Args:
+        trace: The trace.
+        keep: bool (events,), the selected events; changed in place.
+        rows: Rows of the window, in which these events must be.
+        opening: State dump at the start of the window; its threads need no first state.
+    """
     code = trace.events.code
     names = np.zeros(1 << 15, np.bool_)
     codes = np.arange(1 << 15)
@@ -647,7 +654,15 @@ def _add_context(trace: Trace, keep: Bools, rows: slice, opening: Opening) -> No
 
 
 def _switches_needed(trace: Trace, keep: Bools, rows: slice) -> NDArray[np.uint32]:
-    """Return the RUNNING events that determine the threads of the selected events: the last on the CPU before each."""
+    """Return the RUNNING events that decide to which threads selected events belong, uint32 (k,).
+
+    For each selected event this is the last RUNNING event before it on its CPU, in the order of slots.
+
+    Args:
+        trace: The trace.
+        keep: bool (events,), the selected events.
+        rows: Rows of the window, in which the RUNNING events must be.
+    """
     events = trace.events
     running = rows_of_codes(trace, wire.THREAD_RUNNING)
     running = running[(running >= rows.start) & (running < rows.stop)]
@@ -665,7 +680,12 @@ def _switches_needed(trace: Trace, keep: Bools, rows: slice) -> NDArray[np.uint3
 
 
 def _first_states(trace: Trace, rows: slice) -> NDArray[np.uint32]:
-    """Return each thread's first state event in the window."""
+    """Return each thread's first state event in the window, uint32 (k,).
+
+    Args:
+        trace: The trace.
+        rows: Rows of the window.
+    """
     states, threads = state_rows(trace)
     inside = (states >= rows.start) & (states < rows.stop)
     _, first_positions = np.unique(threads[inside], return_index=True)

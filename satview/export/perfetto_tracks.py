@@ -220,7 +220,12 @@ class TrackSlices(ColumnTable):
 
 
 def uuid_of(kind: int, row: Ints | int) -> Ints:
-    """Return the uuid of the track of a kind for a thread, CPU or other row."""
+    """Return the uuid of a track, int64 (n,), made from the kind of track and a number.
+
+    Args:
+        kind: Kind of the track, such as that of threads or that of interrupts.
+        row: (n,) or one: number of the thread, CPU or other object that the track is for.
+    """
     return np.asarray(np.int64(kind) << 32 | row, np.int64)
 
 
@@ -236,7 +241,14 @@ def sequenced(*fields: MessageBytes) -> MessageBytes:
 
 
 def text_of(field: int, columns: Table, name: str, rows: NDArray[Any] | slice = slice(None)) -> MessageBytes:
-    """Return a field with the texts of a table's column."""
+    """Return a protobuf field with the text that a table has for each message.
+
+    Args:
+        field: Number of the field.
+        columns: The table.
+        name: Name of its column of texts.
+        rows: The row for each message; the default takes all rows.
+    """
     values = texts(columns, name)
     return text(field, values.code[rows], values.texts)
 
@@ -400,7 +412,10 @@ def _nobody(cpu: int) -> str:
 
 
 def _nobodies(trace: Trace) -> Ints:
-    """Return the numbers of the threads called `unknown`: for each CPU, and for `_free_cpus` if all are busy."""
+    """Return the numbers of the threads called `unknown`, int64 (CPUs + 1,).
+
+    There is one for each CPU, and one for the case that all CPUs are busy.
+    """
     return NOBODY_PID << 32 | np.arange(1, trace.cpu_count + 2, dtype=np.int64)
 
 
@@ -427,7 +442,13 @@ def _at_start(field: int, inner: MessageBytes, part: TracePart) -> MessageBytes:
 
 
 def _threads(part: TracePart, rows: Ints, cycles: Ints | None) -> Iterator[MessageBytes]:
-    """Yield the packet that describes threads, at given times or, for None, at the start of the window."""
+    """Yield packets, all at once, that describe some threads.
+
+    Args:
+        part: The part to write.
+        rows: int64 (n,), rows of the thread table.
+        cycles: int64 (n,), time of each packet; None = the start of the window.
+    """
     trace, threads = part.trace, table(part.trace, "thread")
     time = trace.clock.ns_array(np.full(len(rows), part.window.start) if cycles is None else cycles)
     pid = np.where(rows > 0, trace.threads.pid[rows].astype(np.int64), NOBODY_PID)

@@ -579,12 +579,20 @@ def _switches(trace: Trace, codes: NDArray[np.bool_], is_wide: Mapping[int, bool
 
 
 def switch_of(state: RuleSet, code: int, inserted: NDArray[np.bool_]) -> ExternalEvent:
-    """Return the switch that controls the events of a code; for inserted events, the switch of that number in USER."""
+    """Return the switch that decides whether events of a code are logged.
+
+    For events that programs insert, that is the switch of class USER with the number of the event.
+
+    Args:
+        state: The rule set.
+        code: Event code.
+        inserted: bool (32768,), codes whose events programs have inserted.
+    """
     return ExternalEvent(C.USER, event_of(code)) if inserted[code] else state.address(code)
 
 
 def _switched_by(state: RuleSet, code: int, inserted: NDArray[np.bool_]) -> ExternalClass | None:
-    """Return the class whose switches control the events of a code."""
+    """Return the class whose switches decide whether events of a code are logged; arguments as for `switch_of`."""
     external = switch_of(state, code, inserted).external
     if external is C.KERCALLINT:
         return C.KERCALLEXIT
@@ -597,7 +605,14 @@ def _are_most(selected: NDArray[np.bool_]) -> bool:
 
 
 def _switch(state: RuleSet, external: ExternalClass, events: list[ExternalEvent], mode: Mode) -> None:
-    """Switch single events of a class on or off (`mode`), after the whole class has been switched."""
+    """Switch single events on or off in a rule set, after their whole class has been switched.
+
+    Args:
+        state: The rule set; changed.
+        external: The class.
+        events: The events.
+        mode: ADDEVENT or DELEVENT.
+    """
     for address in events:
         number = address.number
         if address.vector_word >= 0:  # the switches are per vector here, so the class is switched for a whole event

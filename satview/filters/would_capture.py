@@ -95,7 +95,12 @@ class _LoggedPayloads(PayloadSource):
         return self.words(event).astype("<u4" if self._byte_order == "little" else ">u4").tobytes()
 
     def decode(self, event: int, most: int | None = None) -> Payload:
-        """Return the arguments as they are in the file, since details show what was captured."""
+        """Return the arguments of an event as they are in the file, since details show what was captured.
+
+        Args:
+            event: Row of the event table.
+            most: As for `PayloadSource.decode`.
+        """
         return self._source.decode(event, most)
 
     def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
@@ -482,7 +487,15 @@ def would_capture(
 def _passing(
     state: RuleSet, trace: Trace, converted: LoggedTrace, derived: DerivedColumns, part: slice
 ) -> tuple[Bools, Bools]:
-    """Return which events of a part certainly pass, and which possibly do, CONTROL left out; bool (events,) each."""
+    """Return which events of a part certainly pass, and which possibly do; bool (events,) each, without CONTROL events.
+
+    Args:
+        state: The rules.
+        trace: The trace as it was captured.
+        converted: The trace with events in the form that the rules request.
+        derived: Source of durations and priorities.
+        part: Rows of the part.
+    """
     bounds, code = [], converted.trace.events.code
     is_inserted, may_be_inserted = inserted_events(trace)
     passes_as_user = passes_inserted(state)[trace.events.code]
@@ -524,7 +537,15 @@ def _doubts(trace: Trace, undecided: Bools) -> list[str]:
 
 
 def _of_logger(trace: Trace, logged: Trace, passes: Bools) -> list[str]:
-    """Return a note on passing events of the logger itself, of which other captures have more or fewer."""
+    """Return a note on the events of the logger itself; none if no such event passes.
+
+    Their number depends on how much is logged, so that a capture with other rules has more or fewer.
+
+    Args:
+        trace: The trace as it was captured.
+        logged: The trace with events in the form that the rules request.
+        passes: bool (events,), which events pass.
+    """
     is_own = passes & of_logger(trace)[trace.threads.process[trace.events.thread]]
     if not is_own.any():
         return []

@@ -125,7 +125,13 @@ def _kinds(trace: Trace, rows: _Rows) -> _Kinds:
 
 
 def _steps(kind: NDArray[np.integer], entries: tuple[int, ...], leave: int) -> NDArray[np.int8]:
-    """Return 1 for entries, -1 for exits, 0 for all other events, int8."""
+    """Return 1 for events that are entries, -1 for exits, 0 for all others, int8 (n,).
+
+    Args:
+        kind: (n,), event number of each event in class INT.
+        entries: The event numbers that are entries.
+        leave: The event number that is the exit.
+    """
     table = np.zeros(wire.EVENT_MASK + 1, np.int8)
     table[list(entries)], table[leave] = 1, -1
     return np.asarray(table[kind])

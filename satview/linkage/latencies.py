@@ -316,7 +316,13 @@ def _handlers(trace: Trace) -> tuple[_Ints, _Ints, _Ints, _Ints]:
 
 
 def _answered(trace: Trace, columns: dict[str, _Ints], latency: NDArray[np.intp]) -> _Ints:
-    """Return for each latency the pid that the pulse is sent to, else that of the thread made ready, int64 (n,)."""
+    """Return for each latency the pid to which the pulse is sent, else the pid of the thread made ready, int64 (n,).
+
+    Args:
+        trace: The events.
+        columns: Columns of all latencies, by name.
+        latency: (n,), the requested rows of these columns.
+    """
     pulse, thread = columns["pulse_row"][latency], columns["thread"][latency]
     pid = trace.threads.pid[np.maximum(thread, 0)].astype(np.int64)
     is_pulse = pulse >= 0
@@ -325,7 +331,16 @@ def _answered(trace: Trace, columns: dict[str, _Ints], latency: NDArray[np.intp]
 
 
 def _only(start: NDArray[np.intp], stop: NDArray[np.intp], pid: _Ints, requested: _Ints) -> NDArray[np.int64]:
-    """Return for each range `start:stop` its only position, or its only one with the requested pid; -1 otherwise."""
+    """Return for each range of positions the only one in it, or else the only one with the requested pid, int64 (n,).
+
+    The result is -1 for empty ranges, and where no position or several have the pid.
+
+    Args:
+        start: (n,), begin of each range.
+        stop: (n,), end of each range, not included.
+        pid: int64, pid at each position.
+        requested: int64 (n,), requested pid.
+    """
     count = stop - start
     selected = np.where(count == 1, start, -1)
     fits = np.zeros(len(start), np.int64)
@@ -340,7 +355,14 @@ def _only(start: NDArray[np.intp], stop: NDArray[np.intp], pid: _Ints, requested
 
 
 def _legs(trace: Trace, moments: list[_Ints]) -> dict[str, _Ints]:
-    """Return the lengths of all legs, each from the last known event before to its own event, and of their total."""
+    """Return the length of each leg (section) of latencies by name, and of the total, int64 (n,) in cycles; -1 = none.
+
+    A leg lasts from the latest known event before it to the event that ends it.
+
+    Args:
+        trace: The events.
+        moments: For each event of a latency, from the cause on, its rows, int64 (n,); -1 = not known.
+    """
     time = trace.events.time_cycles
     names = [column.name for column in fields(Latencies) if column.name.endswith("_cycles")]
     legs, total = {}, np.full(len(moments[0]), -1, np.int64)

@@ -188,7 +188,13 @@ class LinkTable:
 
 
 def _find(keys: NDArray[np.uint32], number: NDArray[np.uint32] | None, rows: Rows) -> NDArray[np.intp]:
-    """Return the index of each row in `keys` (ascending), or `number` at that index if given; -1 for other rows."""
+    """Return the position of each row in `keys`, or the number stored for that position; -1 for rows not in `keys`.
+
+    Args:
+        keys: uint32 (m,), ascending.
+        number: uint32 (m,), number for each position; None = return positions.
+        rows: The rows, of any shape.
+    """
     if not len(keys):
         return np.full(len(rows), -1, np.intp)
     key_position = links.positions(keys, rows.astype(np.uint32, copy=False))

@@ -259,10 +259,18 @@ def _handed_over(
     trace: Trace, sends: NDArray[np.uint32], send_key: NDArray[np.int64], receipts: NDArray[np.uint32],
     receipt_key: NDArray[np.int64], waiting: tuple[NDArray[np.uint32], NDArray[np.uint32]],
 ) -> tuple[_Positions, _Positions]:  # fmt: skip
-    """Return positions of the pulses that went to a waiting thread, and of their receipts.
+    """Return positions of the pulses that went to a waiting thread, and positions of their receipts.
 
     Such a pulse is the last one sent on the CPU before the event that ends the wait. The receipt is the thread's first
     one after that event, unless the thread begins another wait before the receipt.
+
+    Args:
+        trace: The events.
+        sends: uint32 (n,), sends of pulses, ascending.
+        send_key: int64 (n,), key from `receiver_keys` of each send.
+        receipts: uint32 (m,), receipts of pulses, ascending.
+        receipt_key: int64 (m,), key of each receipt.
+        waiting: Begin and end events of waits in state RECEIVE, from `_waiting`.
     """
     thread, (begins, ends) = trace.events.thread, waiting
     pulse = last_of_codes(trace, SENDS, ends)

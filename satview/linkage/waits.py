@@ -447,7 +447,15 @@ def _holds(trace: Trace) -> Pairs:
 
 
 def _is_held(trace: Trace, known: Mutexes, begin: _Ints, end: _Ints, mutex: _Ints) -> NDArray[np.bool_]:
-    """Return for each hold whether some thread waits for the mutex all the time after the call that locked it."""
+    """Return whether another thread waited all the time while a thread held a mutex, bool (n,), for n such times.
+
+    Args:
+        trace: The events.
+        known: Calls and waits on the mutexes of the trace.
+        begin: int64 (n,), entry of the call that locked the mutex; the time counts from the end of that call.
+        end: int64 (n,), entry of the call that unlocked it.
+        mutex: int64 (n,), number of the mutex, as in `MutexCalls`.
+    """
     since = partners(trace)[begin].astype(np.int64)
     all_waits, wait = waits(trace), np.flatnonzero(known.of_wait >= 0)
     ended = wait[all_waits.end_row[wait] != OPEN]

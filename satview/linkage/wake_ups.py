@@ -192,7 +192,16 @@ class _WakeUps:
     def _last_naming(
         self, rows: NDArray[np.uint32], thread: NDArray[np.int64], wakeups: NDArray[np.intp]
     ) -> NDArray[np.uint32]:
-        """Return for each wake-up the last of `rows` within the wait that names the woken thread, or `NO_EVENT`."""
+        """Return for each wake-up the last event within the wait that names the woken thread; `NO_EVENT` = none.
+
+        Args:
+            rows: uint32 (m,), the events to search, ascending.
+            thread: int64 (m,), the thread that each of these names, a row of the thread table.
+            wakeups: (n,), the wake-ups.
+
+        Returns:
+            uint32 (n,), rows of events.
+        """
         out = links.last_of_number(rows, thread, self.row[wakeups], self.thread[wakeups], len(self.trace.threads))
         out[out <= self.waits.first_row[self.wait[wakeups]]] = NO_EVENT
         return out

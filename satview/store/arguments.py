@@ -291,7 +291,18 @@ def _with_payload(
     trace: Trace, rows: Rows, counts: NDArray[np.int64], variants_so_far: NDArray[np.uint8], code: NDArray[np.uint16],
     block: _Block | None = None,
 ) -> NDArray[np.integer]:  # fmt: skip
-    """Return variants updated for user events with a text, and for events that come from lines of a listing."""
+    """Return layout variants of events, updated for user events with a text and for events from lines of a listing.
+
+    These two variants depend on the whole payload.
+
+    Args:
+        trace: The trace.
+        rows: (n,), rows of the event table.
+        counts: int64 (n,), payload word counts of the events.
+        variants_so_far: uint8 (n,), variants determined without the whole payload; changed.
+        code: uint16 (n,), codes of the events.
+        block: Payload words of the events, if already read.
+    """
     users = np.flatnonzero(_IS_USER.take(code))
     users = users[counts[users] > 2]
     for count in distinct(counts[users])[0].tolist():
@@ -389,7 +400,14 @@ def misfits(trace: Trace) -> list[str]:
 def _with_descriptions(
     trace: Trace, rows: Rows, counts: NDArray[np.int64], variant_of: NDArray[np.integer]
 ) -> NDArray[np.integer]:
-    """Return variants updated for events that have a description."""
+    """Return layout variants of events, updated for events that the user has described.
+
+    Args:
+        trace: The trace.
+        rows: (n,), rows of the event table.
+        counts: int64 (n,), payload word counts of the events.
+        variant_of: (n,), their variants without descriptions.
+    """
     events = dict(trace.payloads.described)
     if not events:
         return variant_of
@@ -459,7 +477,13 @@ def _gathered(trace: Trace, words: _PayloadPairs, positions: NDArray[np.intp], p
 
 
 def _combined(trace: Trace, part: PayloadPart, words: list[NDArray[np.uint32]]) -> NDArray[np.int64]:
-    """Return the number that `part` describes in some events, made from its payload words, int64 (n,)."""
+    """Return the number that `part` describes in n events, int64 (n,).
+
+    Args:
+        trace: The trace.
+        part: Position and form of the number in a payload.
+        words: The payload words that contain the number, uint32 (n,) each.
+    """
     if part.size:
         return _of_bytes(trace, part, words)
     if part.words == 1:
@@ -468,7 +492,7 @@ def _combined(trace: Trace, part: PayloadPart, words: list[NDArray[np.uint32]]) 
 
 
 def _of_bytes(trace: Trace, part: PayloadPart, words: list[NDArray[np.uint32]]) -> NDArray[np.int64]:
-    """Return a number that is not made of whole words, for some events, int64 (n,), from the words that contain it."""
+    """Return a number that does not fill whole payload words, int64 (n,); arguments as for `_combined`."""
     order = "<" if trace.byte_order == "little" else ">"
     data = np.stack(words, axis=1).astype(f"{order}u4").view(np.uint8)[:, part.byte : part.byte + part.size]
     wide = np.zeros((len(data), 8), np.uint8)
@@ -602,7 +626,13 @@ def _narrowed(positions: Positions, selected: NDArray[np.intp]) -> NDArray[np.in
 
 
 def _value_texts(block: _Block, positions: Positions, parts: Sequence[PayloadPart]) -> Iterator[Piece]:
-    """Yield the names of values (of an enumeration, say) of described fields, as a separate argument for each field."""
+    """Yield the names of values, such as those of an enumeration, as one more text argument per argument with names.
+
+    Args:
+        block: Payload words of events.
+        positions: (n,), positions of the events in the block.
+        parts: The arguments of these events.
+    """
     number_of = {part.name: part for part in parts if part.words}
     for part in parts:
         if not part.texts:
@@ -619,7 +649,14 @@ def _value_texts(block: _Block, positions: Positions, parts: Sequence[PayloadPar
 def _known_texts(
     name: str, positions: Positions, number: NDArray[np.uint32], texts: Sequence[str | None]
 ) -> Iterator[Piece]:
-    """Yield an argument with texts, without the events whose text is None."""
+    """Yield a text argument of those events that have a text.
+
+    Args:
+        name: Name of the argument.
+        positions: (n,), positions of the events.
+        number: uint32 (n,), index in `texts` for each event.
+        texts: The texts; None = an event with this index has no text.
+    """
     if None in texts:
         selected = np.flatnonzero(np.array([text is not None for text in texts], np.bool_)[number])
         positions, number = _narrowed(positions, selected), number[selected]

@@ -423,7 +423,12 @@ def _never() -> bool:
 
 
 def _first_lines(text: str, known: Sequence[str] = ()) -> str:
-    """Return the first lines of an error message of DuckDB, without hints about DuckDB's own interface."""
+    """Return the first lines of an error message of DuckDB, without hints about DuckDB's own interface.
+
+    Args:
+        text: The message.
+        known: Names of existing tables other than the documented ones.
+    """
     if missing := _MISSING.match(text):
         return f"a table {missing[1][:40]!r} does not exist; {_remedy(missing[1], known)}"
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("Possible solutions", "* "))]
@@ -431,7 +436,12 @@ def _first_lines(text: str, known: Sequence[str] = ()) -> str:
 
 
 def _remedy(name: str, known: Sequence[str]) -> str:
-    """Return advice for a table that does not exist, in place of DuckDB's advice, which would name internal tables."""
+    """Return advice for a table that does not exist, in place of DuckDB's advice, which would name internal tables.
+
+    Args:
+        name: The name in the query.
+        known: Names of existing tables other than the documented ones.
+    """
     view = views().get(name.lower())
     if view is not None and view.parameters:
         return f"it is a macro: `from {view.usage}`, `describe from {view.usage}`, with numbers"
@@ -533,7 +543,10 @@ def _parts(trace: Trace, name: str, is_plain: bool, timing: Mapping[str, Timing]
 
 
 def _nothing_yet(_trace: Trace) -> dict[str, tuple[str, ...]]:
-    """Return an empty dict: of each table that was made, why the trace cannot show its rows."""
+    """Return an empty dictionary, to be filled with the reasons for which the trace cannot show rows, by table.
+
+    It is cached with the trace; each table enters its reasons when it is made.
+    """
     return {}
 
 

@@ -539,7 +539,13 @@ def run(trace: Trace) -> ColumnsByName:
 
 
 def _first_events(trace: Trace, times: CutRuns, run_positions: NDArray[np.intp]) -> Ints:
-    """Return for each run the row of its first event, RUNNING; -1 for runs that only the opening dump reported."""
+    """Return the RUNNING event that begins each of some runs, int64 (n,); -1 = only the opening dump reports the run.
+
+    Args:
+        trace: The events.
+        times: All runs of the trace.
+        run_positions: (n,), positions of the runs in `times`.
+    """
     rows, _ = run_slices(trace)
     order = np.argsort(trace.events.cpu[rows], kind="stable")
     rows = rows[order]
@@ -556,7 +562,15 @@ def _first_events(trace: Trace, times: CutRuns, run_positions: NDArray[np.intp])
 
 
 def _moves(scope: Scope, times: CutRuns) -> tuple[NDArray[np.bool_], Ints]:
-    """Return for each run whether the thread ran on another CPU before, and the number of that CPU, -1 = none known."""
+    """Return which runs began on another CPU than the thread's run before, and the CPU of that run (-1 = not known).
+
+    Args:
+        scope: The whole trace.
+        times: All runs of the trace.
+
+    Returns:
+        bool (runs,), and int64 (runs,).
+    """
     runs, moved = times.runs, migrations(scope)
     is_migration, from_cpu = np.zeros(len(runs.cpu), np.bool_), np.full(len(runs.cpu), -1, np.int64)
     for number in range(scope.trace.cpu_count):
@@ -584,7 +598,17 @@ def cpu_state(trace: Trace) -> ColumnsByName:
 
 
 def _pieces(times: CutRuns, cpu: int, handled: TimeRanges, window: TimeWindow) -> tuple[NDArray[Any], ...]:
-    """Return CPU, kind, thread, start and end of a CPU's intervals: its runs, split by interrupts, within its file."""
+    """Return the intervals of one CPU: its runs, split where interrupts are handled, and cut at the range of its file.
+
+    Args:
+        times: All runs of the trace.
+        cpu: Number of the CPU; it has at least one run.
+        handled: Ranges in which the CPU handles interrupts.
+        window: Range that the file of the CPU covers.
+
+    Returns:
+        CPU, kind, thread, start and end of each interval, (n,) each.
+    """
     runs = times.runs
     low, high = np.searchsorted(runs.cpu, (cpu, cpu + 1))
     start, bound = runs.start[low:high], int(runs.end[high - 1])

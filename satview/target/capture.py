@@ -378,7 +378,13 @@ class _ScriptRun:
         return self._began_s if _STARTED in self._session.stderr_so_far else 0.0
 
     def _why_hopeless(self, now_s: float, heard_s: float, stopped_s: float) -> str:
-        """Return a sentence on why no more data can be expected; empty = more data can be expected."""
+        """Return a sentence on why no more data can be expected; empty = more data can be expected.
+
+        Args:
+            now_s: Now, by `time.monotonic()`, as the other times.
+            heard_s: When data was last received.
+            stopped_s: When the script was told to end the capture; 0 = not yet.
+        """
         ending_s, silent_s = now_s - stopped_s, now_s - max(heard_s, stopped_s)
         if stopped_s and (silent_s > _STOP_SILENT_S or (self._file == "-" and ending_s > _STOP_S)):
             return (f"tracelogger on {self._name} did not end within {ending_s:.0f} s; what it had not sent is not in "
@@ -390,7 +396,13 @@ class _ScriptRun:
         return ""
 
     def _progress(self, now_s: float, rate: float, *, is_stopping: bool) -> str:
-        """Return the status text during the capture."""
+        """Return the status text during the capture.
+
+        Args:
+            now_s: Now, by `time.monotonic()`.
+            rate: Bytes received per second, lately.
+            is_stopping: Whether the script was told to end the capture.
+        """
         arrival = self._arrival
         if not arrival.received:
             doing = "stopping" if is_stopping else "capturing into its memory" if self._file != "-" else "waiting"

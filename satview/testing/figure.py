@@ -236,7 +236,12 @@ class Figure(float):
         )
 
     def _judged(self, compare: Callable[[float, float], bool], sign: str, other: object) -> bool:
-        """Return the result of a comparison; if False, record the location for the failure report.
+        """Return the result of a comparison with this value; if False, record the location for the failure report.
+
+        Args:
+            compare: The comparison, a method of `float`.
+            sign: Its sign, such as `<`.
+            other: The other value.
 
         Raises:
             KevFailure: The value is a lower bound, which does not decide the comparison.
@@ -254,7 +259,13 @@ class Figure(float):
 
 
 def claim_lines(figure: Figure, sign: str, other: object) -> tuple[str, ...]:
-    """Return lines that describe a failed comparison: the value, the expected value, and the location."""
+    """Return lines that describe a failed comparison: the value, the expected value, and the location.
+
+    Args:
+        figure: The value.
+        sign: Sign of the comparison, such as `<`.
+        other: The expected value.
+    """
     claimed = value_text(float(other), figure.unit) if isinstance(other, int | float) else repr(other)
     lines = [f"{figure.says} is {value_text(float(figure), figure.unit)}, not {sign} {claimed}"]
     if figure.location is not None:

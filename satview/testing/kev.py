@@ -65,7 +65,13 @@ from satview.testing.figure import Chain, ClaimResults, Figure, KevFailure, Meas
 
 
 def _unmet(trace: Trace, is_lenient: bool, *needs: Need) -> str:
-    """Return the reason why a trace cannot decide an assertion with these needs; empty if it can, or if lenient."""
+    """Return the reason why a trace cannot decide an assertion; empty if it can, or if `is_lenient`.
+
+    Args:
+        trace: The trace.
+        is_lenient: Whether an assertion passes if the trace cannot decide it.
+        *needs: Requirements of the assertion on the trace.
+    """
     return "" if is_lenient else next(filter(None, (need.advice(trace) for need in needs)), "")
 
 
@@ -550,7 +556,13 @@ class Kev:
         return Figure(float(value), query, unit, None, self.claims)
 
     def _durations(self, times: Instances | ChainTimes, says: str, of: Sequence[int]) -> MeasuredDurations:
-        """Return the durations in `times`: of an activity, or of a chain; `of` has the positions of its activities."""
+        """Return the durations of the instances of an activity, or of the passes through a chain.
+
+        Args:
+            times: Start and end of each instance or pass.
+            says: Description of the durations, for messages.
+            of: Positions of the activity, or of the chain's activities, among all activities.
+        """
         said, known = said_needs(self.trace, self.timing), activities(self.trace, self.timing).activities
         missing = lacks(self.trace, {known[number].name: said.get(known[number].name, ()) for number in of})
         said_missing = "" if self.is_lenient else "; ".join(missing)
@@ -578,7 +590,17 @@ class Kev:
         self, table: Table, selected: NDArray[np.bool_], start: str, length: str, says: str,
         is_over: NDArray[np.bool_] | bool = True, missing: str = "",
     ) -> MeasuredDurations:  # fmt: skip
-        """Return durations from a column of start times and a column of lengths, which are negative if unknown."""
+        """Return durations from the columns of a table.
+
+        Args:
+            table: A table with the column `event`: the event that starts each duration.
+            selected: bool (rows,), the rows to use.
+            start: Name of the column of start times, cycles.
+            length: Name of the column of lengths, cycles; negative = not known.
+            says: Description of the durations, for messages.
+            is_over: bool (rows,), or one for all rows: False = the duration has not ended when the trace ends.
+            missing: Why the trace cannot show these durations; empty = it can.
+        """
         has_length = selected & (table[length] >= 0)
         known, goes_on = has_length & is_over, has_length & ~np.broadcast_to(is_over, has_length.shape)
         starts = table[start][known]

@@ -136,7 +136,15 @@ def _all(trace: Trace, infos: tuple[LaneInfo, ...]) -> Arrows:
 
 
 def _same_thread(trace: Trace, woken: LinkTable, sent: LinkTable) -> NDArray[np.bool_]:
-    """Return for each wake-up whether `sent` has a link from the same event to the same thread, bool (wake-ups,)."""
+    """Return which wake-ups are also shown by a message or pulse, bool (wake-ups,).
+
+    These are wake-ups caused by a send whose receipt is logged by the woken thread.
+
+    Args:
+        trace: The events.
+        woken: Links of wake-ups, from cause to woken thread.
+        sent: Links of messages or pulses, from send to receipt.
+    """
     receipt = sent.ends_of(woken.from_row)
     is_same = receipt < OPEN
     thread = trace.events.thread
@@ -303,6 +311,13 @@ def _grouped(arrows: Arrows, from_row: _Ints, to_row: _Ints, picture: Picture, s
     """Return groups of arrows that begin in the same 2 pixels; if there are too many, one count per wider cell.
 
     A cell is a range of adjacent pixels of a row.
+
+    Args:
+        arrows: The arrows, n of them.
+        from_row: int64 (n,), row of the picture at which each begins.
+        to_row: int64 (n,), row of the picture at which each ends.
+        picture: The visible part of the timeline.
+        share: Share of the arrows in the window that were examined, 0 to 1.
     """
     if not len(arrows):
         none = np.empty(0, np.int64)

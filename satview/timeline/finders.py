@@ -157,7 +157,14 @@ def _counted(event: UserEvent | None, rule: UserRule | None) -> tuple[int, UserF
 
 
 def _values(trace: Trace, rows: Rows, byte: int, form: UserField) -> NDArray[np.float64]:
-    """Return the number at offset `byte` in each event's payload, float64 (n,); NaN where the payload is too short."""
+    """Return the number at one offset of each event's payload, float64 (n,); NaN where the payload is too short.
+
+    Args:
+        trace: The events.
+        rows: Rows of the events.
+        byte: Offset of the number in the payload, bytes.
+        form: Description of the field, with size and sign.
+    """
     words = (byte % 4 + form.size + 3) // 4
     show = Show.DEC if form.is_signed else Show.HEX
     values = numbers_at(trace, rows, PayloadPart(form.label, byte // 4, words, show, byte=byte % 4, size=form.size))
@@ -167,7 +174,16 @@ def _values(trace: Trace, rows: Rows, byte: int, form: UserField) -> NDArray[np.
 
 
 def _text(trace: Trace, event: UserEvent | None, name_or_row: str | int, row: int | None = None) -> str:
-    """Return the text of an event: `request id=5`; without name and description the text or first words it logs."""
+    """Return the text of a user event: `request id=5`.
+
+    Without a name and a description this is the text that the event logs, or else its first words.
+
+    Args:
+        trace: The events.
+        event: Description of the event; None = none.
+        name_or_row: Name to show in place of that of the description; or, without `row`, the row of the event.
+        row: Row of the event.
+    """
     name, row = ("", int(name_or_row)) if row is None else (str(name_or_row), row)
     if event is not None:
         fields = " ".join(event.texts(trace.payloads.raw(row), trace.byte_order))
@@ -408,7 +424,16 @@ def _spans(
     owner: NDArray[np.integer],
     value: NDArray[np.uint8],
 ) -> TrackRows:
-    """Return the intervals between two events each; those without an end last until the trace ends."""
+    """Return intervals as the content of lanes; those without an end last until the file of their event ends.
+
+    Args:
+        trace: The events.
+        lane_class: Class of the lanes.
+        begin: uint32 (n,), event that begins each interval.
+        over: uint32 (n,), event that ends each; `OPEN` = none.
+        owner: (n,), thread, process or CPU of each.
+        value: uint8 (n,), lane value (colour) of each.
+    """
     time = trace.events.time_cycles
     end = ends_of_files(trace, begin)
     end[over != OPEN] = time[over[over != OPEN]]
@@ -429,5 +454,8 @@ _FINDERS: Final[dict[str, Finder]] = {
 
 
 def finder_of(lane_class: LaneClass) -> Finder:
-    """Return the function that finds the content of a lane class; one that finds nothing if a higher layer has it."""
+    """Return the function that finds the content of a lane class.
+
+    For a class whose function is set by `Timeline.use_finder`, that is a function that finds nothing.
+    """
     return _FINDERS.get(lane_class.finder, _nothing)

@@ -627,7 +627,17 @@ class Timeline:
         window: TimeWindow,
         edges: NDArray[np.int64],
     ) -> None:
-        """Set `SEEN_EVENT` in pixels with events, on lanes drawn from intervals: from events if few, else `Levels`."""
+        """Set the flag `SEEN_EVENT` in the pixels of lanes that contain events.
+
+        The events of the window are examined if they are few; otherwise the flags of `Levels` are used.
+
+        Args:
+            out: uint8 (lanes, pixels), the picture; changed.
+            rows: Rows of `out` to work on: lanes drawn from intervals.
+            indices: The lane of each row of `out`.
+            window: Range of time.
+            edges: int64 (pixels + 1,), edges of the pixels, cycles.
+        """
         part = self.trace.rows_between(window)
         if part.stop - part.start > _TICKS_PER_FRAME:
             self._mark_from_levels(out, rows, indices, edges)
@@ -741,7 +751,17 @@ def _lane(timeline: Timeline, entry: Mapping[str, Any], arrays: Mapping[str, NDA
 def _count(
     timeline: Timeline, entry: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], count: str
 ) -> LaneShares | None:
-    """Return the stored counts of a process lane, `use` or `ready`; None if the lane is not of a process."""
+    """Return stored counts of a process lane over time; None if the lane is not of a process.
+
+    Args:
+        timeline: The timeline.
+        entry: Stored values of the lane.
+        arrays: Stored arrays of all lanes, by name.
+        count: `use` (CPUs in use) or `ready` (READY threads).
+
+    Raises:
+        ValueError: The arrays cannot be counts of this lane.
+    """
     name = f"lane.{entry['index']}.{count}"
     if timeline.infos[int(entry["index"])].kind is not LaneKind.PROCESS:
         return None

@@ -399,7 +399,13 @@ def _slices_by_cpu(trace: Trace) -> list[NDArray[np.uint32]]:
 
 
 def _within(rows: NDArray[np.uint32], own: NDArray[np.uint32], windows: RowBounds) -> NDArray[np.int64]:
-    """Return indices in `own` (slices of a CPU) of the first slice, and of all that may be in windows; ascending."""
+    """Return indices in `own` of the CPU's first slice and of all slices that may overlap windows, int64, ascending.
+
+    Args:
+        rows: uint32, rows of the events that begin the slices of all CPUs, ascending.
+        own: uint32, positions in `rows` of the slices of one CPU, ascending.
+        windows: The windows, as bounds of rows.
+    """
     begun, end = (positions(own, positions(rows, bound)) for bound in windows)
     # The last one that begins before a window may still run within it.
     return np.union1d(0, numbers_within(np.maximum(begun - 1, 0), end))

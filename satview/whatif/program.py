@@ -563,7 +563,14 @@ class _Builder:
         return out
 
     def _deliver(self, line: parts.InterruptLine, latency: Latencies, number: int, target: int) -> None:
-        """Store the receiver of an interrupt: `target` is the number of a pulse stream, or -1 minus a thread's row."""
+        """Store the receiver of an interrupt: of the event that its handler returns, or of the interrupt itself.
+
+        Args:
+            line: The interrupt vector; changed.
+            latency: All latencies of the trace.
+            number: The latency that begins with the interrupt.
+            target: The receiver: number of a pulse stream, or -1 minus the row of a thread.
+        """
         handler_row = int(latency.handler_row[number])
         if handler_row >= 0 and line.handlers:
             moment = int(np.searchsorted(self.line_rows[line.vector], handler_row)) - 1
@@ -730,7 +737,17 @@ class _Items:
                 self.builder.streams[which].priority = -int(np.bincount(thread[stream[is_received] == which]).argmax())
 
     def _numbered(self, rows: _Ints, threads: _Ints, numbers: _Ints, known: NDArray[np.bool_]) -> _Ints:
-        """Return for each entry the number in `numbers` of its thread's next event before the next entry; -1 = none."""
+        """Return for each kernel call entry the number of the thread's next event before its next entry; -1 = none.
+
+        Args:
+            rows: int64 (n,), events to search.
+            threads: int64 (n,), thread of each.
+            numbers: int64 (n,), number of each, such as that of the message that it sends.
+            known: bool (n,), the events to use.
+
+        Returns:
+            int64 (entries,).
+        """
         chosen = np.flatnonzero(known)
         keys = threads[chosen] << 32 | rows[chosen]
         order = np.argsort(keys, kind="stable")
@@ -761,7 +778,12 @@ class _Items:
         return [*out, (end, "end", None)]
 
     def _begun_item(self, call: int, program: parts.ThreadProgram) -> Iterator[Item]:
-        """Yield the steps that bring a thread into the wait in which it is at the begin of the trace."""
+        """Yield the steps that bring a thread into the wait in which it is when the trace begins.
+
+        Args:
+            call: Position in the list of entries of the one that stands for this wait.
+            program: Program of the thread.
+        """
         builder, every_wait, wait = self.builder, self.builder.waits, int(self.wait[call])
         value, row = int(every_wait.value[wait]), int(every_wait.row[wait])
         end = int(every_wait.end_row[wait])

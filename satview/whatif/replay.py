@@ -442,7 +442,14 @@ class _Replay:
     def _handler(
         self, line: InterruptLine, process: threads.Process, outcomes: list[tuple[int, int | None]]
     ) -> threads.Attachment:
-        """Return an attached handler that runs as long as recorded each time, and delivers the recorded events."""
+        """Return an attached handler that runs as long as recorded each time, and delivers the recorded events.
+
+        Args:
+            line: The interrupt vector.
+            process: The process that attaches the handler.
+            outcomes: For each interrupt the handler's run time, ns, and the receiver of its event, as in
+                `InterruptLine.handlers`.
+        """
         number = 0
         thread = next(iter(process.threads.values()))
 

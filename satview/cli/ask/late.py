@@ -122,7 +122,15 @@ def _others(
     args: argparse.Namespace, traces: Sequence[Trace], timing: Mapping[str, Timing] | None, folders: Sequence[Path],
     activity: str,
 ) -> list[Late | Measured]:  # fmt: skip
-    """Return the traces to compare an activity with: `traces`, and those of the data sets `folders` but `args.file`."""
+    """Return what to compare an activity with: more traces, and the traces recorded in data sets.
+
+    Args:
+        args: The parsed command line; its file, the trace to explain, is left out of the data sets.
+        traces: The further traces.
+        timing: Contents of the timing file; None = no file.
+        folders: Folders of the data sets.
+        activity: Name of the activity.
+    """
     others: list[Late | Measured] = [late(trace, timing) for trace in traces]
     if folders:
         from satview.fleet.query import recorded_instances

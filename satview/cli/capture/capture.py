@@ -271,7 +271,12 @@ def _report(captured: Captured, name: str) -> None:
 
 
 def _filter(path: Path, request: TargetRequest) -> bool:
-    """Write the events that pass the rules to the requested file; return whether any passed."""
+    """Write the events of a capture that pass the rules to the requested file; return whether any passed.
+
+    Args:
+        path: The captured file.
+        request: The request, with the rules and the name of the new file.
+    """
 
     def tell(written: SubsetReport, reason: str) -> None:
         print_report(written)

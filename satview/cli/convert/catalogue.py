@@ -25,11 +25,13 @@ _NUMBERS = (Show.DEC, Show.HEX, Show.POINTER, Show.UNKNOWN)
 
 
 def proposed_rows(listing: Listing) -> Iterator[tuple[str, str]]:
-    """Yield class name and new row, in the notation of the catalogue, of every event whose row a listing changes.
+    """Yield (class name, new row) for each event whose row in the catalogue a listing confirms or corrects.
+
+    In a row, `?` after an argument means that its notation was inferred. An argument that the listing prints in the
+    notation of the catalogue loses its `?`; one printed in another notation gets that notation.
 
     Args:
-        listing: The listing. An argument printed in the catalogue's notation loses its `?`; one printed in another
-            notation gets that notation.
+        listing: The listing.
     """
     names = catalogue(listing.release)
     seen = sorted({*listing.proven, *listing.notations}, key=lambda key: key[:2])

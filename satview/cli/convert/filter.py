@@ -128,7 +128,7 @@ def built_rules(files: list[str], allow_code: bool, trace: Trace) -> tuple[tuple
 
 
 def _with_conditions(built: BuiltRules, expressions: list[str], trace: Trace) -> BuiltRules:
-    """Return rules with the conditions of -e added, also as WHERE lines at the end, which captures can carry out.
+    """Return rules with the conditions of option -e added, for views and, as `WHERE` lines at the end, for captures.
 
     Raises:
         UsageError: A condition has an error, or no event can ever meet it.
@@ -306,7 +306,7 @@ def print_report(report: SubsetReport) -> None:
 
 
 def print_answer(answer: WouldCapture) -> None:
-    """Print the events, slots and data rate that a capture would have logged, and the data that each view loses."""
+    """Print the events, slots and data rate that a capture would have logged, and what each view would lack then."""
     least = "" if answer.is_exact else "at least "
     more = f"; cannot tell of {answer.undecided:,} more" if answer.undecided else ""
     print(f"events  {least}{answer.events:,} of {answer.total_events:,}{more}")

@@ -289,6 +289,10 @@ def recorder_bounds(args: argparse.Namespace) -> Bounds | None:
 def notes(args: argparse.Namespace, limit: int) -> Iterator[str]:
     """Yield a sentence for each option that has no effect here.
 
+    Args:
+        args: The parsed options.
+        limit: Size of option -S in bytes, from `size_of`; 0 = not given.
+
     Raises:
         UsageError: Options exclude each other.
     """

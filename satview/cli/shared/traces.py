@@ -74,7 +74,11 @@ def read_descriptions(user_events: str) -> Descriptions:
 
 
 def describe(user_events: str, *traces: Trace) -> None:
-    """Apply the event descriptions of a file to traces; report unusable descriptions on standard error.
+    """Apply the event descriptions of a file to traces; report on standard error those that do not fit.
+
+    Args:
+        user_events: The file.
+        *traces: The traces.
 
     Raises:
         UsageError: The file has an error.

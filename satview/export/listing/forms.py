@@ -417,7 +417,10 @@ def _listed(spec: EventSpec, count: int, style: Style, layout: Layout | None) ->
 
 
 def _listed_user(spec: EventSpec, layout: Layout, style: Style) -> Form:
-    """Return the form of a user event from a listing line whose words are not those of the text that the line shows."""
+    """Return the form of a user event from a listing line whose text and payload words do not agree.
+
+    Text and words are both printed, the text first.
+    """
     event = f"EVENT:{wire.event_of(spec.code)}"
     shown = _values_of(spec, layout, style)
     texts = [f"{name}:{value}" for name, value, _ in shown if name == "STR"]

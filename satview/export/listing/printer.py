@@ -631,7 +631,14 @@ def _printed_lines(
 def _in_order(
     lines: Lines, positions: NDArray[np.int64], waiting: dict[int, bytes], ready: int
 ) -> Iterator[bytes | memoryview]:
-    """Yield the first lines of a batch (`positions` are their rows), merged with waiting lines of rows < `ready`."""
+    """Yield the first lines of a batch, merged in row order with lines of earlier batches that were held back.
+
+    Args:
+        lines: All lines of the batch.
+        positions: int64 (k,), rows of the first k lines, ascending: the lines to yield.
+        waiting: The lines held back, by row; those that are yielded are removed.
+        ready: Lines held back are yielded if their row is below this.
+    """
     ends, done = np.append(0, lines.ends), 0
     for position in sorted(position for position in waiting if position < ready):
         before = int(np.searchsorted(positions, position))

@@ -196,9 +196,10 @@ _OF_PAYLOAD = (nodes.NamedArgument, nodes.Word)
 
 
 def bounded(node: nodes.Node, missing: NDArray[np.bool_], *, may: bool) -> nodes.Node:
-    """Return a condition for a trace that bounds the result of `node` in a kernel, from above (`may`) or from below.
+    """Return a condition for a trace that bounds the result of `node` in a kernel.
 
-    Unlike a trace, a kernel knows the priority of every thread and all words of an event.
+    Unlike a trace, a kernel knows the priority of every thread and all words of an event: where the trace does not show
+    these, the result in the kernel is open.
 
     Args:
         node: A two-valued condition (`two_valued`).

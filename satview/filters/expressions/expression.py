@@ -82,7 +82,10 @@ def two_valued(node: nodes.Node, release: Release, negated: bool = False) -> nod
 
 
 def _known_parts(node: nodes.Node, release: Release) -> tuple[nodes.Node, ...]:
-    """Return conditions that all hold exactly where a comparison is not unknown; each has the comparison's position."""
+    """Return conditions that together say that the result of a comparison is known: it is if all of them hold.
+
+    Each has the position of the comparison in the text.
+    """
     start, end = node.start, node.end
     if isinstance(node, CodeTest):
         return (enters_state(start, end, release),) if node.kind is FieldKind.STATE else ()

@@ -348,7 +348,11 @@ class _Checker:
         return [part for part in parts if is_same_name(part.name, node.name)]
 
     def value_texts(self, node: nodes.Node) -> dict[tuple[ValueText, ...], list[int]]:
-        """Return groups of texts that stand for values of an argument, each with the codes of events that use it."""
+        """Return the texts that stand for values of an argument, with the codes of the events that use them.
+
+        A key is all texts of the argument in some events. The result is empty if `node` is no argument or its values
+        have no texts.
+        """
         codes_by_texts: dict[tuple[ValueText, ...], list[int]] = {}
         if isinstance(node, nodes.NamedArgument):
             same: dict[int, list[int]] = {}  # by id, as comparing hundreds of texts for hundreds of events is slow
@@ -362,7 +366,14 @@ class _Checker:
         return codes_by_texts
 
     def as_text(self, value: nodes.Node, item: nodes.Node) -> nodes.Node:
-        """Return `item`, changed from a bare word to a text if `value` is an argument whose values have texts."""
+        """Return `item`, changed to a text if it is an unquoted word compared with an argument whose values have texts.
+
+        Otherwise `item` is returned unchanged.
+
+        Args:
+            value: The node that `item` is compared with.
+            item: One item of the comparison.
+        """
         if isinstance(item, nodes.BareWord) and self.value_texts(value):
             return nodes.Text(item.start, item.end, item.value)
         return item

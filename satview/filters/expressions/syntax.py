@@ -591,7 +591,17 @@ def _signs(before: str) -> Iterator[tuple[str, str]]:
 
 
 def _values(before: str, release: Release, trace: Trace | None, in_quotes: bool = False) -> Iterator[tuple[str, str]]:
-    """Yield the values that can be compared with the field before the cursor, each with a note, which may be empty."""
+    """Yield the values that can be compared with the field or argument before the cursor, each with a note.
+
+    Args:
+        before: The expression up to the cursor, without the word that is being typed.
+        release: Release whose names are proposed.
+        trace: Trace whose processes and threads are proposed too; None = without these.
+        in_quotes: Whether to put the values in quotes.
+
+    Yields:
+        The value, and its meaning, which may be empty.
+    """
     if argument := _AFTER_ARGUMENT.search(before):
         taught_by_trace = None if trace is None else taught(trace)
         texts = value_names(release, argument[1] or argument[2], taught_by_trace)
@@ -633,7 +643,15 @@ def _of_trace(field: str, trace: Trace) -> Iterator[tuple[str, str]]:
 
 
 def _arguments(before: str, release: Release, trace: Trace | None) -> list[tuple[str, str]]:
-    """Return argument names with notes: of events that the expression names, else of all; unusual ones in quotes."""
+    """Return names of arguments, each with a note that may be empty; names that are no plain words are in quotes.
+
+    If the expression names events, these are the arguments of those events, else of all events.
+
+    Args:
+        before: The expression up to the cursor.
+        release: Release whose names are proposed.
+        trace: Trace that may add arguments; None = without these.
+    """
     named = _EVENT.findall(before)
     known = argument_names(release, None if trace is None else taught(trace))
     if named:

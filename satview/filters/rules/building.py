@@ -260,7 +260,12 @@ def _anything_wide(state: RuleSet) -> bool:
 
 
 def _differences(state: RuleSet, rebuilt: RuleSet) -> list[str]:
-    """Return sentences on events that the command line logs although the rules do not, or logs in another form."""
+    """Return sentences on events that the command line logs although the rules do not, or logs in another form.
+
+    Args:
+        state: State of the kernel's filters that the rules set.
+        rebuilt: State that the command line sets.
+    """
     reasons = []
     if state.switches() != rebuilt.switches():
         reasons.append("some classes are on in part: tracelogger can only leave out whole classes")
@@ -463,7 +468,17 @@ def _pairs(
     masks: NDArray[np.uint8],
     handlers: NDArray[np.uint8] | None,
 ) -> Iterator[Rule]:
-    """Yield rules for entry and exit switches per call or vector; `union` is used where both are set."""
+    """Yield rules that switch the entries and exits of kernel calls, or of interrupts, on as in a rule set.
+
+    Args:
+        state: The rule set.
+        union: Class of both, such as KERCALL; used where entry and exit are both on.
+        enter: Class of the entries.
+        leave: Class of the exits.
+        masks: uint8, by number of the call or vector; value 1 = the entry is on, 2 = the exit, 3 = both.
+        handlers: The same for the handlers of interrupts, which are switched only with their whole class; None for
+            calls.
+    """
     if enter not in state.known:  # 8.0 has INT alone
         both = masks & 3 == 3
         if both.all():

@@ -515,7 +515,11 @@ class RuleSet(Switches):
         return None if self._follows_calls(address.external) else True
 
     def _follows_calls(self, external: ExternalClass | None) -> bool:
-        """Return whether `call` needs all events of a class, as the handler of a call's entry may let its exit pass."""
+        """Return whether `call` must be called for all events of a class, even for events without a handler.
+
+        It must for entries and exits of kernel calls if KERCALLENTER has a handler, as that may let the call's exit
+        pass.
+        """
         return external in _CALL_PARTS and C.KERCALLENTER in self.class_handlers
 
     def codes_with_handler(self, codes: NDArray[np.integer]) -> NDArray[np.bool_]:

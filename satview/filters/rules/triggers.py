@@ -114,7 +114,12 @@ class Watch:
 
 @dataclass(slots=True)
 class _Spans:
-    """The spans of threads at the end of one part of a stream; columns have one entry per thread, by ascending key."""
+    """The spans of threads (from the first event of a pair to the last) where one part of a stream ends.
+
+    All columns are int64 (threads,), sorted by key: `key` is pid << 32 | tid; `begin` is when an unfinished span began,
+    in cycles, -1 for none; `length_ns` is the length of the last finished span, -1 for none or one that has hit; `seen`
+    is the time of the thread's last event of the pair, in cycles.
+    """
 
     key: _Rows = field(default_factory=lambda: np.empty(0, np.int64))
     begin: _Rows = field(default_factory=lambda: np.empty(0, np.int64))  # cycles, -1 for none
@@ -209,7 +214,17 @@ class Scan:
         return is_hit, spent
 
     def _ends(self, trace: Trace, rows: _Rows, pair: nodes.Latency) -> tuple[_Rows, _Rows, _Rows, _Rows]:
-        """Return for the events of a pair, by thread: row, thread, time if a span begins, length of the ending span."""
+        """Return the events that begin or end a span of a pair, by thread; events of unknown threads are left out.
+
+        Args:
+            trace: The events.
+            rows: Rows to search.
+            pair: The pair of events.
+
+        Returns:
+            int64 (n,) each: row of the event; thread (pid << 32 | tid); time at which a span begins with the event,
+            cycles, -1 = none; length of the span that ends with it, nanoseconds, negative = none or not known.
+        """
         begins, ends = (_fitting(trace, rows, part) for part in (pair.begins, pair.ends))
         either = np.union1d(begins, ends)
         key = _keys(trace, either)
@@ -235,7 +250,13 @@ class Scan:
         return either, key, begin, length_ns
 
     def _go_on(self, trace: Trace, spans: tuple[_Rows, _Rows, _Rows, _Rows], spent: NDArray[np.int64]) -> None:
-        """Store the last span of each thread for the next part of the stream."""
+        """Store the last span of each thread for the next part of the stream.
+
+        Args:
+            trace: The events of this part.
+            spans: Result of `_ends`.
+            spent: Indices of the spans that have counted: of `spans`, then of the stored spans.
+        """
         rows, key, begin, length_ns = spans
         length_ns[spent[spent < len(rows)]] = UNKNOWN
         old = self._spans
