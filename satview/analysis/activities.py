@@ -860,6 +860,11 @@ def reactions(trace: Trace, learned: Activities, chain: Sequence[int]) -> ChainT
 
     An instance leads to the instance of the next activity that it triggers, or else to the first one that begins after
     it is done. This is the reaction of an event chain in the AUTOSAR timing extensions.
+
+    Args:
+        trace: The events.
+        learned: The activities of the trace.
+        chain: Positions of the chain's activities in `learned`, from `chain_of`.
     """
     positions, parts = _parts_of(learned, chain)
     begun, steps = parts[0], [np.arange(len(parts[0]))]
@@ -877,6 +882,11 @@ def ages(trace: Trace, learned: Activities, chain: Sequence[int]) -> ChainTimes:
 
     The input of an instance comes from the previous activity's instance that triggers it, or else from the last one
     that was done when the instance began. Instances without input, as at the start of a trace, are left out.
+
+    Args:
+        trace: The events.
+        learned: The activities of the trace.
+        chain: Positions of the chain's activities in `learned`, from `chain_of`.
     """
     positions, parts = _parts_of(learned, chain)
     last, steps = parts[-1], [np.arange(len(parts[-1]))]

@@ -430,9 +430,13 @@ def _of_thread(
 
 
 def _cpu_of_spans(trace: Trace, spans: LaneSpans) -> _Ints:
-    """Return the CPU on which a thread runs in each of its intervals, else runs next, else ran last; -1 = none.
+    """Return for each state of a thread the CPU on which it runs, else runs next, else ran last, int64 (n,); -1 = none.
 
     The result is -1 too where a damaged event names a CPU that the target does not have.
+
+    Args:
+        trace: The events.
+        spans: The n intervals of the thread's lane.
     """
     event = np.asarray(spans.event).astype(np.int64)
     runs = np.flatnonzero((np.asarray(spans.value) == RUNNING) & (event != NO_EVENT))

@@ -354,13 +354,18 @@ class Judge:
         return _as_estimate(trust) if is_either_way else trust, rows
 
     def of(self, analysis: str, rests: Rests) -> tuple[Trust, _Bools | None]:
-        """Return the trust in figures that depend on `rests`, and the affected rows, bool (n,); None = all."""
+        """Return the trust in figures of an analysis, and the affected rows, bool (n,); None = all.
+
+        Args:
+            analysis: Key of the analysis that the figures answer.
+            rests: Data on which the figures depend.
+        """
         if (analysis, rests) not in self._trust_of:
             self._trust_of[analysis, rests] = self._judge(analysis, rests)
         return self._trust_of[analysis, rests]
 
     def _judge(self, analysis: str, rests: Rests) -> tuple[Trust, _Bools | None]:
-        """Return the trust in figures that depend on `rests`, and the rows to which it applies; None = all."""
+        """Compute the result of `of`, which is cached there."""
         damage, window = self._lack(NO_DAMAGE), self._statistics.window
         if rests is Rests.EVENTS:
             # Damage hides events but adds none, so the count is a lower bound.
@@ -487,7 +492,7 @@ class Judge:
         return EXACT if known.all() else Trust(Mark.LOWER_BOUND, "who ran at the beginning is not known")
 
     def _known_cpus(self, start: int) -> _Bools:
-        """Return for which CPUs the running thread is known at a moment, bool (cpus,)."""
+        """Return for which CPUs the running thread is known at the moment `start` (cycles), bool (cpus,)."""
         lost = losses(self._trace)
         if not len(lost) and (walked := walk(self._trace)) is not None and walked.cpus is not None:
             began = walked.cpus.cpus["first_start"]

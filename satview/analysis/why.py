@@ -635,7 +635,7 @@ class _Chain:
 
 
 def _same(spans: LaneSpans, position: int) -> tuple[int, int]:
-    """Return the positions of the first and the last of the adjacent intervals in the same state as `position`.
+    """Return the positions of the first and the last of the adjacent intervals in the same state as that at `position`.
 
     The opening dump, or a change of priority, may show a state twice; two RUNNING intervals mean a change of the CPU.
     """

@@ -289,9 +289,17 @@ def _nesting(thread: _Ints, entry_row: NDArray[np.uint32], exit_row: NDArray[np.
 
 
 def _numbered(thread: _Ints, address: _Ints, depth: _Ints, parent: _Ints) -> tuple[_Ints, _Ints, _Ints]:
-    """Return the tree node of each call, -1 = too deep; then, for each node, its caller's node and one of its calls.
+    """Return the node in the call tree of each call; and for each node its caller's node and one of its calls.
 
-    The caller's node is -1 for none.
+    Args:
+        thread: int64 (n,), thread of each call.
+        address: int64 (n,), address of the called function.
+        depth: int64 (n,), number of enclosing calls.
+        parent: int64 (n,), index of the enclosing call, -1 = none.
+
+    Returns:
+        Node of each call, int64 (n,), -1 = nested too deeply; caller's node, -1 = none, and index of a call, int64
+        (nodes,).
     """
     node = np.full(len(thread), -1, np.int64)
     above: list[_Ints] = []
@@ -505,7 +513,14 @@ def _nodes(table: Table, rows: _Ints, is_by_thread: bool) -> tuple[_Ints, _Ints,
 def _names(
     table: Table, row_of_node: _Ints, depth: _Ints, is_function: NDArray[np.bool_]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the name and the source position of each node."""
+    """Return the name and the source position of each node of a flame graph.
+
+    Args:
+        table: Result of `function_table`.
+        row_of_node: int64 (nodes,), a row of the table that is about each node.
+        depth: int64 (nodes,), level of each node; 1 = a process, if it is no function.
+        is_function: bool (nodes,), False = the root, a process or a thread.
+    """
     function, place, trace = table["function"], table["place"], table.trace
     process = trace.threads.process[table["thread"]].tolist()
     names, places = ["All"], [""]
@@ -517,7 +532,15 @@ def _names(
 
 
 def _starts(parent: _Ints, depth: _Ints, width: _Ints) -> _Ints:
-    """Return the left edge of each node: the widest child is leftmost, a node's own time is right of its children."""
+    """Return the left edge of each node of a flame graph, in the unit of `width`, int64 (nodes,).
+
+    The widest child is leftmost; a node's own time is right of its children.
+
+    Args:
+        parent: int64 (nodes,), index of the node above each.
+        depth: int64 (nodes,), level of each, 0 = the root.
+        width: int64 (nodes,), width of each, with the nodes below it.
+    """
     start = np.zeros(len(parent), np.int64)
     for level in range(1, int(depth.max()) + 1):
         nodes = np.flatnonzero(depth == level)

@@ -262,9 +262,16 @@ def _tables(records: _LockRecords) -> tuple[Table, Table]:
 
 
 def _holds(records: _LockRecords, objects: Ints) -> tuple[Ints, Ints, Ints, NDArray[np.bool_]]:
-    """Return lock, start, end of every hold, and whether the hold is still open at the end of the trace.
+    """Return every time that a thread held a lock: lock, start, end, and whether it is still held when the trace ends.
 
     Nested holds of one thread count as one.
+
+    Args:
+        records: The records of the trace.
+        objects: int64 (locks, 3), process, kind and address of each lock.
+
+    Returns:
+        (n,) each: row of the lock in `objects`; records at start and end; bool.
     """
     row, key_object, step = _steps(records)
     process, kind, address = key_object

@@ -252,7 +252,13 @@ def _parent_events(links: Transactions) -> _Ints:
 
 
 def _client_name(trace: Trace, links: Transactions, position: int) -> str:
-    """Return the name of a message's sender: the thread, or else the process that the reply names."""
+    """Return the name of a message's sender: the thread, or else the process that the reply names.
+
+    Args:
+        trace: The events.
+        links: The transactions of the trace.
+        position: Row of the message in `links`.
+    """
     if links.client[position] > 0:
         return trace.thread_name(int(links.client[position]))
     pid = int(links.client_pid[position])
@@ -265,7 +271,13 @@ def _how_clients_are_known(links: Transactions) -> NDArray[np.uint8]:
 
 
 def _server_name(trace: Trace, links: Transactions, position: int) -> str:
-    """Return the name of a message's receiver: the thread, or else the process to which it was sent."""
+    """Return the name of a message's receiver: the thread, or else the process to which it was sent.
+
+    Args:
+        trace: The events.
+        links: The transactions of the trace.
+        position: Row of the message in `links`.
+    """
     if links.server[position] > 0:
         return trace.thread_name(int(links.server[position]))
     pid = int(links.server_pid[position])

@@ -369,6 +369,12 @@ def new_text_file(
 def write_file(path: Path | str, data: bytes | str, *, reading: Sources = (), streams: bool = False) -> None:
     """Write bytes or UTF-8 text to a file, which replaces an older one.
 
+    Args:
+        path: The target.
+        data: Bytes or text.
+        reading: As for `find_target`.
+        streams: As for `find_target`.
+
     Raises:
         WriteError: As `NewFile`.
     """

@@ -254,7 +254,10 @@ def _laid_out(form: str, fields: Sequence[Field], count: int, release: Release) 
 
 @lru_cache(maxsize=1 << 14)
 def argument_part(release: Release, code: int, count: int, name: str, variant: int = BY_COUNT) -> PayloadPart | None:
-    """Return the position of the argument `name` in a payload; None if payloads of this kind do not contain it."""
+    """Return the position of the argument `name` in a payload; None if payloads of this kind do not contain it.
+
+    The other arguments are those of `layout_of`.
+    """
     layout = layout_of(release, code, count, variant)
     for part in named_parts(layout):
         if is_same_name(part.name, name):
@@ -287,7 +290,12 @@ def named_parts(layout: Layout) -> tuple[PayloadPart, ...]:
 
 
 def text_name(part: PayloadPart, parts: Sequence[PayloadPart]) -> str:
-    """Return a name for the column of texts for a field's values: `state_text`, with a number if that name is taken."""
+    """Return a name for the column with the texts for a field's values: `state_text`, or with a number if it is taken.
+
+    Args:
+        part: The field.
+        parts: All fields of the payload, whose names must differ from the result.
+    """
     names, name, number = {other.name for other in parts}, f"{part.name}_text", 1
     while name in names:
         number += 1
@@ -313,7 +321,10 @@ def part_names(layout: Layout) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 12)
 def text_offset(release: Release, code: int, count: int, variant: int = BY_COUNT) -> PayloadPart | None:
-    """Return the position of the text in an event's payload, None if it has none; long user events are all text."""
+    """Return the position of the text in an event's payload, None if it has none; arguments as for `layout_of`.
+
+    Long user events are all text.
+    """
     if variant < variants.LISTED:
         variant = variants.TEXT if variants.is_user(code) and count > 2 else BY_COUNT
     return next((part for part in layout_of(release, code, count, variant).parts if part.is_text), None)

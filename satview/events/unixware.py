@@ -72,7 +72,13 @@ def waiting_states() -> dict[str, int]:
 
 
 def record_code(interface: str, which: int = 0, outcome: int = RecordOutcome.RUNS) -> int:
-    """Return the code of a record: `record_code("mutex_lock", 1, RecordOutcome.BLOCKS)`."""
+    """Return the code of a record: `record_code("mutex_lock", 1, RecordOutcome.BLOCKS)`.
+
+    Args:
+        interface: Name of the library function.
+        which: 1 = first record of a call, 2 = second record, 0 = the record of functions that log only one.
+        outcome: The effect on the thread, a `RecordOutcome`.
+    """
     category, number = interfaces()[interface]
     return wire.code(FIRST_CLASS + category, number | which << WHICH_SHIFT | outcome << OUTCOME_SHIFT)
 

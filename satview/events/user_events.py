@@ -184,11 +184,21 @@ class UserEvent:
         return placed[index][1], placed[index][0]
 
     def texts(self, raw: bytes, byte_order: str) -> list[str]:
-        """Return `label=value` of every field that a payload is long enough to hold."""
+        """Return `label=value` of every field that a payload is long enough to hold.
+
+        Args:
+            raw: The payload.
+            byte_order: `little` or `big`.
+        """
         return [f"{label}={text}" if label else text for label, text in self.values(raw, byte_order)]
 
     def values(self, raw: bytes, byte_order: str) -> list[tuple[str, str]]:
-        """Return label and value of every field that a payload is long enough to hold."""
+        """Return label and value of every field that a payload is long enough to hold.
+
+        Args:
+            raw: The payload.
+            byte_order: `little` or `big`.
+        """
         return [(user_field.label, text) for user_field, _, _, text in self.shown(raw, byte_order)]
 
     def shown(self, raw: bytes, byte_order: str, *, is_wide: bool = False) -> list[tuple[UserField, int, bytes, str]]:

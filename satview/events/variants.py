@@ -84,7 +84,13 @@ def counted_call(release: Release) -> tuple[int, int]:
 
 
 def variant_of(release: Release, code: int, words: Sequence[int]) -> int:
-    """Return the variant of an event other than a user event; this is `BY_COUNT` for nearly all."""
+    """Return the variant of an event other than a user event; this is `BY_COUNT` for nearly all.
+
+    Args:
+        release: Release of the trace.
+        code: Event code.
+        words: Payload words of the event, padding included.
+    """
     kind = _kinds(release)[code]
     if not kind or len(words) < 2:
         return BY_COUNT
@@ -108,7 +114,13 @@ def _failure(release: Release, code: int, words: Sequence[int]) -> int:
 
 
 def error_of(release: Release, code: int, words: Sequence[int]) -> int | None:
-    """Return the error number in a kernel call's exit, signed; None if it succeeded or the number is not shown."""
+    """Return the error number in a kernel call's exit, signed; None if it succeeded or the number is not shown.
+
+    Args:
+        release: Release of the trace.
+        code: Code of the exit.
+        words: Payload words of the exit, padding included.
+    """
     errno_word = ERRNO_WORD.get(variant_of(release, code, words))
     if errno_word is None:
         return None

@@ -104,9 +104,14 @@ _MATCHING: Final = {"fits_glob": "fnmatch.h", "fits_regex": "regex.h"}
 
 
 def head(title: str, has_handlers: bool, has_names: bool, used: set[str], ring: int = 0) -> list[str]:
-    """Return the head of the program: description, headers (also those for the parts in `used`), and the macro SET.
+    """Return the head of the program: description, headers and the macro SET.
 
-    `ring` is the number of buffers of a ring capture that a trigger ends; 0 = no trigger ends the capture.
+    Args:
+        title: Text of a comment.
+        has_handlers: Whether the program has event handlers.
+        has_names: Whether the program looks up processes by name.
+        used: Names of the parts that the program uses, whose headers are included.
+        ring: Number of buffers of a ring capture that a trigger ends; 0 = no trigger ends the capture.
     """
     headers = {"errno.h", "stdio.h", "string.h", "sys/kercalls.h", "sys/neutrino.h", "sys/trace.h"}
     if has_handlers:

@@ -298,7 +298,14 @@ def slice_packets(
 
 
 def counter_packets(part: TracePart, track: Ints, cycles: Ints, values: NDArray[np.float64]) -> Iterator[MessageBytes]:
-    """Yield packets for values of counters from given times on, arrays (n,); NaN and unchanged values are left out."""
+    """Yield packets for values of counters; NaN and unchanged values are left out.
+
+    Args:
+        part: The part to write.
+        track: int64 (n,), uuid of the counter's track; values of a track are adjacent.
+        cycles: int64 (n,), time from which each value holds.
+        values: float64 (n,).
+    """
     same = np.append(False, (values[1:] == values[:-1]) & (track[1:] == track[:-1]))[: len(values)]
     changes = np.flatnonzero(~np.isnan(values) & ~same)
     time = part.ns(cycles[changes])

@@ -240,7 +240,13 @@ def message_graph(trace: Trace) -> NDArray[np.int64]:
 
 
 def message_family(trace: Trace, threads: Bools, graph: NDArray[np.int64] | None = None) -> Bools:
-    """Return `threads` and all threads to which these send messages, directly or through others; bool (threads,)."""
+    """Return `threads` and all threads to which these send messages, directly or through others; bool (threads,).
+
+    Args:
+        trace: The events.
+        threads: bool (threads,), the senders to begin with.
+        graph: Result of `message_graph`; None = it is computed.
+    """
     pairs = message_graph(trace) if graph is None else graph
     selected = threads.copy()
     while True:
@@ -548,7 +554,13 @@ def _of_inserted(trace: Trace, codes: NDArray[np.bool_]) -> str:
 
 
 def _switches(trace: Trace, codes: NDArray[np.bool_], is_wide: Mapping[int, bool]) -> RuleSet:
-    """Return the rule set of the selected events, without pids."""
+    """Return the rule set that logs selected events, without pids.
+
+    Args:
+        trace: The trace in the view.
+        codes: bool (32768,), selected events.
+        is_wide: Whether each code is to be wide; other codes keep the form in which they were logged.
+    """
     state = RuleSet(trace.release)
     occurs = trace.code_counts > 0
     known = np.union1d(np.flatnonzero(occurs), trace.catalogue.codes())

@@ -275,7 +275,19 @@ def _fill(
     logs_time: bool,
     control: ControlEvents,
 ) -> None:
-    """Simulate how the buffers of one ring are filled, one buffer per step, and count their events in `control`."""
+    """Simulate how the buffers of one ring are filled, one buffer per step, and count their events in `control`.
+
+    The arrays are those of `control_events`, for the events of this ring.
+
+    Args:
+        sizes: Sizes of a buffer.
+        cpus: (n,), CPU of each event.
+        stamps: (n,), stamp of each event, cycles.
+        slots: (n,), number of slots of each event.
+        interrupts: (n,), interrupt that the kernel is in at each event; 0 = none.
+        logs_time: Whether TIME passes the filters.
+        control: The counts; changed.
+    """
     rollovers = _rollovers(cpus, stamps)
     start, left = 0, 0  # next event, and slots of the event before it that did not fit in their buffer
     while start < len(cpus) or left:
@@ -557,7 +569,13 @@ def _of_logger(trace: Trace, logged: Trace, passes: Bools) -> list[str]:
 
 
 def _added(logged: Trace, passes: Bools, logs_time: bool) -> ControlEvents:
-    """Return the numbers of control events that the kernel adds to the events that pass."""
+    """Return the numbers of control events that the kernel adds to the events that pass.
+
+    Args:
+        logged: The trace with events in the form that the rules request.
+        passes: bool (events,), which events pass.
+        logs_time: Whether TIME passes the filters.
+    """
     events = logged.events
     return control_events(
         logged.release,
@@ -570,7 +588,14 @@ def _added(logged: Trace, passes: Bools, logs_time: bool) -> ControlEvents:
 
 
 def _left_out(trace: Trace, part: slice, logs_time: bool, has_handler: bool) -> list[str]:
-    """Return sentences on events that the estimate does not include."""
+    """Return sentences on events that the estimate does not include.
+
+    Args:
+        trace: The trace as it was captured.
+        part: Rows of the examined part.
+        logs_time: Whether TIME passes the filters.
+        has_handler: Whether the rules attach a handler to class CONTROL.
+    """
     sentences = []
     if part.start:
         sentences.append(

@@ -215,7 +215,7 @@ def plan(
     patterns: Sequence[str] = (),
     user_events: Mapping[int, UserEvent] | None = None,
 ) -> Plan:
-    """Return the plan of an export, and create the folder of the data set.
+    """Return the plan of an export, and create the folder of the data set; arguments as for `export_folder`.
 
     Raises:
         UsageError: See `export_folder`.

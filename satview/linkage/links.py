@@ -462,7 +462,13 @@ def nested_pairs(step: NDArray[np.int8], part: NDArray[np.intp]) -> tuple[NDArra
 
 
 def is_whole(trace: Trace, begin: Rows, end: Rows) -> NDArray[np.bool_]:
-    """Return for each pair of events whether no event of any CPU is missing in between, bool (n,)."""
+    """Return for each pair of events whether no event of any CPU is missing in between, bool (n,).
+
+    Args:
+        trace: The events.
+        begin: (n,), row of the earlier event of each pair.
+        end: (n,), row of the later event.
+    """
     axis = files_of(trace)
     if axis is None:
         return _is_clear(trace, begin, end, TimeRanges.of_rows(losses(trace)))

@@ -168,7 +168,13 @@ class _WakeUps:
         return self.cause, self.row, self.certainty
 
     def _offer(self, wakeups: NDArray[np.intp], rows: NDArray[np.uint32], certainty: Certainty) -> None:
-        """Set `rows` as the causes of the given wake-ups, except of those that already have a cause."""
+        """Set causes of wake-ups that have no cause yet.
+
+        Args:
+            wakeups: (n,), the wake-ups.
+            rows: uint32 (n,), the causing event of each; `NO_EVENT` = none.
+            certainty: Certainty of these causes.
+        """
         is_new = (self.cause[wakeups] == NO_EVENT) & (rows != NO_EVENT)
         self.cause[wakeups[is_new]] = rows[is_new]
         self.certainty[wakeups[is_new]] = certainty

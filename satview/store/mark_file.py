@@ -266,6 +266,11 @@ class MarkFiles:
     def _parsed(self, name: str, identity: Identity, data: bytes) -> _File:
         """Add the rows and removals of a file; return its description.
 
+        Args:
+            name: Name of the file.
+            identity: Identity of the file when it was read.
+            data: Content of the file.
+
         Raises:
             DamagedFileError: The content is not a list of notes.
         """

@@ -322,7 +322,7 @@ class Problems:
         line: int | None = None,
         file: str = "",
     ) -> None:
-        """Add a problem; `slug` must be one of `KINDS`."""
+        """Add a problem; `slug` must be one of `KINDS`, the other arguments are the attributes of `Problem`."""
         kind = KINDS[slug]
         self._counts[slug] = self._counts.get(slug, 0) + count
         if self._listed.get(slug, 0) >= self.limit:

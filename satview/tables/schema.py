@@ -152,7 +152,15 @@ def _of_answer(
     answer: Callable[[Trace], Table] | None = None,
     timed: Callable[[Trace, Mapping[str, Timing]], Table] | None = None,
 ) -> TableSchema:
-    """Return the schema of a table made by an answer: times in cycles and ns, `_known` columns for inexact values."""
+    """Return the schema of a table made by an answer: times in cycles and ns, `_known` columns for inexact values.
+
+    Args:
+        table: Name of the table.
+        meaning: Meaning of a row.
+        question: The columns of the answer.
+        answer: Function that makes the table; None = another function makes it.
+        timed: Function that makes the table from the trace and a timing file; None = the table needs no such file.
+    """
     columns: list[SqlColumn] = []
     for column in question.columns:
         name, is_nullable = column.sql_name, column.is_nullable
@@ -172,7 +180,14 @@ def _of_answer(
 
 
 def _of_slow(table: str, meaning: str, question: Question, name: str) -> TableSchema:
-    """Return the schema of a table of `SlowAgainstFast` for all activities; `name` is its attribute there."""
+    """Return the schema of a table of `SlowAgainstFast` for all activities.
+
+    Args:
+        table: Name of the table.
+        meaning: Meaning of a row.
+        question: The columns of the answer on one activity.
+        name: Name of the table as an attribute of `SlowAgainstFast`.
+    """
     return _of_answer(
         table,
         meaning,

@@ -524,7 +524,11 @@ def start_query(
 def _parts(trace: Trace, name: str, is_plain: bool, timing: Mapping[str, Timing] | None) -> Iterator[pa.Table]:
     """Yield the rows of a table in one or more parts.
 
-    Columns in nanoseconds are left out where they are SQL expressions, which cost only queries that use them.
+    Args:
+        trace: The trace.
+        name: Name of the table.
+        is_plain: Leave out the columns in nanoseconds, which SQL then computes, so that only queries that use them pay.
+        timing: Content of the timing file; None = none.
     """
     if name not in SCHEMAS:
         yield argument_table(trace, name).arrow()

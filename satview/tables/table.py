@@ -69,7 +69,12 @@ def _kinds(trace: Trace) -> dict[str, tuple[int, ...]]:
 
 
 def kinds_of(book: Catalogue, more: Iterable[int] = ()) -> dict[str, tuple[int, ...]]:
-    """Return the codes in each argument table, as `kinds` does, for all events of a catalogue and further codes."""
+    """Return the codes of the events in each argument table, as `kinds` does, for a catalogue.
+
+    Args:
+        book: The catalogue; all its events are included.
+        more: Further codes to include.
+    """
     known, name_of = dict[str, list[int]](), dict[tuple[str, str], str]()
     for code in sorted({*book.codes(), *more}):
         spec = book.spec(code)

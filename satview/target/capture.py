@@ -326,7 +326,7 @@ class _ScriptRun:
     def receive(
         self, asks_to_stop: Callable[[], bool], tell: Callable[[str], None], grows: Callable[[Path], None]
     ) -> None:
-        """Receive data until the target has sent everything, or no more data can be expected.
+        """Receive data until the target has sent everything, or no more can be expected; arguments as for `capture`.
 
         Raises:
             TargetError: The data is not a trace.

@@ -474,7 +474,12 @@ class TargetLine:
         return b"".join(parts).decode("utf-8", "replace")
 
     def _awaited(self, look: Callable[[float], _Answer | None], deadline_s: float, timeout_s: float) -> _Answer:
-        """Call `look` with a timeout until it returns a result other than None, and return the result.
+        """Call a function repeatedly until it returns a result other than None, and return the result.
+
+        Args:
+            look: The function; takes the seconds that it may wait.
+            deadline_s: End of the attempts, by `time.monotonic()`.
+            timeout_s: Time limit in seconds, for the message.
 
         Raises:
             TargetError: There was no result in time, or the caller gave up.

@@ -729,7 +729,13 @@ def _answers(line: Any, stops: Callable[[], bool]) -> Iterator[tuple[bytes, byte
 def _take(
     answers: Iterator[tuple[bytes, bytes]], output: BinaryIO, say: Callable[[int, str], None]
 ) -> LogReport | None:
-    """Write the received data and pass messages to `say`; return the logger's final report, None if none was sent."""
+    """Process the frames from a logger until it ends; return its final report, None if none was sent.
+
+    Args:
+        answers: Kind and content of each frame.
+        output: Stream for the data of the trace.
+        say: Called with level and text of each message.
+    """
     report = None
     for kind, content in answers:
         if kind == shell.DATA:

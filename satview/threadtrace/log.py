@@ -28,7 +28,18 @@ Record = tuple[int, str, str | None]
 def record_text(
     category: int, interface: int, which: int, a1: int = 0, a2: int = 0, a3: int = 0, a4: int = 0, a5: int = 0
 ) -> str:
-    """Return the part of a record that follows the thread id, including the newline."""
+    """Return the part of a record that follows the thread id, including the newline.
+
+    Args:
+        category: Number of the category.
+        interface: Number of the library function.
+        which: First, second or only record of a call, from `codes`.
+        a1: First number of the record; its meaning depends on the function.
+        a2: Second number.
+        a3: Third number.
+        a4: Fourth number.
+        a5: Fifth number.
+    """
     return f"{category}:{interface}:{which}:{a1}:{a2}:{a3}:{a4}:{a5}\n"
 
 

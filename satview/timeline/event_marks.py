@@ -388,7 +388,14 @@ def event_cells(
 def _with_tracks(
     trace: Trace, infos: Sequence[LaneInfo], shifts: NDArray[np.int64], seen: list[NDArray[np.bool_]]
 ) -> list[NDArray[np.bool_]]:
-    """Set the marks on track lanes in `seen`, one array of cells per lane, and return it."""
+    """Set the marks of track lanes, and return the marks of all lanes.
+
+    Args:
+        trace: The events.
+        infos: The lanes.
+        shifts: int64 (lanes,), log2 of the length of each lane's cells, cycles.
+        seen: For each lane the marks of its cells, bool (cells,); changed.
+    """
     for info, shift, cells in zip(infos, shifts.tolist(), seen, strict=True):
         if info.track is not None:
             cells[(trace.events.time_cycles[info.track.moments] - trace.window.start) >> shift] = True

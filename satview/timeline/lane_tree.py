@@ -680,7 +680,11 @@ _NOT_STORED: Final = (LaneKind.PLUGGED, LaneKind.TRACK)  # plug-ins may change; 
 
 
 def lanes_of(timeline: Timeline, indices: Iterable[int]) -> tuple[list[dict[str, Any]], dict[str, NDArray[Any]]]:
-    """Return the given lanes in a form to store, without those not yet built and those of plug-ins and tracks.
+    """Return lanes in a form to store in a cache; lanes not yet built, of plug-ins and of tracks are left out.
+
+    Args:
+        timeline: The timeline with the lanes.
+        indices: The lanes.
 
     Returns:
         For each lane a dictionary that JSON can hold; and arrays (n,) by name.
@@ -707,6 +711,11 @@ def lanes_of(timeline: Timeline, indices: Iterable[int]) -> tuple[list[dict[str,
 
 def add_lanes(timeline: Timeline, values: Any, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Add lanes from a cache to a timeline.
+
+    Args:
+        timeline: The timeline.
+        values: First value of `lanes_of`.
+        arrays: Second value of `lanes_of`.
 
     Raises:
         DamagedFileError: The data cannot be lanes of this timeline.

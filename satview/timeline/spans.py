@@ -80,7 +80,14 @@ class LaneSpans:
 def touching(
     start_cycles: NDArray[np.int64], value: NDArray[np.uint8], event: NDArray[np.uint32], end_cycles: int
 ) -> LaneSpans:
-    """Return the spans of a lane without those of length zero: of several that begin in one cycle the last is kept."""
+    """Return the lane of intervals that each end where the next begins, without those of length zero.
+
+    Args:
+        start_cycles: int64 (n,), ascending; of several equal ones the last is kept.
+        value: uint8 (n,), lane value of each interval.
+        event: uint32 (n,), event that begins each; `NO_EVENT` = none.
+        end_cycles: End of the last interval; raised if that would be empty.
+    """
     keep = np.append(start_cycles[1:] > start_cycles[:-1], True) if len(start_cycles) else np.empty(0, np.bool_)
     if not keep.all():
         start_cycles, value, event = start_cycles[keep], value[keep], event[keep]

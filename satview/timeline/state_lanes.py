@@ -187,6 +187,11 @@ def thread_spans(trace: Trace, thread: int, values: NDArray[np.uint8]) -> LaneSp
     The first state of a thread in the opening state dump begins with the trace. A thread that appears later is unknown
     before its first event, or absent if its creation was logged. Where events are missing the thread is unknown until
     its next event.
+
+    Args:
+        trace: The events.
+        thread: Row of the thread table.
+        values: uint8 (32768,), lane value by code: result of `value_of_code`, or of `idle_values` for an idle thread.
     """
     if (files := files_of(trace)) is not None and (in_file := files.part_of_thread(thread)) is not None:
         part, row = in_file
@@ -621,7 +626,13 @@ def _known_until(sample: Sampled, rows: NDArray[np.uint32]) -> NDArray[np.int64]
 
 @lru_cache(maxsize=32)  # the first picture has all CPUs twice: in the strip and as lanes
 def _cover(runs: KnownRuns, window: TimeWindow, width: int) -> NDArray[np.float64]:
-    """Return for how many cycles of each pixel a CPU is known to have each lane value, (values, pixels)."""
+    """Return for how many cycles of each pixel a CPU is known to have each lane value, float64 (values, pixels).
+
+    Args:
+        runs: The known runs of the CPU.
+        window: Range of time.
+        width: Number of pixels.
+    """
     edges = pixel_edges(window, width)
     start, end = np.maximum(runs.start_cycles, edges[0]), np.minimum(runs.end_cycles, edges[-1])
     inside = end > start

@@ -87,7 +87,14 @@ class _Seen:
     is_write: bool | None = None
 
     def note(self, lock: int, unlock: int, length: int, is_write: bool | None) -> None:
-        """Add the times of one round; values that the trace does not show are -1 or None."""
+        """Add the times of one round, ns of work from the begin of the piece; -1 = the trace does not show the time.
+
+        Args:
+            lock: When the lock is taken.
+            unlock: When it is released.
+            length: Length of the piece.
+            is_write: Whether the lock is taken for writing; None = the trace does not show that.
+        """
         self.rounds += 1
         self.is_write = self.is_write if is_write is None else is_write
         if lock >= 0:
@@ -196,7 +203,13 @@ def _step_lists(programs: parts.Programs) -> Iterator[tuple[list[parts.Step], _K
 
 
 def _pieces(programs: parts.Programs, steps: list[parts.Step], owner: _Key) -> Iterator[_Piece]:
-    """Yield the non-empty pieces of work between the waits of a list."""
+    """Yield the non-empty pieces of work between the waits of a list of steps.
+
+    Args:
+        programs: Programs of the trace.
+        steps: The list.
+        owner: Key of the thread, message kind or stream that the list belongs to.
+    """
     begin, waits, key = 0, 0, (*owner, 0, "")
     for number, step in enumerate([*steps, None]):
         if step is not None and not isinstance(step, _WAITS):

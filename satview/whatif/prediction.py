@@ -375,7 +375,15 @@ def _in_doubt(
 def _parallel_doubts(
     basis: ReplayBasis, changes: Sequence[ProgramChange], doubts: int
 ) -> Iterator[list[Future[dict[Key, ActivityFigures]]]]:
-    """Start the replays of all variants in another process; yield their futures, none if that saves no time."""
+    """Start the replays of all variants that the trace leaves open, in another process; yield their futures.
+
+    Yields no futures if that would save no time.
+
+    Args:
+        basis: Basis of the trace.
+        changes: The changes to predict.
+        doubts: Number of variants.
+    """
     trace = basis.programs.trace
     if not doubts or (cpu_count() or 1) < 2 or len(trace.events) < _LONG or not trace.can_be_read_again:
         yield []
@@ -391,7 +399,13 @@ def _in_doubt_here(changes: Sequence[ProgramChange], number: int) -> dict[Key, A
 
 
 def _predicted(basis: ReplayBasis, changed: Changed, path: Path) -> tuple[tuple[str, ...], dict[Key, ActivityFigures]]:
-    """Write a replay to a file; return the problems of the simulated kernel, and the figures of the activities."""
+    """Replay changed programs and write the trace; return problems of the simulated kernel, and figures of activities.
+
+    Args:
+        basis: Basis of the trace, from which deadlines are taken.
+        changed: The programs with the changes.
+        path: The new file.
+    """
     replayed = replay(changed.programs, path, changed.cpus, basis.seed, _attributes(basis, changed))
     bounds_ns = {key: known.recorded.deadline_ns for key, known in basis.fit.activities.items()}
     predicted = figures(*_times(replayed), basis.programs.length_ns, own_activities(basis.timing), bounds_ns)
@@ -545,6 +559,10 @@ def candidates(programs: Programs, asked: str) -> list[str]:
 
 def search(basis: ReplayBasis, asked: str) -> list[Candidate]:
     """Return the candidate changes, smallest first, each with the deadlines that it misses; replays run in parallel.
+
+    Args:
+        basis: Basis of the trace.
+        asked: What to search for, as for `candidates`.
 
     Raises:
         UsageError: There is nothing to search, or no activity has a deadline.

@@ -464,7 +464,14 @@ class _Builder:
         return out
 
     def _first_cpu(self, begin: int, stop: int) -> int:
-        """Return the CPU on which a thread first runs, given the range of its state positions; -1 if it never runs."""
+        """Return the CPU on which a thread runs when the replay begins, else the CPU on which it first runs after that.
+
+        The result is -1 if it never runs.
+
+        Args:
+            begin: Position of the thread's first state event in `Trace.states.event`.
+            stop: Position behind its last one.
+        """
         rows, value = self.trace.states.event[begin:stop], state_values(self.trace)[begin:stop]
         now = int(np.searchsorted(self.events.time_cycles[rows], self.begin, "right"))
         is_running = now > 0 and value[now - 1] == RUNNING
@@ -472,7 +479,12 @@ class _Builder:
         return int(self.events.cpu[runs[0]]) if len(runs) else -1
 
     def _steps_of(self, program: parts.ThreadProgram, items: _Items) -> None:
-        """Fill in the steps of one thread, and its work for each message and pulse that it receives."""
+        """Fill in the steps of one thread, and its work for each message and pulse that it receives.
+
+        Args:
+            program: Program of the thread; changed.
+            items: Kernel calls and user events of all threads.
+        """
         current: list[parts.Step] = program.steps
         done_cycles, is_behind_call = 0, False
         for user_cycles, kind, step in items.of(program):
@@ -983,10 +995,14 @@ class _Items:
 
 
 def _repeated_steps(program: parts.ThreadProgram, is_busy: bool) -> tuple[int, int]:
-    """Return the range of steps that a thread repeats after its last one: from its first to its last wait of one kind.
+    """Return the range of steps that a thread repeats after its last step, as two positions in its list.
 
-    A busy thread without such waits repeats its last work: the trace shows no end of that work, and more CPU time would
-    only bring the thread to this point sooner.
+    The range is from the thread's first to its last wait of one kind. A busy thread without such waits repeats its last
+    work: the trace shows no end of that work, and more CPU time would only bring the thread to this point sooner.
+
+    Args:
+        program: Program of the thread.
+        is_busy: Whether the thread works when the trace ends.
     """
     if program.ends:
         return 0, 0

@@ -209,7 +209,12 @@ class _Replay:
         start(machine, machine.cpus[0], thread)
 
     def _run_in_manager(self, program: ThreadProgram, body: threads.Program) -> None:
-        """Let a thread of the process manager run the replayed steps, if there are any."""
+        """Let a thread of the simulated process manager run the steps of a recorded one, if there is such a thread.
+
+        Args:
+            program: Program of the recorded thread.
+            body: The calls that carry out its steps.
+        """
         tid = program.tid - self.programs.trace.cpu_count + len(self.machine.cpus)
         thread = self.machine.processes[1].threads.get(tid)
         if thread is None or len(program.steps) < 2:

@@ -370,7 +370,13 @@ def call_times(scope: Scope) -> CallTable:
 
 
 def _running(scope: Scope, enters: Rows, exits: Rows) -> Cycles:
-    """Return how long the caller of each kernel call had a CPU within it, int64 (n,); -1 where that is not known."""
+    """Return how long the caller of each kernel call had a CPU within it, cycles, int64 (n,); -1 = not known.
+
+    Args:
+        scope: The trace.
+        enters: int64 (n,), entry of each call.
+        exits: int64 (n,), event that ends it; -1 = not known.
+    """
     trace, runs = scope.trace, scope.basis.runs
     out = np.full(len(enters), -1, np.int64)
     thread = trace.events.thread[enters].astype(np.int64)

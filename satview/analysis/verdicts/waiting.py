@@ -504,7 +504,14 @@ def _roles(blocked_by: Blockers, wait: int, lock_row: int | None) -> dict[int, s
 
 
 def _taken(evidence: Evidence, blocked_by: Blockers, wait: int, lock_row: int | None) -> str:
-    """Return a clause with the time at which the holder took the awaited mutex; empty if that is not known."""
+    """Return a clause with the time at which the holder took the awaited mutex; empty if that is not known.
+
+    Args:
+        evidence: The trace.
+        blocked_by: All waits.
+        wait: The wait for the mutex, a row of `blocked_by`.
+        lock_row: Event at which the holder got the mutex; None = not known.
+    """
     if lock_row is None:
         return ""
     waiting = blocked_by.waits

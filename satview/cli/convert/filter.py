@@ -119,6 +119,11 @@ def _run(args: argparse.Namespace) -> int:
 def built_rules(files: list[str], allow_code: bool, trace: Trace) -> tuple[tuple[Rule, ...], BuiltRules]:
     """Read rule files; return the rules, and the state that they build for a trace.
 
+    Args:
+        files: Names of the rule files.
+        allow_code: Whether Python functions that the rules call may run.
+        trace: The trace.
+
     Raises:
         UsageError: A file cannot be read, or its rules have faults; the faults have been printed.
     """

@@ -140,14 +140,20 @@ def _cells(table: Table, row: int, columns: Sequence[Column]) -> list[str]:
 
 
 def print_rows(heads: Sequence[str], rows: Sequence[Sequence[str]], is_right: Sequence[bool]) -> None:
-    """Print a table of texts, fitted to the width of the terminal; in files and pipes lines have any length."""
+    """Print a table of texts, fitted to the width of the terminal; in files and pipes lines have any length.
+
+    Args:
+        heads: Titles of the columns.
+        rows: Texts of each row.
+        is_right: For each column, whether it is right-aligned.
+    """
     with working(f"printing {len(rows):,} rows"):  # nothing is printed before all widths are known
         text = _fitted(heads, rows, is_right) if sys.stdout.isatty() else "\n".join(table_lines(heads, rows, is_right))
     print(text)
 
 
 def _fitted(heads: Sequence[str], texts: Sequence[Sequence[str]], is_right: Sequence[bool]) -> str:
-    """Return a table as text; texts are cut so that it fits the terminal."""
+    """Return a table as text; texts are cut so that it fits the terminal. The arguments are those of `print_rows`."""
     shown = TerminalTable(box=None, pad_edge=False, header_style="bold")
     for head, right in zip(heads, is_right, strict=True):
         shown.add_column(cell(head), no_wrap=True, justify="right" if right else "left")

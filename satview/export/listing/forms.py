@@ -144,7 +144,12 @@ def message_texts(raw: NDArray[np.uint8], shown_bytes: NDArray[np.bool_] = _SHOW
 
 
 def texts(part: PayloadPart, *, is_vendor: bool) -> TemplateColumn:
-    """Return a column of a text at the end of the payload."""
+    """Return a column of a text in the payload.
+
+    Args:
+        part: Position of the text.
+        is_vendor: Whether to show the text as the vendor's printer does.
+    """
 
     def column(group: EventGroup) -> list[str]:
         raw = group.raw(part.word, group.words.shape[1] - part.word)
@@ -436,7 +441,13 @@ def _listed_user(spec: EventSpec, layout: Layout, style: Style) -> Form:
 
 
 def _values_of(spec: EventSpec, layout: Layout, style: Style) -> list[tuple[str, str, list[TemplateColumn]]]:
-    """Return (name, template, columns) of every argument of a printed layout; `%` in names is escaped."""
+    """Return (name, template, columns) of every argument of a printed layout; `%` in names is escaped.
+
+    Args:
+        spec: The kind of event.
+        layout: Layout of its payload.
+        style: The style of the listing.
+    """
     arguments = []
     for index, part in enumerate(layout.parts):
         name = part.name.replace("%", "%%")
@@ -501,7 +512,13 @@ def _buffer_end(spec: EventSpec, _count: int, style: Style) -> Form:
 
 
 def _parts(spec: EventSpec, count: int, style: Style) -> dict[str, PayloadPart]:
-    """Return the arguments of a payload by name; empty if no argument list fits."""
+    """Return the arguments of a payload by name; empty if no argument list fits.
+
+    Args:
+        spec: The kind of event.
+        count: Number of payload words.
+        style: The style of the listing, with the release.
+    """
     return {part.name: part for part in layout_of(style.release, spec.code, count).parts}
 
 

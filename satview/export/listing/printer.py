@@ -194,7 +194,14 @@ def _group(source: TraceSource, batch: Batch, rows: NDArray[np.int64], count: in
 
 
 def _filled(template: str, columns: Sequence[TemplateColumn], heads: list[list[Any]], group: EventGroup) -> list[bytes]:
-    """Return the lines of events of one kind, formatted in Python."""
+    """Return the lines of events of one kind, formatted in Python.
+
+    Args:
+        template: `%` template of a line.
+        columns: Columns that make the values for the end of the template.
+        heads: Values for the begin of the template: for each column one per event.
+        group: The events.
+    """
     values = [*heads, *(column(group) for column in columns)]
     # One `%` for the whole group; no text contains a NUL, so it can separate the lines.
     text = (f"{template}\0" * len(group.words)) % tuple(chain.from_iterable(zip(*values, strict=True)))
@@ -271,7 +278,14 @@ class CoreLines:
     def _python_texts(
         self, batch: Batch, rows: NDArray[np.int64], form: NDArray[np.int32], heads: list[Head]
     ) -> tuple[list[bytes], NDArray[np.int64]]:
-        """Return the texts that Python makes, and the index of each line's first text, int64 (rows,)."""
+        """Return the texts of lines that Python makes, and the index of each line's first text, int64 (rows,).
+
+        Args:
+            batch: A batch of events.
+            rows: int64 (rows,), the events to print.
+            form: int32 (rows,), number of the form of each; -1 = not printed.
+            heads: Columns at the start of the lines.
+        """
         texts: list[bytes] = []
         base = np.zeros(len(rows), np.int64)
         if not self._texts:
@@ -310,7 +324,12 @@ def _head_table(heads: list[Head], count: int) -> tuple[NDArray[np.int64], print
 
 
 def _pieces(begin: str, form: Form) -> list[bytes | LineField] | None:
-    """Return the literals and fields of a line; None if the core cannot print one of its conversions."""
+    """Return the literals and fields of a line; None if the core cannot print one of its conversions.
+
+    Args:
+        begin: `%` template of the columns at the start of the line.
+        form: Template of the rest, with its columns.
+    """
     pieces: list[bytes | LineField] = []
     literal, numbers, text_count = "", 0, 0
     template, heads = begin + form.template, _conversions(begin)

@@ -582,7 +582,13 @@ def _either(start: int, end: int, tests: Sequence[nodes.Node]) -> nodes.Node:
 
 
 def _has_words(start: int, end: int, words: Sequence[int]) -> nodes.Node:
-    """Return a node that tests whether a payload consists of exactly these words."""
+    """Return a node that tests whether a payload consists of exactly these words.
+
+    Args:
+        start: Position of the test in the expression.
+        end: End of the test in the expression.
+        words: The payload words, unsigned.
+    """
     count = nodes.Compare(start, end, "==", nodes.EventField(start, end, "words"), nodes.Number(start, end, len(words)))
     equal = (
         nodes.Compare(start, end, "==", nodes.Word(start, end, index), nodes.Number(start, end, word))
@@ -592,7 +598,14 @@ def _has_words(start: int, end: int, words: Sequence[int]) -> nodes.Node:
 
 
 def _has_texts(start: int, end: int, argument: nodes.NamedArgument, group: Sequence[ValueText]) -> nodes.Node:
-    """Return a node that tests whether the value of an argument has all texts of a group."""
+    """Return a node that tests whether the value of an argument is shown with all of some texts.
+
+    Args:
+        start: Position of the test in the expression.
+        end: End of the test in the expression.
+        argument: The argument.
+        group: The texts, with the values that they stand for.
+    """
 
     def equal(value: nodes.NamedArgument, mask: int, number: int) -> nodes.Node:
         masked = value if mask == -1 else nodes.Arithmetic(start, end, "&", value, nodes.Number(start, end, mask))

@@ -174,7 +174,16 @@ def _amount(amount: re.Match[str]) -> Token:
 
 
 def _quoted(text: str, start: int, quote: str, kind: TokenKind) -> Token:
-    """Return the token that ends at the next closing quote or slash; a backslash in front of that sign escapes it."""
+    """Return the token of a text or pattern, up to the next closing quote or slash.
+
+    A backslash in front of the closing sign escapes it.
+
+    Args:
+        text: The expression.
+        start: Position of the opening quote or slash.
+        quote: The sign that opens and closes it.
+        kind: TEXT or REGEX.
+    """
     content, end = [], start + 1
     while end < len(text) and text[end] != quote:
         if text[end] == "\\" and end + 1 < len(text) and text[end + 1] in (quote, "\\"):

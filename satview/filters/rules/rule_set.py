@@ -165,7 +165,12 @@ class StaticMask:
 
 
 def _names_its_thread(code: int, is_vthread: bool) -> bool:
-    """Return whether pid and tid rules test a thread that the payload names, instead of the thread of the event."""
+    """Return whether pid and tid rules test a thread that the payload names, instead of the thread of the event.
+
+    Args:
+        code: Event code.
+        is_vthread: Whether the event is of class VTHREAD, if the code alone does not decide.
+    """
     if class_of(code) == WireClass.COMM:
         return event_of(code) in (2, 3, 4, 5, 6, 7, 8, 10, 11)
     return is_vthread and event_of(code) >= VTHREAD_OFFSET
@@ -506,7 +511,12 @@ class RuleSet(Switches):
         return self.call(address, context, of_class, of_event)
 
     def passes_thread(self, event_code: int, actual: tuple[int, int]) -> bool | None:
-        """Return False if a pid and tid differ from those stored for a code, else True, or None if handlers decide."""
+        """Return whether an event's pid and tid pass the stored ones; None if they do and a handler must still decide.
+
+        Args:
+            event_code: Code of the event.
+            actual: The pid and tid that are compared, from `tested_thread`.
+        """
         address, pid, tid, of_class, of_event = self._plan_of(event_code)
         if pid and (pid != actual[0] or (tid and actual[1] not in (tid, NOT_TESTED))):
             return False
@@ -565,7 +575,12 @@ class RuleSet(Switches):
     def handlers_of(
         self, address: ExternalEvent, words: tuple[int, ...]
     ) -> tuple[DynamicRule | None, DynamicRule | None]:
-        """Return two dynamic rules for one event: that of its class, and that of the event itself; None = none."""
+        """Return two dynamic rules for one event: that of its class, and that of the event itself; None = none.
+
+        Args:
+            address: Class and number of the event for TraceEvent().
+            words: Payload words of the event, which may hold the interrupt vector.
+        """
         external, number = address.external, address.number
         if external is None or external is C.KERCALLINT:  # the interrupted form has no handler of its own
             return None, None
@@ -580,6 +595,12 @@ class RuleSet(Switches):
 
         If the class rule of KERCALLENTER returns 2 and the entry has no event rule, the exit of this kernel call passes
         and no handler is called for it.
+
+        Args:
+            address: Class and number of the event for TraceEvent().
+            context: The event.
+            of_class: Dynamic rule of its class; None = none.
+            of_event: Dynamic rule of the event; None = none.
         """
         if self._exit_passes and address.external in _CALL_PARTS and (context.pid, context.tid) in self._exit_passes:
             # By an entry too: the exit of the call before was off.
