@@ -513,7 +513,10 @@ def _put_together(parts: Sequence[_TriggeredWork], orders: Sequence[NDArray[np.i
 
 
 def _groups(part: _TriggeredWork) -> list[NDArray[np.intp]]:
-    """Return, for each group with at least `LEAST_INSTANCES` instances, the positions of these instances in `part`."""
+    """Return, for each group with at least `LEAST_INSTANCES` instances, the positions of these instances in `part`.
+
+    The positions of each group are intp (k,).
+    """
     groups, which = distinct(part.group)
     ends = np.cumsum(np.bincount(which, minlength=len(groups)))
     return [own for own in np.split(stable_order(which), ends[:-1]) if len(own) >= LEAST_INSTANCES]
@@ -618,7 +621,12 @@ def _of_pulses(trace: Trace) -> _TriggeredWork:
 
 
 def _only_of(group: _Ints, thread: _Ints) -> _Ints:
-    """Return the only known thread of each element's group; 0 if there is none, or several."""
+    """Return for each element the only known thread of its group, int64 (n,); 0 if there is none, or several.
+
+    Args:
+        group: int64 (n,), group of each element.
+        thread: int64 (n,), thread of each element, a row of the thread table; 0 = not known.
+    """
     _, which = distinct(group)
     most, least = np.zeros(len(group) + 1, np.int64), np.full(len(group) + 1, np.iinfo(np.int64).max)
     known = thread > 0
@@ -918,7 +926,7 @@ def _chain_times(
 
 
 def _followed(position: _Ints, following: _Ints) -> _Ints:
-    """Return `following[position]`; -1 where the position is -1."""
+    """Return `following[position]`; -1 where the position is -1; both int64 (n,)."""
     out = np.full(len(position), -1, np.int64)
     known = position >= 0
     out[known] = following[position[known]]
@@ -926,7 +934,7 @@ def _followed(position: _Ints, following: _Ints) -> _Ints:
 
 
 def _triggered(trace: Trace, one: Instances, other: Instances) -> _Ints:
-    """Return for each instance of `one` the first instance of `other` that it triggers: its position in `other`.
+    """Return for each instance of `one` the position of the first instance of `other` that it triggers, int64 (n,).
 
     An instance triggers another one if its thread logs the start event of the other while it works. The position is -1
     if there is none.

@@ -239,7 +239,7 @@ def _keys(*columns: _Ints) -> NDArray[np.void]:
 
 
 def _positions(keys: NDArray[np.void], requested: NDArray[np.void]) -> _Ints:
-    """Return the position in `keys`, which are unique, of each of the `requested` keys."""
+    """Return the position in `keys`, which are unique, of each of the `requested` keys, int64 (n,)."""
     if not len(requested):
         return np.empty(0, np.int64)
     _, which = np.unique(np.concatenate((keys, requested)), return_inverse=True)
@@ -366,7 +366,7 @@ class _Running:
 
 
 def _last(moments: _Ints, times: _Ints) -> NDArray[np.intp]:
-    """Return the position of the last moment at or before each time, 0 if there is none; moments ascend."""
+    """Return the position of the last moment at or before each time, intp (n,), 0 = none; moments ascend."""
     return np.maximum(np.searchsorted(moments, times, side="right") - 1, 0)
 
 
@@ -528,7 +528,7 @@ def _has_lower_priority(trace: Trace, cpu: int, moments: _Ints, ready: _Ints) ->
 
 
 def _allows(trace: Trace, thread: int, moments: _Ints, cpu: int) -> _Ints:
-    """Return whether a thread's runmask allows a CPU of its target at each moment: 1 or 0; -1 = no event shows it."""
+    """Return whether a thread's runmask allows a CPU of its target at each moment, int64 (n,): 1, 0, -1 = not shown."""
     rows, mask = runmasks(trace)
     own = np.flatnonzero(trace.events.thread[rows] == thread)
     last = np.searchsorted(trace.events.time_cycles[rows[own]], moments, side="right") - 1

@@ -338,7 +338,7 @@ def _events(trace: Trace, text: str) -> str:
 
 
 def _fitting(trace: Trace, text: str) -> NDArray[np.intp]:
-    """Return the codes of the events for which an expression can be true, judging by class and event only."""
+    """Return the codes of the events for which an expression can be true, by class and event only, intp (n,)."""
     return np.flatnonzero(codes_that_fit(Expression(text, trace.release, taught=taught(trace)).tree))
 
 

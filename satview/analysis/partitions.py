@@ -200,7 +200,7 @@ def _budgets(trace: Trace) -> _Budgets:
 
 
 def _is_number(trace: Trace, partition: _Ints) -> NDArray[np.bool_]:
-    """Return which numbers are valid partition numbers; damaged events may hold any number."""
+    """Return which numbers are valid partition numbers, bool (n,); damaged events may hold any number."""
     files = files_of(trace)
     return (partition >= 0) & (partition < PARTITIONS * (len(files.parts) if files is not None else 1))
 

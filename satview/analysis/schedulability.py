@@ -373,7 +373,10 @@ class _Work:
         return lag
 
     def _handlers(self) -> list[tuple[int, _Ints, int]]:
-        """Return for each interrupt of each CPU the times at which it is handled, and the longest duration."""
+        """Return for each interrupt of each CPU: the CPU, the starts of times of handling it, and the longest of these.
+
+        Starts are int64 (n,); all is in cycles. A nested interrupt divides the time of the other one.
+        """
         kinds = []
         for cpu in range(self._trace.cpu_count):
             edges, _, number = cpu_timeline(self._trace, cpu)

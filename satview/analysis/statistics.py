@@ -159,7 +159,13 @@ def _imposed(scope: Scope, served: _Served) -> ImposedTable:
 
 
 def _has(server: _Ints, chain: list[tuple[_Ints, NDArray[np.intp]]]) -> NDArray[np.bool_]:
-    """Return whether the last server (`server`) of each chain also occurs earlier in the same chain."""
+    """Return whether the last server of each chain of messages also occurs earlier in the same chain, bool (n,).
+
+    Args:
+        server: int64 (n,), last server of each chain.
+        chain: For each earlier link of the chains, the first one first: the servers, and for every chain that is one
+            link longer the position of its server among these.
+    """
     is_there, link_of = np.zeros(len(server), np.bool_), np.arange(len(server))
     for servers, position in reversed(chain):
         link_of = position[link_of]

@@ -322,7 +322,12 @@ class WaitGraph:
         return frozenset(threads) - {0}
 
     def _given(self, state: int, process: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Return the calls of a process that release or post the objects of waits in a state, and the addresses."""
+        """Return the calls of a process that release or post objects, and the addresses of these, (n,) each.
+
+        Args:
+            state: State in which threads wait for such objects, as lane value.
+            process: Row of the process table.
+        """
         if (state, process) not in self._gives:
             trace, entries = self.trace, entries_of(self.trace, *_GIVERS[state])
             entries = entries[trace.threads.process[trace.events.thread[entries]] == process]

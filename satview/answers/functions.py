@@ -209,7 +209,7 @@ def _call_nodes(trace: Trace) -> tuple[_Ints, ...]:
 
 
 def _below_callers(nodes: _Nodes) -> _Ints:
-    """Return the order of nodes in the table: depth first; siblings by total time, longest first, then by count."""
+    """Return the order of nodes in the table, int64 (nodes,): depth first; siblings by total time, then by count."""
     below: dict[int, list[int]] = defaultdict(list)
     for node in np.lexsort((-nodes.count, -nodes.total)).tolist():
         below[int(nodes.above[node])].append(node)
@@ -266,7 +266,7 @@ def _of_calls(trace: Trace, window: TimeWindow | None) -> tuple[_Nodes, bool]:
 
 
 def _nesting(thread: _Ints, entry_row: NDArray[np.uint32], exit_row: NDArray[np.uint32]) -> tuple[_Ints, _Ints]:
-    """Return for each call the number of enclosing calls, and the index of the innermost enclosing call, -1 = none."""
+    """Return for each call the number of enclosing calls, and the innermost one (index, -1 = none), int64 (n,) each."""
     count = len(entry_row)
     rows = np.concatenate((entry_row, exit_row)).astype(np.int64)
     step = np.repeat(np.array((1, -1)), count)
@@ -321,7 +321,7 @@ def _numbered(thread: _Ints, address: _Ints, depth: _Ints, parent: _Ints) -> tup
 
 
 def _running(trace: Trace, thread: _Ints, start: _Ints, end: _Ints) -> _Ints:
-    """Return how long `thread[i]` ran between `start[i]` and `end[i]`, for every i; cycles."""
+    """Return how long `thread[i]` ran between `start[i]` and `end[i]`, for every i; cycles, int64 (n,)."""
     running = np.zeros(len(thread), np.int64)
     if not len(thread):
         return running
@@ -431,7 +431,7 @@ class FlameGraph:
         return node
 
     def below(self, node: int) -> _Ints:
-        """Return the indices of the nodes directly below a node that have a width above 0, from left to right."""
+        """Return the indices of the nodes directly below a node with a width above 0, left to right, int64 (k,)."""
         below = np.flatnonzero((self.parent == node) & (self.width > 0))
         return below[np.argsort(self.start[below])]
 

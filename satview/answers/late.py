@@ -223,7 +223,14 @@ class Late:
         return "\n".join(filter(None, (self._cannot_tell, *said)))
 
     def worst(self, activity: int | None = None, count: int | None = None) -> _Ints:
-        """Return indices of instances by overrun of the deadline, then response, longest first; unknown ones last."""
+        """Return indices of instances by overrun of the deadline, then response, longest first, int64 (k,).
+
+        Instances with missing events come last.
+
+        Args:
+            activity: The activity; None = all.
+            count: Maximum number of instances.
+        """
         instances = self.learned.instances
         ranked = np.arange(len(instances)) if activity is None else np.flatnonzero(instances.activity == activity)
         overrun = self.learned.overrun_cycles[ranked]
@@ -308,7 +315,10 @@ class Late:
         )  # fmt: skip
 
     def _running(self) -> _Ints:
-        """Return for each activity how long its threads run within its instances, interrupts included, cycles."""
+        """Return for each activity how long its threads run within its instances, int64 (activities,), cycles.
+
+        Interrupts handled meanwhile are included.
+        """
         instances, (rows, ends) = self.learned.instances, run_slices(self.trace)
         threads, starts = self.trace.events.thread[rows], self.trace.events.time_cycles[rows]
         order, by_thread = stable_order(threads), stable_order(instances.thread)

@@ -165,7 +165,7 @@ def split(trace: Trace, instances: Instances) -> tuple[int, BlameParts]:
 
 
 def thinned(positions: _Ints, most: int = MOST_COMPARED) -> _Ints:
-    """Return at most `most` of the positions, evenly distributed."""
+    """Return at most `most` of the positions, evenly distributed, int64 (k,)."""
     return positions[np.unique(np.linspace(0, len(positions) - 1, min(most, len(positions))).astype(np.int64))]
 
 
@@ -241,12 +241,15 @@ class _Pool:
         self.count += count
 
     def _on_own_clock(self, trace: Trace, cycles: _Ints) -> _Ints:
-        """Return durations of another trace in cycles of `self.trace`."""
+        """Return durations of another trace in cycles of `self.trace`, int64 (n,)."""
         rate, own_rate = trace.clock.cycles_per_s, self.trace.clock.cycles_per_s
         return cycles if rate == own_rate else np.rint(cycles * (own_rate / rate)).astype(np.int64)
 
     def _waits(self, trace: Trace, parts: BlameParts) -> tuple[_Ints, _Ints, _Ints]:
-        """Return path, instance and cycles of each part that other threads spend while an instance waits for these."""
+        """Return path, instance and cycles of each part of the time of an awaited thread, while the instance waits.
+
+        All are int64 (n,).
+        """
         inner = np.flatnonzero(parts.parent >= 0)
         value = np.where(np.isin(parts.kind, (Blame.LOCK, Blame.MESSAGE)) & self.is_by_name, -1, parts.value)
         steps = np.stack((parts.kind, parts.thread, value))
@@ -257,7 +260,7 @@ class _Pool:
         return number[which.reshape(-1)], parts.interval[inner], parts.cycles[inner]
 
     def _calls(self, trace: Trace, instances: Instances) -> tuple[_Ints, _Ints, _Ints]:
-        """Return path, instance and own cycles of each function call that begins within an instance."""
+        """Return path, instance and own cycles of each function call that begins within an instance, int64 (n,)."""
         calls = call_stacks(trace)
         is_own = np.isin(trace.events.thread[calls.entry_row], np.unique(instances.thread))
         of_threads = np.flatnonzero(is_own & (calls.stack >= 0))
@@ -276,7 +279,7 @@ class _Pool:
 
 
 def _numbers(names: dict[str, int], values: _Ints, name: Callable[[int], str]) -> _Ints:
-    """Return for each value the number of its name in `names`; new names are added."""
+    """Return for each value the number of its name in `names`; new names are added; int64 (n,)."""
     kinds, which = np.unique(values, return_inverse=True)
     numbers = [names.setdefault(name(kind), len(names)) for kind in kinds.tolist()]
     return np.array(numbers, np.int64)[which.reshape(-1)]
@@ -327,7 +330,7 @@ def _happenings(trace: Trace, instances: Instances) -> list[tuple[_Ints, tuple[_
 
 
 def _within(trace: Trace, instances: Instances, rows: _Ints) -> tuple[_Ints, _Ints]:
-    """Return all pairs of an instance and an event of its thread inside it: index of instance, position in `rows`."""
+    """Return all pairs of an instance and an event of its thread inside it, (n,) each: instance, position in `rows`."""
     key = trace.events.thread[rows].astype(np.int64) << 32 | rows
     order = np.argsort(key, kind="stable")
     begin = np.searchsorted(trace.events.time_cycles, instances.begin_cycles)

@@ -218,7 +218,7 @@ def _sources(trace: Trace, links: Latencies) -> Texts:
 
 
 def _legs(trace: Trace) -> dict[str, tuple[_Ints, _KnownValues]]:
-    """Return for each leg (section of a latency) the cycles of all latencies, -1 for none, and their `Known`.
+    """Return by leg (section of a latency) the cycles of all latencies, -1 = none, and their `Known`; (n,) each.
 
     A leg that is not over when the trace ends is counted up to the end, as a lower bound; it is unknown if events are
     missing until then. A total is a lower bound if one of its legs is not known.

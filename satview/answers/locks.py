@@ -141,7 +141,7 @@ class _LockRecords:
         return np.flatnonzero(np.isin(self.code, [record_code(name, which) for name in interfaces]))
 
     def argument(self, number: int, rows: Ints) -> Ints:
-        """Return argument `number` (from 1) of the given records."""
+        """Return argument `number` (from 1) of the given records, int64 (n,)."""
         return self.payloads.arguments[number - 1][rows].astype(np.int64)
 
     def results(self, firsts: Ints) -> Ints:
@@ -299,6 +299,8 @@ def _steps(records: _LockRecords) -> tuple[Ints, tuple[Ints, Ints, Ints], Ints]:
     """Return for every record that begins or ends a hold: row, object (process, kind, address), and step, +1 or -1.
 
     A wait for a condition variable unlocks its mutex at the first record and locks it again at the second.
+
+    All are int64 (n,).
     """
     firsts = records.rows(_HELD_BY, 1)
     firsts = firsts[(records.partner[firsts] != _NONE) & (records.results(firsts) == 0)]
@@ -324,14 +326,22 @@ def _steps(records: _LockRecords) -> tuple[Ints, tuple[Ints, Ints, Ints], Ints]:
 
 
 def _kind_of_mutex(records: _LockRecords, rows: Ints) -> Ints:
-    """Return the kind of the mutex in each condition variable wait: `rmutex` if it was also locked as recursive."""
+    """Return the kind of the mutex in each condition variable wait, int64 (n,), as an index of `KINDS`.
+
+    It is `rmutex` if the mutex was also locked as recursive.
+    """
     recursive = records.rows(("rmutex_lock",), 1)
     known = np.unique(records.argument(1, recursive))
     return np.where(np.isin(records.argument(2, rows), known), KINDS.index("rmutex"), KINDS.index("mutex"))
 
 
 def _depth(step: Ints, group: Ints) -> Ints:
-    """Return the nesting depth after every step, counted per group; an unlock without its lock is ignored."""
+    """Return the nesting depth after every step, counted per group, int64 (n,); an unlock without its lock is ignored.
+
+    Args:
+        step: int64 (n,), +1 for a lock, -1 for an unlock.
+        group: int64 (n,), group of each step: one thread and one lock; ascending from 0.
+    """
     out = np.empty(len(step), np.int64)
     raw = np.cumsum(step)
     begin = np.searchsorted(group, np.arange(int(group[-1]) + 1))
@@ -343,7 +353,12 @@ def _depth(step: Ints, group: Ints) -> Ints:
 
 
 def _find(objects: Ints, keys: Ints) -> Ints:
-    """Return the row of every key in the table of objects, -1 for keys that are not in it."""
+    """Return the row of every key in the table of objects, int64 (n,), -1 for keys that are not in it.
+
+    Args:
+        objects: int64 (m, 3), process, kind and address of each object.
+        keys: int64 (n, 3), likewise.
+    """
     if not len(keys) or not len(objects):
         return np.full(len(keys), -1, np.int64)
     both, number = np.unique(np.concatenate((objects, keys)), axis=0, return_inverse=True)

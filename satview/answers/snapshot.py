@@ -156,7 +156,10 @@ class _Moment:
         self._evidence = Evidence(self._trace)
 
     def states(self) -> tuple[_Ints, NDArray[np.uint8]]:
-        """Return the threads that exist at the time, and their states; idle threads only if they run on a CPU."""
+        """Return the threads that exist at the time, int64 (n,), and their states, uint8 (n,).
+
+        Idle threads are included only if they run on a CPU.
+        """
         parts = [(np.empty(0, np.int64), np.empty(0, np.uint8))]
         for spans in state_spans(self._scope):
             current = np.flatnonzero((spans.start <= self._time_cycles) & (self._time_cycles < spans.end))
@@ -166,7 +169,7 @@ class _Moment:
         return thread[is_there], value[is_there]
 
     def rows(self, thread: _Ints, value: NDArray[np.uint8]) -> tuple[_Ints, _Ints]:
-        """Return for each thread its last state event, and the event with which its state began; -1 for none.
+        """Return for each thread its last state event, and the one with which its state began, int64 (n,); -1 for none.
 
         These two differ if later events repeat the state, as for a new priority or in the opening dump.
         """
@@ -193,7 +196,7 @@ class _Moment:
         return last, begin
 
     def waits(self, thread: _Ints, last: _Ints) -> _Ints:
-        """Return for each thread the index in `waits` of the wait that begins with its last event, -1 for none."""
+        """Return for each thread the row in `waits` of the wait that its last event begins, int64 (n,); -1 = none."""
         waiting = blockers(self._trace).waits
         left, right = (np.searchsorted(waiting.thread, thread, side=side) for side in ("left", "right"))
         position = np.array([begin + np.searchsorted(waiting.row[begin:stop], row) for begin, stop, row in
@@ -203,7 +206,10 @@ class _Moment:
         return np.where(fits, position, _NONE)
 
     def holders(self, wait: _Ints) -> tuple[_Ints, _Ints]:
-        """Return for each wait the thread that holds the lock or is the server then, -1 for none, and the certainty."""
+        """Return for each wait who holds the lock or is the server then, and the certainty, int64 (n,) each.
+
+        Who is a row of the thread table, -1 for none.
+        """
         known = blockers(self._trace)
         holder, certainty = np.full(len(wait), _NONE, np.int64), np.zeros(len(wait), np.int64)
         waiting = np.flatnonzero(wait >= 0)

@@ -322,13 +322,16 @@ class _Data:
         return np.where(values > 0, self.once("name ranks", self._name_ranks)[values], -1)
 
     def _name_ranks(self) -> Positions:
-        """Return the rank of every thread in the alphabetical order of labels."""
+        """Return the rank of every thread in the alphabetical order of labels, int64 (threads,)."""
         assert self.trace is not None
         labels = [self.thread_name(row).casefold() for row in range(len(self.trace.threads))]
         return np.unique(np.array(labels), return_inverse=True)[1].astype(np.int64)
 
     def children(self) -> tuple[Positions, Positions]:
-        """Return the rows that have a parent, sorted by parent, and the start index of each row's children (n + 1)."""
+        """Return the rows that have a parent, sorted by parent, and where each row's children begin in these; int64.
+
+        The second array has shape (rows + 1,).
+        """
         assert self.parent is not None
         child = np.flatnonzero(self.parent >= 0)
         child = child[np.argsort(self.parent[child], kind="stable")]

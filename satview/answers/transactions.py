@@ -173,7 +173,11 @@ def _are_of(trace: Trace, name: str, thread: _Ints, pid: _Ints) -> NDArray[np.bo
 
 
 def _blocked(trace: Trace) -> Mapping[str, _Ints]:
-    """Return for each transaction how long the client was in SEND and in REPLY, cycles, and the size of the message."""
+    """Return for each transaction how long the client was in SEND and in REPLY, and the size of the message.
+
+    Returns:
+        By name of the column, cycles or bytes, int64 (n,).
+    """
     sent = sent_messages(scope_of(trace, None, None, Basis(trace), None))
     rows = np.searchsorted(sent.row, transactions(trace).send_row)
     return {"send": sent.send_blocked_cycles[rows], "reply": sent.reply_blocked_cycles[rows],
@@ -181,10 +185,13 @@ def _blocked(trace: Trace) -> Mapping[str, _Ints]:
 
 
 def _legs(trace: Trace) -> dict[str, tuple[_Ints, NDArray[np.uint8]]]:
-    """Return for each leg (section of a transaction) the cycles of all transactions, -1 for none, and their `Known`.
+    """Return by leg (section of a transaction) the cycles of all transactions, -1 = none, and their `Known`.
 
-    A leg that is not over when the trace or its client ends is counted up to that time, as a lower bound; it is
-    unknown if events are missing until then. A leg that had not begun when the transaction ended is absent.
+    A leg that is not over when the trace or its client ends is counted up to that time, as a lower bound; it is unknown
+    if events are missing until then. A leg that had not begun when the transaction ended is absent.
+
+    Returns:
+        int64 (n,), and uint8 (n,), for each leg.
     """
     links = transactions(trace)
     fate, end_cycles = _fates(trace, links)
@@ -266,7 +273,10 @@ def _client_name(trace: Trace, links: Transactions, position: int) -> str:
 
 
 def _how_clients_are_known(links: Transactions) -> NDArray[np.uint8]:
-    """Return the `Known` of each client: inferred if only the reply, found by its rcvid, names the client's process."""
+    """Return the `Known` of each client, uint8 (n,).
+
+    It is inferred if only the reply, found by its rcvid, names the client's process.
+    """
     return np.where((links.client < 0) & (links.client_pid > 0), Known.INFERRED, Known.EXACT).astype(np.uint8)
 
 

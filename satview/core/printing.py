@@ -218,5 +218,5 @@ class LinePrinter:
 
 
 def _bytes(text: bytes) -> NDArray[np.uint8]:
-    """Return the bytes of a text as an array, which holds a reference to the text."""
+    """Return a bytes object as an array of its bytes, uint8 (n,), which holds a reference to the object."""
     return np.frombuffer(text, np.uint8) if text else np.empty(0, np.uint8)

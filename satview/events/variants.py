@@ -67,7 +67,11 @@ def _kinds(release: Release) -> NDArray[np.uint8]:
 
 @cache
 def wide_exits(release: Release) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return for each code, (32768,): whether it is an exit with 64-bit values; whether the first value has 64 bits."""
+    """Return for each code whether it is a call's exit with 64-bit values, and whether the first value has 64 bits.
+
+    Returns:
+        bool (32768,) each.
+    """
     is_64bit, is_first_64bit = np.zeros(CODE_COUNT, np.bool_), np.zeros(CODE_COUNT, np.bool_)
     book = catalogue(release)
     for code in book.codes():

@@ -145,7 +145,7 @@ def _still_true(trace: Trace, rows: NDArray[np.int64], now_cycles: int) -> NDArr
 
 
 def _last_switches(trace: Trace, row: int) -> NDArray[np.int64]:
-    """Return for each CPU the row of its last RUNNING event before `row`."""
+    """Return the last RUNNING event before `row` on each CPU that has one, int64 (k,)."""
     running = rows_of_codes(trace, wire.THREAD_RUNNING).astype(np.int64)
     running = running[running < row]
     _, from_end = np.unique(trace.events.cpu[running][::-1], return_index=True)
@@ -374,7 +374,7 @@ class _RecordLayout:
                 self._lost_behind[cpu] = int(number[~inside].sum())
 
     def _numbers(self, lost: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sequence number of each buffer; lost buffers are counted too, and 8.0 counts for each CPU."""
+        """Return the sequence number of each buffer, int64 (buffers,); lost ones count too; 8.0 counts for each CPU."""
         numbers = np.zeros(len(self._starts) if self._has_buffers else 0, np.int64)
         rings = self._ring[self._starts]
         for ring in np.unique(rings) if len(numbers) else ():
@@ -382,7 +382,10 @@ class _RecordLayout:
         return numbers
 
     def _buffer_starts(self, lost: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the index of each buffer's first record: a buffer ends after 714 slots, at a gap or change of CPU."""
+        """Return the index of each buffer's first record, int64 (buffers,).
+
+        A buffer ends after 714 slots, at a gap or change of CPU.
+        """
         n = len(lost)
         if not n:
             return np.empty(0, np.int64)
@@ -404,7 +407,10 @@ class _RecordLayout:
             starts.append(following)
 
     def _times_needed(self, buffer: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which records need a TIME: first of their CPU in a buffer, or after a long silence or step back."""
+        """Return which records need a TIME event before them, bool (records,).
+
+        These are the first records of their CPU in a buffer, and those after a long silence or a step back in time.
+        """
         cpu, time = self._cpu.astype(np.int64), self._time
         needed = np.zeros(len(cpu), np.bool_)
         order = np.argsort(cpu, kind="stable")
@@ -457,7 +463,7 @@ class _RecordLayout:
             slots[index[later] - 1] = self._ends(before)
 
     def _ends(self, records: NDArray[np.int64]) -> NDArray[np.uint32]:
-        """Return the BUFFER_END slots that follow some records."""
+        """Return the BUFFER_END slots that follow some records, uint32 (n, 4)."""
         slots = np.full((len(records), 4), wire.BUFFER_END_COOKIE, np.uint32)
         slots[:, 0] = wire.CONTROL_BUFFER_END | self._ring[records].astype(np.uint32) << wire.CPU_SHIFT
         slots[:, 1] = self._time[records] & 0xFFFFFFFF

@@ -165,7 +165,7 @@ class TracePart:
         return inside if self.events is None else inside & (event >= 0) & self.events[event]
 
     def ns(self, cycles: Ints) -> Ints:
-        """Return times in nanoseconds since the start of the trace, clipped to the window."""
+        """Return times in nanoseconds since the start of the trace, clipped to the window, int64 (n,)."""
         return self.trace.clock.ns_array(np.clip(cycles, self.window.start, self.window.end))
 
 
@@ -472,7 +472,7 @@ def _threads(part: TracePart, rows: Ints, cycles: Ints | None) -> Iterator[Messa
 
 @cache
 def _state_of_value() -> NDArray[np.int64]:
-    """Return a table from satview's state values to `TaskStateEnum`."""
+    """Return a table from satview's state values to `TaskStateEnum`, int64 (64,)."""
     out = np.full(VALUE_COUNT, _SLEEPS, np.int64)
     for state in STATES:
         if state.group is StateGroup.STOPPED:
@@ -528,7 +528,7 @@ def _is_within_run(part: TracePart, thread: Ints, cycles: Ints) -> NDArray[np.bo
 
 
 def _differs(*columns: Ints) -> NDArray[np.bool_]:
-    """Return which rows differ from the row before in any column; the first row does."""
+    """Return which rows differ from the row before in any column, bool (n,); the first row does."""
     out = np.zeros(len(columns[0]), np.bool_)
     out[:1] = True
     for column in columns:
@@ -559,7 +559,7 @@ def _within(part: TracePart, changes: _Changes) -> _Changes:
 
 
 def _births(changes: _Changes) -> NDArray[np.intp]:
-    """Return the rows of changes by which threads begin to exist: their first changes after they did not exist."""
+    """Return the rows of changes by which threads begin to exist: the first ones after they did not, intp (k,)."""
     follows = np.zeros(len(changes.state), np.bool_)
     follows[1:] = np.isin(changes.state[:-1], (_NONE, _GONE)) & (changes.thread[1:] == changes.thread[:-1])
     return np.flatnonzero(follows)
@@ -605,7 +605,7 @@ def _packets(trace: Trace, changes: _Changes) -> _Packets:
 
 
 def _of_row_before(thread: Ints, column: Ints, none: int) -> Ints:
-    """Return for each row the value of the row before; `none` for the first row of each thread."""
+    """Return for each row the value of the row before, int64 (n,); `none` for the first row of each thread."""
     out = np.full(len(column), none, np.int64)
     same = thread[1:] == thread[:-1]
     out[1:][same] = column[:-1][same]
@@ -613,7 +613,7 @@ def _of_row_before(thread: Ints, column: Ints, none: int) -> Ints:
 
 
 def _free_cpus(trace: Trace, cycles: Ints) -> Ints:
-    """Return for each time a CPU on which no thread is known to run, or `trace.cpu_count` if all CPUs are busy."""
+    """Return for each time a CPU on which no thread is known to run, int64 (n,); `trace.cpu_count` = all are busy."""
     runs, free = table(trace, "run"), np.full(len(cycles), trace.cpu_count, np.int64)
     for cpu in range(trace.cpu_count - 1, -1, -1):
         of_cpu = np.flatnonzero(runs["cpu"] == cpu)

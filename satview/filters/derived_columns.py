@@ -118,7 +118,7 @@ class TraceDerivedColumns:
         return np.where(known, values[position], UNKNOWN)
 
     def _own_priorities(self, rows: _Rows) -> NDArray[np.int64] | None:
-        """Return the priorities that the given events log; None unless all of them are wide thread state events."""
+        """Return the priorities that events log, int64 (n,); None unless all of them are wide thread state events."""
         events = self._trace.events
         codes = events.code[rows]
         is_own = (events.slot_count[rows] >= 2) & (events.thread[rows] != 0)
@@ -144,7 +144,7 @@ class TraceDerivedColumns:
         _ = partners(self._trace), state_ends(self._trace)
 
     def _lengths_ns(self, rows: _Rows, others: NDArray[np.uint32]) -> NDArray[np.int64]:
-        """Return the time between each row and its counterpart in `others`, ns; -1 where the latter is `NO_EVENT`."""
+        """Return the time from each event to that in `others`, ns, int64 (n,); -1 where there is `NO_EVENT`."""
         times, clock = self._trace.events.time_cycles, self._trace.clock
         result = np.full(len(rows), UNKNOWN, np.int64)
         known = np.flatnonzero(others != NO_EVENT)

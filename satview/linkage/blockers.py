@@ -157,7 +157,10 @@ def _blockers(trace: Trace) -> Blockers:
 
 
 def _of_messages(trace: Trace, all_waits: Waits) -> tuple[NDArray[np.intp], _Ints, _Ints]:
-    """Return the waits in SEND and REPLY, each message's receiving thread (-1 in SEND), and the pid it was sent to."""
+    """Return the waits in SEND and REPLY, each message's receiving thread (-1 in SEND), and the pid it was sent to.
+
+    All are (n,): rows of `all_waits`, rows of the thread table, pids.
+    """
     wait = np.flatnonzero((all_waits.value == SEND) | (all_waits.value == REPLY))
     sent = last_sends(trace, all_waits.thread[wait], all_waits.row[wait])
     # The send is part of the call that the thread waits in.
@@ -218,7 +221,7 @@ def _owners_elsewhere(
 
 
 def _next_to_give(trace: Trace, wait: NDArray[np.intp]) -> _Ints:
-    """Return for each wait for a mutex the thread that next unlocks it during the wait, -1 for none."""
+    """Return for each wait for a mutex the thread that next unlocks it during the wait, -1 for none; int64 (n,)."""
     all_waits, known = waits(trace), mutexes(trace)
     gives = known.gives
     order = stable_order(gives.mutex + 1)
@@ -245,7 +248,7 @@ def _next_to_give(trace: Trace, wait: NDArray[np.intp]) -> _Ints:
 
 
 def _who_let_in(trace: Trace, all_waits: Waits, wait: NDArray[np.intp]) -> _Ints:
-    """Return for each wait for a lock the thread whose unlock ended the wait, -1 for none.
+    """Return for each wait for a lock the thread whose unlock ended the wait, -1 for none; int64 (n,).
 
     Only a thread that holds the lock can unlock it; it may be of another process. A thread that itself waited for a
     lock until after this wait began is left out: it may not have held the lock when this wait began.

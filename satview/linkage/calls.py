@@ -83,7 +83,7 @@ def nesting(trace: Trace, cpu: int) -> Nesting:
 
 
 def interrupts(trace: Trace) -> tuple[_Rows, _Rows]:
-    """Return entries and exits of the interrupts and handlers that the trace holds whole, in any order.
+    """Return entries and exits of the interrupts and handlers that the trace holds whole, (n,) each, in any order.
 
     The exit of an interrupt is the CPU's next exit at the same depth. Handlers are paired within their interrupt, so
     that a missing exit does not make the handlers of other interrupts pair wrongly.
@@ -189,6 +189,9 @@ def calls(trace: Trace) -> tuple[tuple[_Rows, _Rows], tuple[_Rows, _Rows]]:
     again before it exits, only the last entry has an exit. Where the thread is not known, as in a capture without
     THREAD events, the exit must be the CPU's next kernel call event, and the call must be one that never blocks: after
     a call that blocks, another thread may run and exit from a call of the same kind.
+
+    Returns:
+        Rows of entries and rows of exits, (n,) each, twice.
     """
     known, unknown = trace.cached("links.call_ends", _call_ends)
     if not len(losses(trace)):

@@ -121,7 +121,7 @@ def _of_columns(trace: Trace, kind: LinkKind) -> LinkTable:
 
 
 def _is_of(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.bool_]:
-    """Return for each row of an event that begins a link of `partners` whether that link is of the given kind."""
+    """Return for each event that begins a link of `partners` whether that link is of the given kind, bool (n,)."""
     return _codes_of(trace, kind)[trace.events.code[rows]]
 
 

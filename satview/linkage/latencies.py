@@ -198,7 +198,10 @@ def _join(*parts: dict[str, _Ints]) -> dict[str, _Ints]:
 
 
 def _of_pulses(trace: Trace) -> dict[str, _Ints]:
-    """Return cause, wake-up and receipt of every pulse except death pulses, which the end of a process causes."""
+    """Return columns of `Latencies` for pulses: cause, pulse, wake-up and receipt, int64 (n,) each, by name.
+
+    Death pulses, which the end of a process causes, are left out.
+    """
     rows = rows_of_codes(trace, *(code for code in messages.SENDS if code != DEATH_PULSE))
     if trace.pairs is not None:
         rows = rows[:0]
@@ -215,7 +218,7 @@ def _of_pulses(trace: Trace) -> dict[str, _Ints]:
 
 
 def _of_waits(trace: Trace) -> dict[str, _Ints]:
-    """Return cause and wake-up of every InterruptWait() whose end has a known cause."""
+    """Return columns of `Latencies` for each InterruptWait() whose end has a known cause, int64 (n,) each, by name."""
     all_waits = waits(trace)
     wait = np.flatnonzero(all_waits.value == _INTR)
     table = wake_ups(trace)
@@ -232,13 +235,19 @@ def _columns(cause: _Ints, pulse: _Ints, ready: _Ints, received: _Ints, thread: 
 
 
 def _begin(table: LinkTable, rows: NDArray[np.uint32], sure: _Ints) -> _Ints:
-    """Return the events that begin links ended by `rows`, -1 for none; lower `sure` to the certainty of these links."""
+    """Return the event that begins the link which each event ends, int64 (n,); -1 for none.
+
+    Args:
+        table: The links.
+        rows: uint32 (n,), the ending events.
+        sure: int64 (n,), certainties; each is lowered to that of the link, if there is one.
+    """
     link = table.ended_by(rows)
     return _other(table.from_row, table, link, sure)
 
 
 def _end(table: LinkTable, rows: NDArray[np.uint32], sure: _Ints) -> _Ints:
-    """Return the events that end links begun by `rows`, -1 for none; `sure` as in `_begin`."""
+    """Return the event that ends the link which each event begins, int64 (n,); -1 for none; `sure` as in `_begin`."""
     return _other(table.to_row, table, table.begun_by(rows), sure)
 
 
@@ -250,7 +259,7 @@ def _other(column: NDArray[np.uint32], table: LinkTable, link: NDArray[np.intp],
 
 
 def _running(trace: Trace, ready: _Ints) -> _Ints:
-    """Return for each `ready` row the first event by which the thread runs after it, -1 for none or not sure."""
+    """Return for each wake-up the first event by which the thread runs after it, int64 (n,); -1 = none, or not sure."""
     out, known = np.full(len(ready), -1, np.int64), np.flatnonzero(ready >= 0)
     thread = trace.events.thread[ready[known]].astype(np.int64)
     runs = first_that_fits(trace, state_positions(trace, ready[known], thread), thread, IS_RUN)
@@ -261,7 +270,7 @@ def _running(trace: Trace, ready: _Ints) -> _Ints:
 
 
 def _numbers(trace: Trace, cause: _Ints) -> _Ints:
-    """Return the interrupt number of each cause, -1 for causes that are no interrupts."""
+    """Return the interrupt number of each cause, int64 (n,), -1 for causes that are no interrupts."""
     out, of_interrupt = np.full(len(cause), -1, np.int64), np.flatnonzero(cause >= 0)
     of_interrupt = of_interrupt[trace.events.code[cause[of_interrupt]] >> wire.CLASS_SHIFT == wire.WireClass.INT]
     out[of_interrupt] = trace.payloads.column(cause[of_interrupt], 0)
@@ -299,7 +308,10 @@ def _add_handlers(trace: Trace, columns: dict[str, _Ints]) -> None:
 
 
 def _handlers(trace: Trace) -> tuple[_Ints, _Ints, _Ints, _Ints]:
-    """Return entry, exit, pid and source (CPU << 32 | number of the interrupt) of the handlers that return an event."""
+    """Return entry, exit, pid and source (CPU << 32 | number of the interrupt) of the handlers that return an event.
+
+    All are int64 (n,).
+    """
     enters, exits = calls.handlers(trace)
     returned = np.zeros(len(exits), np.bool_)
     counts = trace.payloads.word_counts(exits)

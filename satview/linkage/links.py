@@ -415,7 +415,7 @@ def in_time_order(
 
 
 def thread_rows(trace: Trace, pids: NDArray[np.uint32], tids: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return the row of the thread table for each pid and tid, 0 where the trace has no such thread."""
+    """Return the row of the thread table for each pid and tid, 0 where the trace has no such thread, int64 (n,)."""
     keys = trace.threads.pid.astype(np.int64) << 32 | trace.threads.tid.astype(np.int64) & 0xFFFFFFFF
     order = np.argsort(keys)
     needed = pids.view(np.int32).astype(np.int64) << 32 | tids.astype(np.int64)

@@ -110,7 +110,7 @@ def _answers_by_client(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uin
 
 
 def _answers_by_number(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Return the messages of unknown senders and the replies whose calls have the same rcvid.
+    """Return the messages of unknown senders, and the replies whose calls have the same rcvid, uint32 (n,) each.
 
     A message is used only if no other message with this rcvid, on any server, is open when it is received.
     """
@@ -245,7 +245,7 @@ def _pulses(trace: Trace) -> Pairs:
 
 
 def _waiting(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Return the begin and end events of all waits in state RECEIVE in which no event is missing, by end."""
+    """Return begin and end events of the waits in state RECEIVE in which no event is missing, by end; uint32 (n,)."""
     receiving = np.flatnonzero(state_values(trace) == RECEIVE)
     ends = following(trace, receiving)
     receiving, ends = receiving[ends != OPEN], ends[ends != OPEN]
@@ -288,7 +288,7 @@ def _handed_over(
 
 
 def _last_of_each(numbers: _Positions, count: int) -> _Positions:
-    """Return the position at which each number below `count` occurs last, in the order of the numbers."""
+    """Return the position at which each number below `count` occurs last, in the order of the numbers; intp (k,)."""
     last = np.full(count, -1, np.intp)
     last[numbers] = np.arange(len(numbers))
     return last[last >= 0]

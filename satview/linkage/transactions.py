@@ -146,7 +146,11 @@ def served_messages(trace: Trace) -> ServedMessages:
 
 
 def queued_and_service(trace: Trace, served: ServedMessages) -> tuple[_Ints, _Ints]:
-    """Return how long each served message was queued, and how long its server worked on it, cycles."""
+    """Return how long each message was queued, and how long its server worked on it, int64 (n,) each.
+
+    Returns:
+        Cycles, -1 = not known.
+    """
     if trace.axis is not None:
         sent = transactions(trace)
         return sent.queued_cycles, sent.service_cycles
@@ -185,7 +189,7 @@ def _transactions(trace: Trace) -> Transactions:
 
 
 def _client_pids(trace: Trace, client: _Ints, reply_row: _Ints) -> _Ints:
-    """Return the pid of each client, from its reply where the thread is not known; -1 where neither is known."""
+    """Return the pid of each client, int64 (n,), from the reply where its thread is not known; -1 = not known."""
     pid = np.where(client > 0, trace.threads.pid[client], -1).astype(np.int64)
     named = np.flatnonzero((client == 0) & (reply_row >= 0))
     pid[named] = comm_words(trace, reply_row[named])[1].view(np.int32)
@@ -193,7 +197,7 @@ def _client_pids(trace: Trace, client: _Ints, reply_row: _Ints) -> _Ints:
 
 
 def _lengths(trace: Trace, start: _Ints, end: _Ints) -> _Ints:
-    """Return the cycles between events; -1 if one of them is not known, or the end comes first."""
+    """Return the cycles between events, int64 (n,); -1 if one of them is not known, or the end comes first."""
     out = np.full(len(start), -1, np.int64)
     both = np.flatnonzero((start >= 0) & (end >= start))
     time = trace.events.time_cycles
@@ -232,7 +236,7 @@ def client_states(trace: Trace, sends: NDArray[np.uint32], *tables: NDArray[np.b
 
 
 def _types(trace: Trace, sends: NDArray[np.uint32]) -> _Ints:
-    """Return the first word of each message as the entry of the sending call shows it; -1 where it does not."""
+    """Return the first word of each message, as the sending call's entry shows it, int64 (n,); -1 where it does not."""
     types = np.full(len(sends), -1, np.int64)
     entry = calls_of(trace, sends, trace.events.thread[sends].astype(np.int64))
     with_entry = np.flatnonzero(entry != NO_EVENT)
@@ -330,7 +334,10 @@ def _services(trace: Trace) -> Services:
 
 
 def _finds_receiver(trace: Trace, sent: Transactions, transaction: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Return for each transaction whether the server waited in RECEIVE at the send: the client then goes to REPLY."""
+    """Return for each transaction whether the server waited in RECEIVE at the send, bool (n,).
+
+    Such a client goes to REPLY at once.
+    """
     row = sent.blocked_row[transaction]
     out = row >= 0
     out[out] = trace.catalogue.state_value_of_code[trace.events.code[row[out]]] == REPLY
@@ -533,7 +540,7 @@ def _connections(trace: Trace) -> ServerConnections:
 
 
 def _attached(trace: Trace) -> tuple[_Ints, _Ints, _Ints, _Ints, _Ints]:
-    """Return process, coid, row, pid of the server and channel of the ConnectAttach calls that succeeded."""
+    """Return process, coid, row, server's pid and channel of the ConnectAttach calls that succeeded, int64 (n,)."""
     entries = succeeded(trace, entries_of(trace, "CONNECT_ATTACH"))
     thread = trace.events.thread[entries]
     exits = partners(trace)[entries].astype(np.int64)
@@ -566,7 +573,7 @@ def _sent(trace: Trace) -> tuple[_Ints, _Ints, _Ints, _Ints, _Ints]:
 
 
 def _channels(trace: Trace, sends: NDArray[np.uint32]) -> _Ints:
-    """Return the channel on which each message was received, -1 where the trace does not show it."""
+    """Return the channel on which each message was received, int64 (n,); -1 where the trace does not show it."""
     receipts = messages(trace).ends_of(sends)
     out = np.full(len(sends), -1, np.int64)
     received = np.flatnonzero(receipts != NO_EVENT)
@@ -578,7 +585,7 @@ def _channels(trace: Trace, sends: NDArray[np.uint32]) -> _Ints:
 
 
 def _calls_before(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the kernel call that the thread of each event entered last, `NO_EVENT` where that is not sure.
+    """Return the kernel call that the thread of each event entered last, uint32 (n,); `NO_EVENT` = not sure.
 
     The call may have exited already: a thread that waited for a message logs the receipt before or after the exit.
     """

@@ -224,7 +224,10 @@ def _waits(trace: Trace) -> Waits:
 
 
 def _whole_waits(trace: Trace) -> tuple[NDArray[np.intp], NDArray[np.uint32]]:
-    """Return the indices in `Trace.states.event` of waits in which no event is missing, and the row that ends each."""
+    """Return the waits in which no event is missing, and the row that ends each, (n,) each.
+
+    The waits are given by their indices in `Trace.states.event`.
+    """
     ends, is_whole_state = whole_states(trace)
     is_wait = _IS_WAIT[state_values(trace)] & is_whole_state
     if trace.pairs is not None:  # the file format itself shows what threads wait for
@@ -252,7 +255,7 @@ def calls_of(trace: Trace, rows: NDArray[np.uint32], thread: NDArray[np.int64]) 
 
 
 def number_of(trace: Trace, entries: NDArray[np.uint32]) -> NDArray[np.int16]:
-    """Return the number of the kernel call that each event enters, int16; -1 for `NO_EVENT`."""
+    """Return the number of the kernel call that each event enters, int16 (n,); -1 for `NO_EVENT`."""
     if not len(trace.events):
         return np.empty(0, np.int16)
     out = (trace.events.code.take(entries, mode="clip") & np.uint16(_CALL_NUMBER)).astype(np.int16)

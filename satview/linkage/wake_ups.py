@@ -180,7 +180,7 @@ class _WakeUps:
         self.certainty[wakeups[is_new]] = certainty
 
     def _in(self, *states: str) -> NDArray[np.intp]:
-        """Return the wake-ups without a cause so far that end a wait in one of the named states."""
+        """Return the wake-ups without a cause so far that end a wait in one of the named states, intp (k,)."""
         return np.flatnonzero(self._are_from(states) & (self.cause == NO_EVENT))
 
     def _are_from(self, states: tuple[str, ...]) -> NDArray[np.bool_]:
@@ -191,7 +191,7 @@ class _WakeUps:
         return are_from
 
     def _called(self, wakeups: NDArray[np.intp], names: tuple[str, ...]) -> NDArray[np.intp]:
-        """Return those wake-ups at which one of the named kernel calls of another thread is open on the CPU."""
+        """Return those wake-ups at which another thread is in one of the named kernel calls on the CPU, intp (k,)."""
         numbers = [self.numbers[name] for name in names if name in self.numbers]
         return wakeups[np.isin(self.call_number[wakeups], numbers)]
 
@@ -341,10 +341,10 @@ class _WakeUps:
         self._offer(wakeups, interrupt, Certainty.INFERRED)
 
     def _attached(self, wakeups: NDArray[np.intp]) -> NDArray[np.uint32]:
-        """Return for each wake-up the last interrupt in the wait whose number the thread attached to, or `NO_EVENT`.
+        """Return for each wake-up the last interrupt in the wait whose number the thread attached to, uint32 (n,).
 
-        It is `NO_EVENT` for threads that used several numbers, and from 8.0 on, where interrupt events show an id
-        instead of the number.
+        It is `NO_EVENT` if there is none, for threads that used several numbers, and from 8.0 on, where interrupt
+        events show an id instead of the number.
         """
         trace, out = self.trace, np.full(len(wakeups), NO_EVENT, np.uint32)
         attached = entries_of(trace, "INTERRUPT_ATTACH", "INTERRUPT_UNMASK")

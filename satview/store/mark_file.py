@@ -499,7 +499,7 @@ def mark_number(words: tuple[int, int], byte_order: Literal["little", "big"]) ->
 
 
 def is_mark(heads: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Return for header words of slots whether the slot may be the first of a mark's event."""
+    """Return for header words of slots whether the slot may be the first of a mark's event, bool of the same shape."""
     codes = heads & (wire.CODE_MASK | 3 << wire.STRUCT_SHIFT)
     return np.asarray(codes == (_MARK_CODE | wire.Struct.COMBINE_BEGIN << wire.STRUCT_SHIFT))
 

@@ -262,7 +262,7 @@ def _losses(trace: Trace) -> NDArray[np.int64]:
 
 
 def _last_before(trace: Trace, ends: NDArray[np.int64], cpus: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the time of the last event before each given time on its CPU; the given time if there is no event."""
+    """Return the time of the last event before each given time on its CPU, int64 (n,); without one the given time."""
     starts = ends.copy()
     for cpu in np.unique(cpus).tolist():
         of_cpu = np.flatnonzero(cpus == cpu)
@@ -321,7 +321,7 @@ def losses_of(lost: NDArray[np.int64], cpu: int) -> NDArray[np.int64]:
 
 
 def merged(ranges: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return ranges, shape (k, 2), sorted, with overlapping and touching ranges merged."""
+    """Return ranges sorted, with overlapping and touching ones merged, int64 (m, 2)."""
     time_ranges = TimeRanges.of_rows(ranges)
     return np.stack((time_ranges.start, time_ranges.end), axis=1)
 

@@ -423,7 +423,7 @@ class Recording(Arrival):
         return stop
 
     def _ends(self, head: int) -> _Ints:
-        """Return the end of each open buffer as a slot number; `head` is the start of the first."""
+        """Return the end of each open buffer as a slot number, int64 (buffers,); `head` is the start of the first."""
         return head + np.cumsum([len(buffer.slots) for buffer in self._open])
 
     def _find(self, trace: Trace, rows: _Ints, ends: _Ints) -> None:

@@ -667,7 +667,10 @@ class Kev:
 
 
 def _user_rows(trace: OpenedTrace, text: str) -> NDArray[np.uint32]:
-    """Return the rows of the user events with a text, ascending; a text of up to 7 bytes is compared as two words."""
+    """Return the rows of the user events with a text, uint32 (n,), ascending.
+
+    A text of up to 7 bytes is compared as two words.
+    """
     raw = text.encode("utf-8", "replace")
     if len(raw) >= _SHORT_BYTES:
         return trace.select(f"class == USREVENT and text == {in_quotes(text)}")
@@ -685,7 +688,7 @@ def _interrupt_number(text: str) -> int:
 
 
 def _paired(begins: NDArray[np.uint32], ends: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Return the begins that are followed by an end, and for each of them the first end after it."""
+    """Return the begins that are followed by an end, and for each of them the first end after it; uint32 (n,) each."""
     position = np.searchsorted(ends, begins, side="right")
     has_end = position < len(ends)
     return begins[has_end], ends[position[has_end]]

@@ -347,7 +347,7 @@ def _of_tracks(infos: Sequence[LaneInfo], rows: Rows) -> Iterator[tuple[int, Row
 
 
 def _is_among(rows: NDArray[np.integer], known: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Return whether each row is among ascending `known` rows."""
+    """Return whether each row is among ascending `known` rows, bool (n,)."""
     if not len(known):
         return np.zeros(len(rows), np.bool_)
     nearest = np.minimum(np.searchsorted(known, rows), len(known) - 1)
@@ -355,7 +355,7 @@ def _is_among(rows: NDArray[np.integer], known: NDArray[np.integer]) -> NDArray[
 
 
 def columns_of(times: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Return the pixel of each time; times ascend and are within the edges."""
+    """Return the pixel of each time, intp (n,); times ascend and are within the edges, (pixels + 1,)."""
     last = len(edges) - 2
     if edges[-1] - edges[0] <= last:  # a cycle is several pixels wide: the first one has the mark
         return np.clip(np.searchsorted(edges[:-1], times), 0, last)

@@ -343,7 +343,7 @@ def user_events(trace: Trace, lane_class: LaneClass, user: UserLanes) -> list[Tr
 
 
 def _rows(trace: Trace, codes: tuple[int, ...]) -> Rows:
-    """Return the rows of the events of a class, ascending."""
+    """Return the rows of the events with some codes, uint32 (n,), ascending."""
     if trace.pairs is not None:  # a format with codes of its own
         return np.empty(0, np.uint32)
     table = np.zeros(wire.CODE_COUNT, np.bool_)
@@ -363,7 +363,7 @@ def _owners(trace: Trace, rows: Rows, owner_kind: Owner) -> NDArray[np.integer]:
 
 
 def _parts(trace: Trace, rows: Rows, owner: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Return the part number of each event: a new part begins at each new owner, and after each loss of events.
+    """Return the part number of each event, intp (n,): a part ends at each new owner and each loss of events.
 
     Args:
         trace: The events.
@@ -378,7 +378,7 @@ def _parts(trace: Trace, rows: Rows, owner: NDArray[np.integer]) -> NDArray[np.i
 
 
 def _last_of_each(owner: NDArray[np.integer], rows: Rows) -> Rows:
-    """Return the last row of every owner; rows ascend."""
+    """Return the last row of every owner, uint32 (k,); rows ascend."""
     last = np.full(int(owner.max(initial=0)) + 1, -1, np.int64)
     last[owner] = rows
     return last[last >= 0].astype(np.uint32)
@@ -392,6 +392,9 @@ def _with_open(trace: Trace, begin: Rows, over: Rows, waiting: Rows) -> tuple[Ro
         begin: Begins of the intervals with an end.
         over: Ends of these intervals.
         waiting: Begins that may have no end; begins before a loss of events are left out.
+
+    Returns:
+        uint32 (n,) each.
     """
     if not len(waiting):
         return begin, over

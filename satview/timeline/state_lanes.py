@@ -109,7 +109,7 @@ def _runs_elsewhere(trace: Trace, spans: LaneSpans, cpu: int) -> NDArray[np.int6
 
 
 def _without(ranges: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return ranges with the `known` ranges cut out of them; `known` is ascending and does not overlap."""
+    """Return ranges, int64 (m, 2), with the `known` ranges cut out; those are (k, 2), ascending, not overlapping."""
     ranges = merged(ranges)
     # Intersect every range with the gaps between the known ranges.
     limits = np.iinfo(np.int64)
@@ -611,7 +611,7 @@ def preview_of(sample: Sampled) -> Preview | None:
 
 
 def _known_until(sample: Sampled, rows: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return for each event the time up to which its sample has all events of the CPU.
+    """Return for each event the time up to which its sample has all events of the CPU, int64 (n,), cycles.
 
     In 8.0, where every CPU has its own buffers, that is the CPU's last event in the sample; else the sample's last
     event.

@@ -297,7 +297,7 @@ def _deliver_empty(state: State, userdata: Any, source: TraceSource, batch: Batc
 
 
 def _with_empty(batch: Batch, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return rows of events merged with the empty slots of a batch, as ~slot, in file order."""
+    """Return rows of events merged with the empty slots of a batch, as ~slot, in file order; intp (n,)."""
     empty = np.flatnonzero(batch.slots[:, 0] == 0)
     order = np.argsort(np.concatenate((batch.last_slot[rows], empty)), kind="stable")
     return np.concatenate((rows, ~empty))[order]
@@ -331,7 +331,7 @@ def _deliver_sorted(
 
 
 def _times_of(batch: Batch, rows: NDArray[np.intp]) -> NDArray[np.int64]:
-    """Return the times of the rows that `_with_empty` returns; an empty slot has the time of the event before it."""
+    """Return the times of rows from `_with_empty`, int64 (n,); an empty slot has the time of the event before it."""
     if not len(batch):
         return np.zeros(len(rows), np.int64)
     times = batch.time_cycles[np.maximum(rows, 0)]
@@ -340,7 +340,7 @@ def _times_of(batch: Batch, rows: NDArray[np.intp]) -> NDArray[np.int64]:
 
 
 def _as_in_file(words: NDArray[np.uint32], source: TraceSource) -> NDArray[np.uint32]:
-    """Return payload words in the byte order of the file, as in the buffer of the C library."""
+    """Return payload words in the byte order of the file, as in the C library's buffer, uint32 of the same shape."""
     unswapped = words.byteswap() if source.byte_order != sys.byteorder else words.view()
     unswapped.setflags(write=False)
     return unswapped

@@ -419,7 +419,10 @@ def _inferred(trace: Trace) -> LearnedPriorities:
 
 
 def _served_first(messages: Transactions) -> tuple[_Ints, _Ints]:
-    """Return clients whose messages overtook others in the same server, and for each the client that was overtaken."""
+    """Return clients whose messages overtook others in the same server, and for each the client that was overtaken.
+
+    Both are int64 (n,), rows of the thread table.
+    """
     received = np.flatnonzero((messages.receive_row >= 0) & (messages.client > 0))
     received = received[np.lexsort((messages.receive_row[received], messages.server_pid[received]))]
     one, other = received[:-1], received[1:]

@@ -255,7 +255,15 @@ def _same_order(one: tuple[Trace, int], other: tuple[Trace, int]) -> float:
 
 
 def _wake_ups(trace: Trace, begin_cycles: int, numbers: dict[int, int]) -> NDArray[np.int64]:
-    """Return wake-ups in time order: number of the thread, from `numbers`, << 32 | its number of earlier wake-ups."""
+    """Return a key for each wake-up after a time, in time order, int64 (n,).
+
+    The key is the number of the thread << 32 | the number of its earlier wake-ups.
+
+    Args:
+        trace: The events.
+        begin_cycles: The time.
+        numbers: Number of each thread, equal in recording and replay.
+    """
     every_wait = waits(trace)
     rows = every_wait.end_row[every_wait.end_row < OPEN].astype(np.int64)
     thread = every_wait.thread[every_wait.end_row < OPEN]

@@ -231,7 +231,7 @@ class _Builder:
         return until
 
     def _exits(self, entries: _Ints) -> _Ints:
-        """Return the exit row of each call; the number of events for calls that do not end."""
+        """Return the exit row of each call, int64 (n,); the number of events for calls that do not end."""
         exits = exits_of(self.trace, entries.astype(np.uint32)).astype(np.int64)
         exits[exits == NO_EVENT] = len(self.events)
         return exits
@@ -324,7 +324,7 @@ class _Builder:
     # Sleeps.
 
     def _sleep_ns(self, entries: _Ints, wait_at: _Ints, tick_ns: int) -> _Ints:
-        """Return the requested length of each sleep, in ns.
+        """Return the requested length of each sleep, in ns, int64 (n,).
 
         Fast events have no nanoseconds: the requested length is at most the sleep and at least that less a tick; all
         sleeps of a thread are assumed to request the same length if possible.
@@ -649,7 +649,7 @@ class _Items:
         return out
 
     def _first_waits(self, every_wait: Waits) -> _Ints:
-        """Return for each entry the position in `every_wait` of the first wait in its call; -1 for none."""
+        """Return for each entry the position in `every_wait` of the first wait in its call, int64 (n,); -1 for none."""
         out = np.full(len(self.row), -1, np.int64)
         begun = np.flatnonzero((every_wait.call_row != NO_EVENT) & (every_wait.row == every_wait.first_row))
         keys = every_wait.thread[begun].astype(np.int64) << 32 | every_wait.call_row[begun]

@@ -244,7 +244,7 @@ class Scope:
         return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
     def cut(self, start: Cycles, end: Cycles) -> tuple[Cycles, Cycles]:
-        """Return spans cut at the ends of the range; spans outside become empty."""
+        """Return starts and ends of spans, int64 (n,), cut at the ends of the range; spans outside become empty."""
         start = np.clip(start, self.window.start, self.window.end)
         return start, np.maximum(np.clip(end, self.window.start, self.window.end), start)
 

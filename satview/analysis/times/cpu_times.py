@@ -245,7 +245,7 @@ class CutRuns:
 
 
 def _goes_on(scope: Scope) -> NDArray[np.bool_]:
-    """Return which runs may continue the run before of the same thread, because events are missing in between.
+    """Return which runs may continue the thread's run before, because events are missing in between, bool (runs,).
 
     RUNNING also reports a new priority, so it does not prove a new run.
     """
@@ -294,7 +294,7 @@ def switches(runs: Runs) -> NDArray[np.bool_]:
 
 
 def _longest(keys: NDArray[np.integer], start: Cycles, end: Cycles, count: int) -> tuple[Cycles, Cycles]:
-    """Return the longest interval of each key, and when it begins; 0 and -1 without one."""
+    """Return the longest interval of each key, and when it begins, int64 (count,), cycles; 0 and -1 without one."""
     longest, position = largest_by(keys, end - start, count)
     return longest, np.append(start, -1)[position]
 
@@ -559,7 +559,7 @@ def _pieces_of(scope: Scope, runs: Runs, logged: NDArray[np.int64] | None, edges
 
 
 def _interrupted(basis: Basis, edges: Cycles) -> Cycles:
-    """Return how long all CPUs together handled interrupts in each bin."""
+    """Return how long all CPUs together handled interrupts in each bin, cycles, int64 (bins,)."""
     total = np.zeros(len(edges) - 1, np.int64)
     for handled in basis.interrupts:
         total += handled.within(edges[:-1], edges[1:])

@@ -545,7 +545,15 @@ def message_times(scope: Scope) -> MessageTable:
 
 
 def _blocked(scope: Scope, sends: Rows) -> tuple[Cycles, Cycles]:
-    """Return how long the clients were in SEND and in REPLY for some messages; -1 = not at all, or not known."""
+    """Return how long the clients were in SEND and in REPLY for each message; -1 = not at all, or not known.
+
+    Args:
+        scope: The trace.
+        sends: int64 (n,), SND_MESSAGE of each message.
+
+    Returns:
+        Cycles, int64 (n,) each.
+    """
     exchanges = transactions(scope.trace)
     blocks = exchanges.blocked_row[np.searchsorted(exchanges.send_row, sends)]
     blocks[(blocks < 0) | (blocks >= scope.rows.stop)] = NO_EVENT
@@ -587,7 +595,10 @@ def _in_state(scope: Scope, changes: Rows, state: int) -> tuple[Cycles, Rows]:
 
 
 def _sizes(scope: Scope, sends: Rows) -> NDArray[np.int64]:
-    """Return the bytes of messages, as reported to their receivers when MSG_RECEIVEV came back; -1 = not logged."""
+    """Return the size of each message, int64 (n,), bytes; -1 = not logged.
+
+    It is the size that is reported to the receiver when its MSG_RECEIVEV returns.
+    """
     sizes = np.full(len(sends), -1, np.int64)
     trace, events = scope.trace, scope.trace.events
     if not len(sends) or not has_sizes(trace):

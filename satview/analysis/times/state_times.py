@@ -286,7 +286,7 @@ def _index(scope: Scope) -> StateIndex:
 
 
 def _positions(states: StateIndex, bound: int) -> NDArray[np.int64]:
-    """Return for each thread the position of its first change of state at or after an event row."""
+    """Return for each thread the position in `states.event` of its first change of state at or after an event row."""
     earlier = np.append(0, np.cumsum(states.event < bound))
     return np.asarray(states.start[:-1] + earlier[states.start[1:]] - earlier[states.start[:-1]])
 
@@ -512,7 +512,14 @@ def _files_of_cpus(trace: Trace, cpus: NDArray[np.uint8]) -> NDArray[np.intp]:
 
 
 def _is_cut(trace: Trace, start: Cycles, end: Cycles, file: NDArray[np.intp]) -> Mask:
-    """Return which intervals begin before their file does, end after it, or are reported by its opening dump only."""
+    """Return which intervals begin before their file, end after it, or are only in its opening dump, bool (n,).
+
+    Args:
+        trace: The trace.
+        start: int64 (n,), start of each interval, cycles.
+        end: int64 (n,), end of each interval.
+        file: (n,), position of the file of each; 0 for a single file.
+    """
     files = files_of(trace)
     known = [(max(trace.window.start, trace.dump_end_cycles), trace.window.end)]
     if files is not None:

@@ -259,7 +259,10 @@ class Evidence:
         return np.asarray(slices[self.slices[1][slices] > span[0]])
 
     def _last_slices_before(self, position: int) -> NDArray[np.intp]:
-        """Return the last of `slices` on each CPU before a position, ascending; such a slice may last beyond it."""
+        """Return the positions of the last of `slices` on each CPU before a position, intp, ascending.
+
+        Such a slice may last beyond the slice at that position.
+        """
         count = _SLICES_AT_FIRST
         while True:
             start = max(0, position - count)
@@ -377,7 +380,7 @@ class Evidence:
 
     @cached_property
     def _handled(self) -> tuple[_Ints, _Ints, _Ints, _Ints]:
-        """The outermost interrupts: CPU, rows of entry and exit, and number of each; sorted by CPU, then by row."""
+        """The outermost interrupts by CPU, then by row: CPU, rows of entry and exit, and number, int64 (n,) each."""
         trace, rows = self.trace, interrupt_rows(self.trace)
         exits = ends_of_interrupts(trace, rows)
         rows, exits = rows[exits != NO_EVENT].astype(np.int64), exits[exits != NO_EVENT].astype(np.int64)

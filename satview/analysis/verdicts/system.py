@@ -247,7 +247,7 @@ def restarted_calls(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _logged_calls(trace: Trace) -> NDArray[np.intp]:
-    """Return the codes of class KER_CALL that occur in the trace."""
+    """Return the codes of class KER_CALL that occur in the trace, intp, ascending."""
     logged = np.flatnonzero(trace.code_counts)
     return np.asarray(logged[logged >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL])
 
@@ -359,7 +359,7 @@ def _longest_run(evidence: Evidence, rows: _Ints, is_made: NDArray[np.bool_]) ->
 
 
 def _succeeded(evidence: Evidence, entries: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the calls that returned without an error."""
+    """Return those of some kernel calls, given by their entries, that returned without an error, uint32 (k,)."""
     exits = exits_of(evidence.trace, entries)
     known = np.flatnonzero(exits != NO_EVENT)
     return entries[known[~np.isin(variants_of(evidence.trace, exits[known]), FAILURES)]]

@@ -219,7 +219,7 @@ def _value_key(value: nodes.Node) -> tuple[type, object] | None:
 
 
 def _outcomes(node: nodes.Node, knowable: Callable[[nodes.Node], Bools]) -> tuple[Bools, Bools]:
-    """Return for each code whether a condition can be true, and whether it can be false.
+    """Return for each code whether a condition can be true, and whether it can be false, bool (32768,) each.
 
     Args:
         node: The condition.
@@ -244,7 +244,7 @@ def _outcomes(node: nodes.Node, knowable: Callable[[nodes.Node], Bools]) -> tupl
 
 
 def _knowable(node: nodes.Node, logged: Logged) -> Bools:
-    """Return for each code whether all parts of a comparison can be known in a capture."""
+    """Return for each code whether all parts of a comparison can be known in a capture, bool (32768,)."""
     if isinstance(node, nodes.TimeTest):
         return np.zeros(CODE_COUNT, np.bool_)
     if isinstance(node, nodes.EventField):

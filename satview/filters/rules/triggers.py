@@ -127,7 +127,7 @@ class _Spans:
     seen: _Rows = field(default_factory=lambda: np.empty(0, np.int64))  # cycles of its last event
 
     def find(self, key: _Rows) -> _Rows:
-        """Return for each thread the index of its entry; -1 if it has none."""
+        """Return for each thread, given by its key, the index of its entry, int64 (n,); -1 if it has none."""
         if not len(self.key):
             return np.full(len(key), _NONE)
         position = np.minimum(np.searchsorted(self.key, key), len(self.key) - 1)
@@ -279,7 +279,7 @@ class Scan:
 
 
 def _fitting(trace: Trace, rows: _Rows, part: nodes.Node | None) -> _Rows:
-    """Return the rows, ascending, of the events that meet the condition for one end of a pair."""
+    """Return those of some events that meet the condition for one end of a pair (`part`), int64 (k,), ascending."""
     assert part is not None
     candidates = rows[codes_that_fit(part)[trace.events.code[rows]]]
     if not len(candidates):
@@ -288,14 +288,14 @@ def _fitting(trace: Trace, rows: _Rows, part: nodes.Node | None) -> _Rows:
 
 
 def _keys(trace: Trace, rows: _Rows) -> _Rows:
-    """Return the thread of each event, pid << 32 | tid; -1 = not known."""
+    """Return the thread of each event as pid << 32 | tid, int64 (n,); -1 = not known."""
     thread = trace.events.thread[rows]
     pid, tid = trace.threads.pid[thread].astype(np.int64), trace.threads.tid[thread].astype(np.int64)
     return np.where(pid < 0, _NONE, pid << 32 | np.maximum(tid, 0))
 
 
 def _last_of_thread(rows: _Rows, key: _Rows, events: _Rows, own: _Rows) -> _Rows:
-    """Return for each event the last table row of its thread up to the event, as a position in the table; -1 = none.
+    """Return for each event the last entry of a table that is of its thread and not after it, int64 (n,); -1 = none.
 
     Args:
         rows: Rows of the table, sorted by thread and row.
