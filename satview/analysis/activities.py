@@ -444,7 +444,16 @@ def activity_named(text: str, activities: Sequence[tuple[str, str]]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _TriggeredWork:
-    """Instances with one kind of trigger; those with the same `group` may become an activity with the group's label."""
+    """Instances of work with one kind of trigger.
+
+    Instances with the same `group` may become an activity.
+
+    Attributes:
+        trigger: Kind of the trigger, one word.
+        group: int64 (n,), group of each instance.
+        instances: The instances.
+        labels: Label of each group, put after the name of its thread.
+    """
 
     trigger: str
     group: _Ints

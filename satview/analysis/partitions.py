@@ -83,7 +83,14 @@ class Bankruptcies:
 
 @dataclass(frozen=True, slots=True)
 class _Budgets:
-    """Budgets of partitions, one entry per event that shows a budget, in time order."""
+    """Budgets of partitions, one entry per event that shows a budget, in time order; (n,) each.
+
+    Attributes:
+        time: int64, time of the event, cycles.
+        partition: int64, number of the partition.
+        budget: float64, share of all CPUs, 0 to 1.
+        critical_ms: int64, critical budget, milliseconds.
+    """
 
     time: Cycles
     partition: _Ints

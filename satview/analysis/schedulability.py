@@ -375,7 +375,7 @@ class _Work:
     def _handlers(self) -> list[tuple[int, _Ints, int]]:
         """Return for each interrupt of each CPU: the CPU, the starts of times of handling it, and the longest of these.
 
-        Starts are int64 (n,); all is in cycles. A nested interrupt divides the time of the other one.
+        The starts are int64 (n,), cycles, as is the longest time. A nested interrupt divides the time of the other one.
         """
         kinds = []
         for cpu in range(self._trace.cpu_count):

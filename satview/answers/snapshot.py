@@ -208,7 +208,7 @@ class _Moment:
     def holders(self, wait: _Ints) -> tuple[_Ints, _Ints]:
         """Return for each wait who holds the lock or is the server then, and the certainty, int64 (n,) each.
 
-        Who is a row of the thread table, -1 for none.
+        The first array has rows of the thread table, -1 for none.
         """
         known = blockers(self._trace)
         holder, certainty = np.full(len(wait), _NONE, np.int64), np.zeros(len(wait), np.int64)

@@ -164,7 +164,16 @@ SENSITIVITY: Final = Question(
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One candidate change of a search, with its result; `margin_ns` is negative if a deadline is missed."""
+    """One candidate change of a search, with its result.
+
+    Attributes:
+        change: Text of the change.
+        outcome: `holds` (no deadline is missed), `missed`, or `failed` (the change cannot be replayed).
+        misses: Number of missed deadlines.
+        tightest: Activity that misses its deadline most, or comes closest to it; for `failed` the reason.
+        margin_ns: Deadline of that activity less its longest response; negative = missed.
+        errors: Relative errors of the unchanged replay for that activity, in median and 99 % quantile.
+    """
 
     change: str
     outcome: str
@@ -176,7 +185,15 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Leverage:
-    """The effect on an activity if one process does a tenth less work."""
+    """The effect on an activity if one process does a tenth less work.
+
+    Attributes:
+        process: Name of the process.
+        saved_ns: Work that is saved in the whole trace.
+        mean_gain_ns: How much shorter the activity's mean response becomes.
+        p99_gain_ns: How much shorter its 99 % quantile becomes.
+        count: Number of instances of the activity in the prediction.
+    """
 
     process: str
     saved_ns: int

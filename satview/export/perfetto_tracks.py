@@ -368,7 +368,16 @@ class _Changes(ColumnTable):
 
 @dataclass(frozen=True, slots=True)
 class _Packets(ColumnTable):
-    """Packets with a thread state each, int64 (n,); `rank` orders equal times; thread `-1 - CPU` is `unknown`."""
+    """Packets with a thread state each; int64 (n,).
+
+    Attributes:
+        thread: Row of the thread table; `-1 - CPU` is the thread `unknown` of a CPU.
+        cycles: Time of the packet.
+        rank: Order of packets with equal times.
+        state: Number of `TaskStateEnum`.
+        cpu: Number of the CPU.
+        priority: 0 = not known.
+    """
 
     thread: Ints
     cycles: Ints

@@ -213,7 +213,13 @@ _LEAVES: Final = code(WireClass.INT, 2)
 
 @dataclass(slots=True)
 class ControlEvents:
-    """Numbers of control events that the kernel adds; each takes one slot."""
+    """Numbers of control events that the kernel adds; each takes one slot.
+
+    Attributes:
+        buffers: Number of BUFFER events.
+        buffer_ends: Number of BUFFER_END events.
+        times: Number of TIME events.
+    """
 
     buffers: int = 0
     buffer_ends: int = 0

@@ -336,7 +336,7 @@ def _services(trace: Trace) -> Services:
 def _finds_receiver(trace: Trace, sent: Transactions, transaction: NDArray[np.intp]) -> NDArray[np.bool_]:
     """Return for each transaction whether the server waited in RECEIVE at the send, bool (n,).
 
-    Such a client goes to REPLY at once.
+    The client of such a transaction goes to REPLY at once.
     """
     row = sent.blocked_row[transaction]
     out = row >= 0

@@ -73,7 +73,14 @@ class Mark:
 
 
 class _NoteLine(NamedTuple):
-    """A row of a file of notes as text, with its sort key: files are sorted by time, for human readers."""
+    """A row of a file of notes as text, with its sort key: files are sorted by time, for human readers.
+
+    Attributes:
+        is_unknown: Whether the row is not a valid mark; such rows come last.
+        order: Sort key of the mark, from `by_time`.
+        text: JSON text of the row.
+        key: Key that identifies the row.
+    """
 
     is_unknown: bool
     order: tuple[int, int, str, bool]

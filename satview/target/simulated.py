@@ -81,7 +81,15 @@ class ShellCommand(msgspec.Struct, frozen=True, tag_field="do", tag="command", f
 
 
 class LoggerRun(msgspec.Struct, frozen=True, tag_field="do", tag="log", forbid_unknown_fields=True):
-    """Request to run tracelogger: its options, the name of the client's file, and the rules."""
+    """Request to run tracelogger on the target.
+
+    Attributes:
+        options: Options of the logger.
+        name: Name of the client's file, for messages.
+        attributes: Keys and values to add to the header of the trace.
+        limit_bytes: Maximum size of the file; 0 = no limit.
+        rules: Text of the rules; empty = no rules.
+    """
 
     options: LoggerOptions
     name: Annotated[str, msgspec.Meta(max_length=4096)]

@@ -302,7 +302,12 @@ def _halved_flags(seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True)
 class PixelCells:
-    """The grid cells that each pixel column covers, for one level of the grid; the same for all lanes of a frame."""
+    """The grid cells that each pixel column covers, for one level of the grid; the same for all lanes of a frame.
+
+    Attributes:
+        first, middle, last: int64 (pixels,), index of the first, middle and last cell of each column.
+        outside: intp (k,), columns outside the grid.
+    """
 
     first: NDArray[np.int64]
     middle: NDArray[np.int64]
@@ -311,7 +316,14 @@ class PixelCells:
 
     @classmethod
     def of(cls, edges: NDArray[np.int64], origin: int, shift: int, cell_count: int) -> PixelCells:
-        """Return the first, middle and last cell (2^`shift` cycles each, from `origin` on) of every pixel column."""
+        """Return the cells of every pixel column.
+
+        Args:
+            edges: int64 (pixels + 1,), edges of the columns, cycles.
+            origin: Start of cell 0, cycles.
+            shift: Cells are 2^shift cycles long.
+            cell_count: Number of cells of the level.
+        """
         begin, end = edges[:-1] - origin, np.maximum(edges[1:] - 1, edges[:-1]) - origin
         limit = cell_count - 1
         outside = np.flatnonzero((end < 0) | (begin >> shift > limit))

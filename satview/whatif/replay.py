@@ -62,7 +62,15 @@ _MANAGER_CHANNELS: Final = 1000  # channels of the process manager that are repl
 
 @dataclass(slots=True)
 class _Pause(Call):
-    """Call that waits in a state until an exact moment, or sleeps until the tick nearest to that moment."""
+    """Call that waits in a state until an exact moment, or sleeps until the tick nearest to that moment.
+
+    Attributes:
+        state: Name of the state.
+        cycles: The moment, or the time from now.
+        is_absolute: Whether `cycles` is a moment.
+        is_sleep: Whether a tick ends the wait.
+        cpu: CPU on which the thread runs afterwards, if its runmask allows it; -1 = any.
+    """
 
     name = "NOP"
     state: str

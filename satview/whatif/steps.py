@@ -246,7 +246,15 @@ class RecordedMessage:
 
 @dataclass(slots=True)
 class Stream:
-    """Pulses that come over one connection, in the order in which they were sent, and the work done for each."""
+    """Pulses that come over one connection, in the order in which they were sent, and the work done for each.
+
+    Attributes:
+        pid: Process that receives the pulses.
+        chid: Its channel.
+        scoid: Number by which the receiver knows the connection; 0 = not known.
+        priority: Priority of the pulses.
+        works: Steps of the work for each pulse.
+    """
 
     pid: int
     chid: int = 0
@@ -257,7 +265,14 @@ class Stream:
 
 @dataclass(slots=True)
 class TimerSource:
-    """The moments at which a timer, or the kernel itself, sends the pulses of a stream."""
+    """The moments at which a timer, or the kernel itself, sends the pulses of a stream.
+
+    Attributes:
+        stream: Number of the stream.
+        thread: Row of the thread that the expiries name; 0 = no expiry is logged.
+        ident: Number of the timer in its expiries.
+        moments_ns: Times of the pulses, after the begin of the replay.
+    """
 
     stream: int
     thread: int

@@ -523,7 +523,16 @@ def _runs_of(basis: Basis, by: LoadBy) -> tuple[Runs, NDArray[np.int64] | None]:
 
 @dataclass(frozen=True, slots=True)
 class _Pieces:
-    """Runs cut at the edges of bins; `net` is the length of each without interrupts."""
+    """Runs cut at the edges of bins; columns of shape (n,).
+
+    Attributes:
+        cpu: uint8, number of the CPU.
+        thread: int64, row of the thread; 0 = none, or not known.
+        value: uint8, as on the lane of the CPU.
+        logged: int64, priority or partition that RUNNING events log, if the load is split by it.
+        bin: int64, index of the bin.
+        net: int64, length without interrupts, cycles.
+    """
 
     cpu: NDArray[np.uint8]
     thread: NDArray[np.int64]

@@ -196,7 +196,15 @@ def waits_for_ever(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 @dataclass(frozen=True, slots=True)
 class _Reason:
-    """Why a wait never ends, as a clause that follows the name of the awaited object, and the remedy."""
+    """Why a wait never ends, and the remedy.
+
+    Attributes:
+        why: Clause that follows the name of the awaited object.
+        remedy: One sentence: what would help.
+        severity: Severity of the verdict.
+        certainty: Certainty of the weakest link that the reason rests on.
+        others: Rows of the other threads concerned, such as those that have ended.
+    """
 
     why: str
     remedy: str

@@ -223,7 +223,15 @@ _NAME = re.compile(r"(?:EVENT|state) \d+|[A-Za-z_]\w*(?:/\d+|:\d+)?")
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """A conversion of a format of `-p`, or literal text if `letter` is empty."""
+    """A conversion of a format of `-p`, or literal text.
+
+    Attributes:
+        letter: Letter of the conversion; empty = literal text.
+        text: The literal text.
+        flags: Flags of the conversion, such as `-` and `0`.
+        width: Minimum number of characters.
+        precision: Number of characters to keep; negative = the last ones, None = all.
+    """
 
     letter: str
     text: str = ""

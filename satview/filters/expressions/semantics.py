@@ -182,7 +182,14 @@ class Type(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CodeTest(nodes.Node):
-    """A test of class, event or state by name; `table` has the result for every code, bool (32768,)."""
+    """A test of class, event or state by name.
+
+    Attributes:
+        kind: What is tested.
+        names: The names that the test accepts.
+        pattern: Pattern that the name must match; None = `names` decide.
+        table: bool (32768,), result for every code.
+    """
 
     kind: FieldKind
     names: tuple[str, ...]
