@@ -88,8 +88,8 @@ class _Budgets:
     Attributes:
         time: int64, time of the event, cycles.
         partition: int64, number of the partition.
-        budget: float64, share of all CPUs, 0 to 1.
-        critical_ms: int64, critical budget, milliseconds.
+        budget: float64, share of all CPUs, 0 to 1; -1 = the event does not show it.
+        critical_ms: int64, critical budget, milliseconds; -1 likewise.
     """
 
     time: Cycles

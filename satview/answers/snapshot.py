@@ -232,7 +232,13 @@ class _Moment:
 
 
 def _says_more(known: Blockers, wait: int, value: int) -> bool:
-    """Return whether the trace shows the object, server or thread that a wait is for."""
+    """Return whether the trace shows the object, server or thread that a wait is for.
+
+    Args:
+        known: All waits, with whom they wait for.
+        wait: The wait, a row of `known`.
+        value: State of the waiting thread, as lane value.
+    """
     waiting = known.waits
     return bool(waiting.has_object[wait] or (value in (SEND, REPLY, JOIN) and known.pid[wait] > 0))
 

@@ -482,6 +482,13 @@ def describe_layout(release: Release, code: int, count: int, variant: int, event
     """Return the number of a variant whose layout is that of `variant`, extended by the fields that a user described.
 
     The new layout is stored; if too many are stored already, `variant` itself is returned.
+
+    Args:
+        release: Release of the events.
+        code: Event code.
+        count: Payload words.
+        variant: The variant to extend.
+        event: The user's description.
     """
     layout = layout_of(release, code, count, variant)
     is_wide = not variants.is_user(code) and count > _USER_WORDS

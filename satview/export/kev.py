@@ -153,7 +153,13 @@ def _last_switches(trace: Trace, row: int) -> NDArray[np.int64]:
 
 
 def _gone(trace: Trace, row: int, last: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which threads ended before a row (destroyed after their last state, or dead), bool (threads,)."""
+    """Return which threads ended before a row (destroyed after their last state, or dead), bool (threads,).
+
+    Args:
+        trace: The trace.
+        row: The row.
+        last: int64 (threads,), result of `state_before` for the row.
+    """
     gone = np.zeros(len(trace.threads), np.bool_)
     destroyed = rows_of_codes(trace, wire.THREAD_DESTROY)
     destroyed = destroyed[destroyed < row]
@@ -236,7 +242,12 @@ class _Dump:
         self._event(code, cpu, self._trace.payloads.words(row).tolist())
 
     def opening(self, first_cycles: int, threads: NDArray[np.int64]) -> Opening:
-        """Return the dump; the last event is one cycle before `first_cycles`."""
+        """Return the dump.
+
+        Args:
+            first_cycles: Time of the first event after the dump; the dump's last event is one cycle earlier.
+            threads: Rows of the thread table whose state the dump shows.
+        """
         n = len(self._code)
         # Times below 0 become 0; readers accept several events at the same time.
         times = np.maximum(np.arange(first_cycles - n, first_cycles, dtype=np.int64), 0)

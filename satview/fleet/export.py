@@ -258,7 +258,14 @@ def _in_this_process(todo: Plan) -> Iterator[TraceResult]:
 
 
 def _by_processes(todo: Plan, jobs: int) -> Iterator[TraceResult]:
-    """Yield the result of each trace; a file that crashes its worker process does not affect other traces."""
+    """Export traces by several worker processes; yield the result of each trace.
+
+    A file that crashes its worker process does not affect other traces.
+
+    Args:
+        todo: The traces to export.
+        jobs: Maximum number of processes.
+    """
     left = list(todo.sources)
     while left:
         running: dict[Future[TraceResult], DatasetSource] = {}

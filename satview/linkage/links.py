@@ -126,7 +126,12 @@ class LinkTable:
 
     @classmethod
     def of(cls, kind: LinkKind, pairs: Pairs) -> LinkTable:
-        """Return the table of links given in any order."""
+        """Return the table of links given in any order.
+
+        Args:
+            kind: Kind of the links.
+            pairs: Begins, ends and certainties of the links, (n,) each; see `pairs_of`.
+        """
         from_row, to_row, certainty = pairs
         order = np.lexsort((to_row, from_row)) if kind in BRANCHING else stable_order(from_row)
         return cls(kind, from_row[order], to_row[order], certainty[order])

@@ -334,9 +334,14 @@ def _services(trace: Trace) -> Services:
 
 
 def _finds_receiver(trace: Trace, sent: Transactions, transaction: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Return for each transaction whether the server waited in RECEIVE at the send, bool (n,).
+    """Return for each of some transactions whether the server waited in RECEIVE at the send, bool (n,).
 
     The client of such a transaction goes to REPLY at once.
+
+    Args:
+        trace: The events.
+        sent: All transactions.
+        transaction: (n,), rows of `sent`.
     """
     row = sent.blocked_row[transaction]
     out = row >= 0

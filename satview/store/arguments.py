@@ -588,7 +588,13 @@ def _of_axis(part: AxisPart, piece: Piece) -> Piece:
 
 
 def _pieces(trace: Trace, rows: Rows, most_rest: int) -> Iterator[Piece]:
-    """Yield the arguments of events of one file, positions from 0 on."""
+    """Yield the arguments of events of one file; positions of events count from 0.
+
+    Args:
+        trace: The trace of the file.
+        rows: (n,), rows of the event table.
+        most_rest: As for `argument_pieces`.
+    """
     counts = np.minimum(trace.payloads.word_counts(rows), _MOST_WORDS)
     block = _Block(trace, rows, counts)
     plain = variants(trace.release, trace.events.code[rows], counts, block.word)

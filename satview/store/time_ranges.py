@@ -402,8 +402,8 @@ class Outside:
 def trusted_window(trace: Trace) -> TimeWindow:
     """Return the time span in which the trace can be trusted.
 
-    The span excludes events written while a ring was saved. If a TIME event without proof separates two parts of the
-    trace, the span excludes the part with fewer events.
+    The span excludes events written while a ring was saved. If the trace is divided by a TIME event that is much later
+    than those before and may be damaged (the problem `clock-unproven`), the span excludes the part with fewer events.
     """
     times = trace.events.time_cycles
     begin, end = 0, len(times)

@@ -508,7 +508,12 @@ class CProgram(ClientJob):
         return handle
 
     def _ask(self, kind: str, values: tuple[int, ...]) -> Generator[Any, Any, tuple[int, ...]]:
-        """Call a handler in the program and yield its TraceEvent() calls; return its result, empty without a result."""
+        """Call a handler in the program and yield its TraceEvent() calls; return its result, empty without a result.
+
+        Args:
+            kind: `event` for an event handler, `buffer` for the handler of a full buffer.
+            values: The arguments of the request.
+        """
         client = self._handlers
         if client is None or client.is_closed or not self._is_handling:
             return ()

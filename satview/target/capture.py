@@ -366,7 +366,13 @@ class _ScriptRun:
             captured.faults.append(advice)
 
     def _is_over(self, now_s: float) -> bool:
-        """Return whether the requested time is over; `_LATE_S` later if the logger itself limits the time."""
+        """Return whether the requested time is over.
+
+        If the logger itself limits the time, the result is True only `_LATE_S` later, as the logger should end first.
+
+        Args:
+            now_s: Now, by `time.monotonic()`.
+        """
         begin_s = self._begin_s()
         late_s = _LATE_S if self._request.is_timed_there else 0.0
         return 0 < self._request.seconds <= now_s - begin_s - late_s if begin_s else False

@@ -85,7 +85,7 @@ class LoggerRun(msgspec.Struct, frozen=True, tag_field="do", tag="log", forbid_u
 
     Attributes:
         options: Options of the logger.
-        name: Name of the client's file, for messages.
+        name: Name of the client's file.
         attributes: Keys and values to add to the header of the trace.
         limit_bytes: Maximum size of the file; 0 = no limit.
         rules: Text of the rules; empty = no rules.

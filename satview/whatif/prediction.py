@@ -245,7 +245,12 @@ def own_activities(timing: Mapping[str, Timing] | None) -> dict[str, Timing]:
 
 
 def _same_order(one: tuple[Trace, int], other: tuple[Trace, int]) -> float:
-    """Return the share of pairs of consecutive wake-ups in one trace that have the same order in the other trace."""
+    """Return the share of pairs of consecutive wake-ups in one trace that have the same order in another trace.
+
+    Args:
+        one: The first trace, and the time in cycles from which on its wake-ups count.
+        other: The second trace, and that time in it.
+    """
     numbers: dict[int, int] = {}
     one_order, other_order = (_wake_ups(*trace, numbers) for trace in (one, other))
     position = {int(wake): place for place, wake in enumerate(other_order.tolist())}

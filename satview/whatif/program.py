@@ -290,9 +290,13 @@ class _Builder:
         return out
 
     def _waking_calls(self) -> tuple[dict[int, tuple[int, int, int]], dict[int, tuple[int, int, int]]]:
-        """Return (kind, address, woken threads) by waking call, and (kind, address, waking call) by wait; all by row.
+        """Return the calls that wake threads from waits for synchronization objects, and the waits that they end.
 
         A waking call is under way on the CPU when a wait ends; at a barrier it is the wait call of the last thread.
+
+        Returns:
+            By row of the waking call, the kind and address of the object and the number of woken threads; by row of the
+            event that begins the wait, kind, address and row of the waking call.
         """
         givers: dict[int, tuple[int, int, int]] = {}
         ended: dict[int, tuple[int, int, int]] = {}

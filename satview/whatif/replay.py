@@ -440,7 +440,10 @@ class _Replay:
                 self.machine.interrupts.attach(next(iter(process.threads.values())), line.vector, event, None)
 
     def _receiver(self, stream: Stream) -> tuple[threads.Process, int] | None:
-        """Return the process that receives the pulses of a stream, and its own connection to that channel."""
+        """Return the process that receives the pulses of a stream, and the number of its own connection to the channel.
+
+        None if there is no such process or channel.
+        """
         process = self.machine.processes.get(stream.pid)
         coid = self._connection(process, stream.pid, stream.chid, stream.scoid) if process is not None else None
         return None if process is None or coid is None else (process, coid)

@@ -265,7 +265,10 @@ def logger_options(args: argparse.Namespace) -> LoggerOptions:
 
 
 def is_wide_by_itself(args: argparse.Namespace) -> bool:
-    """Return whether events are wide only because the workload needs this: no option selects events or their form."""
+    """Return whether events are wide only because the workload needs that.
+
+    So no option selects events or their form.
+    """
     says = args.wide or args.fast or args.rules or args.daemon is not None or args.control or args.events
     return not says and is_wide(args.workload)
 

@@ -44,7 +44,11 @@ class Head:
     texts: Sequence[str] | None = None
 
     def of(self, members: NDArray[np.intp]) -> list[Any]:
-        """Return the printed values of some events."""
+        """Return the printed values of some events.
+
+        Args:
+            members: (k,), positions of the events in `values`.
+        """
         values: list[Any] = self.values[members].tolist()
         return values if self.texts is None else [self.texts[value] for value in values]
 

@@ -393,8 +393,8 @@ class _Checker:
         Args:
             node: The node of the test, for its position.
             argument: The tested argument.
-            groups_of: Function that returns, for the texts of an argument, groups of texts; the value must have all
-                texts of one group.
+            groups_of: Takes all texts for values of the argument in some events, and returns groups of these; the test
+                is true for a value that all texts of one group stand for.
         """
         start, end, tests = node.start, node.end, list[nodes.Node]()
         having = set(self.codes_of(argument))
