@@ -338,7 +338,7 @@ class Judge:
     def of_column(self, key: str) -> tuple[Trust, _Bools | None]:
         """Return the trust in a column of numbers, and the rows to which it applies, bool (n,); None = all rows.
 
-        The other rows are exact.
+        The values in the other rows are exact.
 
         Args:
             key: Name of the column with the unit, such as `cpu_ns`.

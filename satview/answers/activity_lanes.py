@@ -111,7 +111,9 @@ def _lanes_of(trace: Trace, activity: Activity, instances: Instances, value: NDA
 
 
 def without_overlap(start: _Ints, end: _Ints) -> NDArray[np.bool_]:
-    """Return which intervals fit on one lane: the first, then repeatedly the next that begins at or after the last end.
+    """Return which intervals one lane can show without overlap.
+
+    These are the first interval, then repeatedly the next one that begins at or after the end of the last one chosen.
 
     Args:
         start: int64 (n,), ascending, n > 0.

@@ -205,7 +205,9 @@ def compare_statistics(
 
 
 def one_sided(before: Trace, after: Trace, tables: Sequence[str] = ()) -> list[str]:
-    """Return a line, with the remedy, for each table that one of the traces cannot show: its rows are new or gone.
+    """Return a line, with the remedy, for each table that one of the traces cannot show.
+
+    In a comparison all rows of such a table are new, or all are gone.
 
     Args:
         before: The first trace.

@@ -356,12 +356,12 @@ class PassResult:
     """Results of the passes.
 
     Attributes:
-        counts: Hits per pass by name, passes that are off included.
-        masks: Events that each pass lets through, bool (events,).
-        hits: Events that fit the combination of the stack, bool (events,).
-        hidden: Events that some HIDE pass leaves out.
-        dimmed: Events that some DIM pass fades and no pass hides.
-        marked: Events that some MARK pass highlights and no pass hides.
+        counts: Hits of each pass, by its name; passes that are off are included.
+        masks: By name of each pass, the events that it lets through, bool (events,).
+        hits: bool (events,), events that fit the combination of the stack.
+        hidden: bool (events,), events that some HIDE pass leaves out.
+        dimmed: bool (events,), events that some DIM pass fades and no pass hides.
+        marked: bool (events,), events that some MARK pass highlights and no pass hides.
     """
 
     counts: dict[str, int]

@@ -136,7 +136,10 @@ def _linux_pairs(trace: Trace) -> Pairs:
 
 
 class _WakeUps:
-    """Finds the cause of every wake-up; an event that names the thread is preferred to an event that only fits."""
+    """Finds the cause of every wake-up.
+
+    An event that names the woken thread is preferred to an event that could only have woken it.
+    """
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace

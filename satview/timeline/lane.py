@@ -149,10 +149,11 @@ class LaneShares:
         self._bin_sums(window)
 
     def _bin_sums(self, window: TimeWindow) -> dict[int, NDArray[np.int64]]:
-        """Return stored sums by log2 of their bins' length: the finest, and those of 2, 4, 8, ... times the length.
+        """Return stored sums by the log2 of the length of their bins.
 
-        Empty for a lane with few intervals. Computed at the first call, as not every caller needs the sums: 0.3 ms for
-        a lane of 200,000 intervals.
+        There are sums for the shortest bins, and for bins 2, 4, 8, ... times as long. Empty for a lane with few
+        intervals. Computed at the first call, as not every caller needs the sums: 0.3 ms for a lane of 200,000
+        intervals.
         """
         cells = len(self.spans) // _PER_CELL
         if self._levels or cells < _LEAST_CELLS:

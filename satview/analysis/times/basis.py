@@ -376,7 +376,7 @@ _DOUBTFUL: Final = "\N{ALMOST EQUAL TO}"
 
 
 def sign(mark: Mark) -> str:
-    """Return the sign to put before a value: none, the one for "at least", or the one for "about"."""
+    """Return the sign to put before a value: empty, or the sign that means "at least" or "about"."""
     return SIGNS.get(mark, _DOUBTFUL)
 
 

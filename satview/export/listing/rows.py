@@ -86,7 +86,12 @@ class Rows(Protocol):
         """Return the template of the common columns at the start of every line of a form."""
 
     def heads(self, batch: Batch, rows: NDArray[np.int64]) -> list[Head]:
-        """Return the columns that fill the template of `begin`, the same for all forms."""
+        """Return the columns that fill the template of `begin`, the same for all forms.
+
+        Args:
+            batch: A batch of events.
+            rows: int64 (n,), the events to print, as rows of the batch.
+        """
 
     def tail(self, printed: int) -> str:
         """Return the text after the last event.

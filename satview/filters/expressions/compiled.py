@@ -115,7 +115,10 @@ class RowColumns:
         return self.trace.payloads.column(self.index, number), known
 
     def errors(self) -> Values:
-        """Return the error numbers of failed kernel calls, int64 (events,), and which are known: those at exits."""
+        """Return the error numbers of failed kernel calls, int64 (events,), and for which events the number is known.
+
+        It is known only at the exits of calls that failed, if their payload shows it.
+        """
         values, known = np.zeros(len(self.code), np.int64), np.zeros(len(self.code), np.bool_)
         exits = np.flatnonzero(EXITS.take(self.code))
         variants = variants_of(self.trace, self.index[exits])
@@ -475,7 +478,10 @@ def domains(node: nodes.Node) -> set[Domain]:
 
 
 def arguments_of(node: nodes.Node) -> set[str]:
-    """Return the names of the arguments that a comparison needs to be known, without those in the list of an `in`."""
+    """Return the names of the arguments that must be known for a comparison to have a result.
+
+    Arguments in the list of an `in` are left out.
+    """
     if isinstance(node, nodes.NamedArgument):
         return {node.name}
     parts = (node.value,) if isinstance(node, nodes.In) else nodes.children(node)
@@ -496,7 +502,10 @@ def cost_of(node: nodes.Node) -> int:
 
 
 class _Test:
-    """Evaluates conditions for many items at once: events (`columns`), else all threads of `trace`, else all codes."""
+    """Evaluates conditions for many items at once.
+
+    The items are the events of `columns`; if that is None, all threads of `trace`; if both are None, all codes.
+    """
 
     def __init__(self, columns: RowColumns | None, trace: Trace | None = None) -> None:
         self.columns, self.trace = columns, trace

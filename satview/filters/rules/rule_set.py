@@ -210,7 +210,7 @@ def _call_handlers(
 
 
 class _Evaluation:
-    """Evaluates the dynamic rules of the given events: stateless rules at once, Python handlers event by event."""
+    """Evaluates the dynamic rules for some events: stateless rules for all at once, Python handlers event by event."""
 
     def __init__(self, rules: RuleSet, trace: Trace, rows: NDArray[np.integer], derived: DerivedColumns) -> None:
         self._rules, self._trace, self._rows, self._derived = rules, trace, rows, derived
