@@ -124,9 +124,12 @@ class BufferRing:
         return buffer
 
     def close(self, stamp: int, sequence: int | None = None, hand_over: bool = True) -> None:
-        """Close the current buffer; with `hand_over`, write its slot count into its first slot and hand it over.
+        """Close the current buffer; with `hand_over`, write its slot count into its first slot and mark it as full.
 
-        `stamp` is that of BUFFER_END (8.0); `sequence` replaces the sequence number of the buffer.
+        Args:
+            stamp: Stamp of the BUFFER_END event (8.0).
+            sequence: New sequence number of the buffer; None = keep its number.
+            hand_over: Whether the buffer is full and goes to the logger.
         """
         buffer = self.current
         if buffer is None:
@@ -215,7 +218,15 @@ class TraceBuffers:
         return sum(ring.lost_buffers for ring in self.rings)
 
     def put(self, cpu: int, code: int, time: int, words: Sequence[int], flags: int = 0) -> bool:
-        """Write an event; return False if the event, or its last slots, had to be dropped."""
+        """Write an event; return False if the event, or its last slots, had to be dropped.
+
+        Args:
+            cpu: CPU that logs the event.
+            code: Class and event number as in the slot.
+            time: Time of the event in cycles, by the machine's clock.
+            words: Payload words.
+            flags: Further bits to set in the header word of each slot.
+        """
         ring = self.rings[cpu if self._per_cpu else 0]
         header = code | cpu << wire.CPU_SHIFT | flags
         time += self.skew_cycles[cpu]
@@ -335,7 +346,14 @@ def ctime(seconds: int) -> str:
 def start_of_file(
     target: Target, file_name: str, started_cycles: int, attributes: Sequence[tuple[str, str]] = ()
 ) -> tuple[tuple[tuple[str, str], ...], bytes, str]:
-    """Return header pairs, system page and byte order of a capture."""
+    """Return the parts of a .kev file before its slots: header (key, value) pairs, system page, and byte order.
+
+    Args:
+        target: The traced target.
+        file_name: The value of TRACE_FILE_NAME.
+        started_cycles: Start of the capture, in cycles since boot.
+        attributes: Extra header keys and values.
+    """
     order = "big" if target.big_endian else "little"
     name = _CPU_NAME.get(target.release, "Intel(R) Core(TM) i7-1185GRE")
     page = syspage_bytes(
@@ -461,7 +479,10 @@ class KevFile:
             self.is_waiting = False
 
     def _give_up(self, error: BaseException) -> str:
-        """Close the file; return the end of an error message, on the file that is left."""
+        """Close the file after an error; return how the error message ends: what the user finds in place of the file.
+
+        The end is empty for a stream, and for a file that is closed already.
+        """
         new, self._new = self._new, None
         if new is None:
             return ""
@@ -622,7 +643,10 @@ def begin_events(heads: NDArray[np.uint32]) -> NDArray[np.bool_]:
 
 
 def filter_calls(options: LoggerOptions, release: Release) -> list[RULE]:
-    """Return the TraceEvent() calls that set a logger's filters, in tracelogger's order (capture side, section 7.2)."""
+    """Return the TraceEvent() calls that set a logger's filters, in the order in which tracelogger makes them.
+
+    Source: capture side, section 7.2.
+    """
     known = classes_of(release)
     clear: list[RULE] = [(name, (cls,)) for cls in _CLEARED if cls in known for name in ("CLRCLASSPID", "CLRCLASSTID")]
     width: RULE = ("SETALLCLASSESWIDE" if options.is_wide else "SETALLCLASSESFAST", ())

@@ -155,7 +155,10 @@ class Gate:
         self._flags_of_vector = {}
 
     def find(self, code: int) -> int:
-        """Compute, cache and return the flags of a code."""
+        """Compute, cache and return the flags of an event code: whether its events are logged (ON), wide, and tested.
+
+        TESTED = pid and tid settings or handlers decide about each event.
+        """
         rules = self.rules
         flags = _CACHED | (ON if rules.is_on(rules.address(code), code) else 0)
         flags |= (WIDE if rules.is_wide(code) else 0) | (TESTED if rules.is_tested(code) else 0)
@@ -165,7 +168,15 @@ class Gate:
     # The way into the buffers
 
     def put(self, cpu: int, code: int, time: int, words: Sequence[int], flags: int = 0) -> bool:
-        """Write an event that passed all filters; return False if tracing is off, or no buffer is free."""
+        """Write an event that passed all filters; return False if tracing is off, or no buffer is free.
+
+        Args:
+            cpu: CPU that logs the event.
+            code: Class and event number as in the slot.
+            time: Time of the event in cycles, by the machine's clock.
+            words: Payload words.
+            flags: Further bits to set in the header word of each slot.
+        """
         if not self.is_tracing or self.buffers is None:
             return False
         self.emitted += 1
@@ -175,7 +186,10 @@ class Gate:
         return is_written
 
     def _logged(self, cpu: int, code: int, time: int, words: Sequence[int]) -> EventContext:
-        """Return the context of a logged event; a thread state event belongs to the thread named in its payload."""
+        """Return what conditions can read about a logged event.
+
+        A thread state event belongs to the thread named in its payload, any other event to the thread that `cpu` runs.
+        """
         thread = self.running[cpu]
         is_of_thread = (
             code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH
@@ -221,7 +235,12 @@ class Gate:
             self.origin = self._stamped(cpu, time)
 
     def time_ns(self, cpu: int, time: int) -> int:
-        """Return the nanoseconds from START to a stamp, rounded down; 0 before START."""
+        """Return the nanoseconds from the first event after START to a time; 0 before that event. Rounded down.
+
+        Args:
+            cpu: CPU whose counter is used.
+            time: Time in cycles, by the machine's clock.
+        """
         if self.origin is None:
             return 0
         return (self._stamped(cpu, time) - self.origin) * NS_PER_S // self.target.cycles_per_s
@@ -240,7 +259,7 @@ class Gate:
 
 
 def _padded(words: Sequence[int]) -> tuple[tuple[int, ...], int]:
-    """Return the payload words padded to an even number, and their number before padding but at least 2."""
+    """Return the payload words and their number, at least 2; a 0 is appended to the words if their number is odd."""
     count = len(words)
     if count == 2:
         return (words[0] & WORD_MASK, words[1] & WORD_MASK), count
@@ -285,7 +304,13 @@ class CallPayloads:
         return next(iter(self.catalogue.find(f"SYSTEM/{name}")), None)
 
     def form(self, event: int, wide: bool, is_64bit: bool) -> tuple[int, Plan]:
-        """Return code and argument list of a call's entry or exit; `event` is its number, plus 128 for an exit."""
+        """Return code and argument list of the event for the entry or exit of a kernel call.
+
+        Args:
+            event: Number of the call, plus 128 for an exit.
+            wide: Whether the event is logged in wide mode, not in fast mode.
+            is_64bit: Whether the calling process is 64-bit.
+        """
         key = (event, wide, is_64bit)
         form = self._forms.get(key)
         if form is None:
@@ -299,7 +324,7 @@ class CallPayloads:
         return logged, plan_of(fields) if fields else unknown
 
     def plan(self, code: int, wide: bool = False) -> Plan:
-        """Return the argument list of an event that is not a kernel call.
+        """Return the argument list of an event that is not a kernel call, for wide mode if `wide`, else for fast mode.
 
         Raises:
             ValueError: The release has no argument list for this code.
@@ -351,7 +376,13 @@ class SystemEvents(Gate):
         self._payloads = call_payloads(target.release)
 
     def _words(self, code: int, values: dict[str, int | bytes], wide: bool = False) -> list[int]:
-        """Return the payload words of an event; a missing number is 0, a missing text is left out."""
+        """Return the payload words of an event; a missing number is 0, a missing text is left out.
+
+        Args:
+            code: Event code, which determines the argument list.
+            values: Arguments by name.
+            wide: Whether the event is logged in wide mode, not in fast mode.
+        """
         return encode(self._payloads.plan(code, wide), values, self.byte_order)
 
     @property
@@ -362,7 +393,7 @@ class SystemEvents(Gate):
     # Interrupts
 
     def interrupt_enter(self, cpu: int, time: int, vector: int, address: int) -> None:
-        """Emit the entry of an interrupt."""
+        """Emit the entry of an interrupt; `address` is the code address that the CPU was executing."""
         if self.buffers is not None:
             self.buffers.in_interrupt += 1
         code = _INT_ENTER_64 if address >> 32 else _INT_ENTER
@@ -371,7 +402,7 @@ class SystemEvents(Gate):
         self._interrupt(cpu, time, vector, code, words)
 
     def interrupt_exit(self, cpu: int, time: int, vector: int, kernel_flags: int) -> None:
-        """Emit the exit of an interrupt."""
+        """Emit the exit of an interrupt; `kernel_flags` is the kernel state in the event's payload."""
         words = self._words(
             _INT_EXIT, {"interrupt_number": vector, "kernel_flag": kernel_flags, "inkernel": kernel_flags}
         )
@@ -402,7 +433,7 @@ class SystemEvents(Gate):
         self._interrupt(cpu, time, vector, _HANDLER_EXIT, words)
 
     def deliver_interrupt(self, cpu: int, time: int, ident: int) -> None:
-        """Emit the delivery of an interrupt to its service thread (8.0)."""
+        """Emit the delivery of an interrupt to its service thread (8.0); `ident` is the id of the attachment."""
         self._interrupt(cpu, time, ident, _DELIVER, [*self._words(_DELIVER, {"intr_id": ident}), 0])
 
     def _interrupt(self, cpu: int, time: int, vector: int, code: int, words: Sequence[int]) -> None:
@@ -423,7 +454,15 @@ class SystemEvents(Gate):
             self.put(cpu, code, time, words)
 
     def timer(self, cpu: int, time: int, thread: Thread, ident: int, flags: int) -> None:
-        """Emit the expiry of a timer, from 6.6 on."""
+        """Emit the expiry of a timer, from 6.6 on.
+
+        Args:
+            cpu: CPU that logs the event.
+            time: Time of the event in cycles, by the machine's clock.
+            thread: Thread that is the owner in the payload.
+            ident: Id of the timer in the payload.
+            flags: Flags in the payload.
+        """
         if self._has_newer_system:
             self._system(cpu, time, _SYS["TIMER"], {**_owner(thread), "timer_id": ident, "flags": flags})
 
@@ -443,7 +482,7 @@ class SystemEvents(Gate):
         self._system(cpu, time, _SYS["APS_BNKR"], values, culprit)
 
     def mapped(self, cpu: int, time: int, process: Process, address: int, call: Mapping) -> None:
-        """Emit the mapping of memory; the event has a name only if a file is mapped."""
+        """Emit the mapping of memory at `address`, as `call` requested; only the mapping of a file has a name."""
         values: dict[str, int | bytes] = {
             "pid": process.pid, "vaddr": address, "addr": address, "len": call.length, "flags": call.flags,
             "prot": call.prot, "fd": 3 if call.file else WORD_MASK,
@@ -472,7 +511,15 @@ class SystemEvents(Gate):
         self._system(cpu, time, _SYS["PATHMGR"], {**_owner(thread), "path": name, "pathname": name})
 
     def service_thread(self, cpu: int, time: int, thread: Thread, ident: int, interrupt_cpu: int) -> None:
-        """Emit the attachment of a service thread to an interrupt (8.0)."""
+        """Emit that `thread` becomes the service thread of an interrupt (8.0).
+
+        Args:
+            cpu: CPU that logs the event.
+            time: Time of the event in cycles, by the machine's clock.
+            thread: The service thread.
+            ident: Id of its attachment to the interrupt.
+            interrupt_cpu: CPU of the interrupt, as in the payload.
+        """
         self._system(
             cpu,
             time,
@@ -725,7 +772,10 @@ class Emitter(SystemEvents):
     # Messages
 
     def comm(self, cpu: int, time: int, event: str, words: tuple[int, ...], pid: int, tid: int) -> None:
-        """Emit a COMM event by name: a message, pulse or signal."""
+        """Emit a message, pulse or signal: the COMM event with the name `event` and the payload `words`.
+
+        Filters compare `pid` and `tid` with their settings; for pulses of the kernel, only the pid.
+        """
         code = _COMM[event]
         flags = self._flags[code] or self.find(code)
         if not flags & ON:

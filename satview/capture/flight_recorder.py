@@ -52,6 +52,10 @@ Slots = NDArray[np.uint32]
 def disk_bytes(text: str, option: str) -> int:
     """Return a size such as `2GB` or `500M` in bytes, by powers of 1024.
 
+    Args:
+        text: The size.
+        option: The command-line option with the size, for the error message.
+
     Raises:
         UsageError: The text is not a size.
     """
@@ -404,7 +408,15 @@ class TriggeredOutput:
 def recorder_writer(
     kernel: Kernel, started_cycles: int, attributes: Sequence[tuple[str, str]]
 ) -> Callable[[Path, NDArray[np.uint32], Sequence[Hit]], None]:
-    """Return a function that writes buffers of a kernel to a file and appends the names of its current processes."""
+    """Return a function that writes buffers of a kernel to a file and appends the names of its current processes.
+
+    The arguments of this function are the file, the slots of the buffers, and hits of triggers, which it ignores.
+
+    Args:
+        kernel: The traced kernel.
+        started_cycles: Start of the capture, for the header.
+        attributes: Extra header keys and values.
+    """
     target = kernel.target
 
     def write(path: Path, slots: NDArray[np.uint32], _hits: Sequence[Hit]) -> None:
@@ -575,7 +587,10 @@ def _kernel_buffers(rings: Sequence[BufferRing]) -> list[_KernelBuffer]:
 
 
 def _last(buffers: Sequence[_KernelBuffer], end: int) -> tuple[int, int]:
-    """Return the stamp and the time of the last event, which is less than one rollover before `end`."""
+    """Return the stamp and the time, in cycles, of the last event in several buffers; (0, `end`) without an event.
+
+    `end` is the end of tracing in cycles, less than one rollover after the event.
+    """
     stamps = [int(buffer.slots[-1, 1]) for buffer in buffers if len(buffer.slots)]
     if not stamps:
         return 0, end
@@ -641,7 +656,13 @@ def _version_4(
 
 
 def _raw_section(magic: int, buffers: Sequence[_KernelBuffer], slots_at: int) -> bytes:
-    """Return a section of kernel buffers, each padded to its full size."""
+    """Return a section of a QST file with kernel buffers, each padded to its full size.
+
+    Args:
+        magic: Number that marks the kind of section.
+        buffers: The buffers.
+        slots_at: Byte offset of the first slot in a buffer.
+    """
     data: NDArray[Any] = np.zeros((len(buffers), BUFFER_BYTES), np.uint8)
     for row, buffer in zip(data, buffers, strict=True):
         head = np.array([len(buffer.slots), buffer.sequence & 0xFFFFFFFF], "<u4")

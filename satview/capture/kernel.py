@@ -108,7 +108,7 @@ def mode(name: str) -> int:
 
 
 def unsupported(what: str) -> QnxError:
-    """Return the error for an unknown mode or argument of TraceEvent()."""
+    """Return ENOTSUP, the error for an unknown mode or argument of TraceEvent(); `what` is its message."""
     return QnxError(Errno.ENOTSUP, what)
 
 
@@ -208,7 +208,11 @@ class TraceControl:
     # Filters and handlers
 
     def _set_filter(self, known: Mode, args: Sequence[Any]) -> int:
-        """Execute a mode that sets a filter; raise the error that the rule set reports."""
+        """Execute the mode `known`, which sets a filter, with its arguments `args`; return 0.
+
+        Raises:
+            QnxError: The rule set reports an error, or the release has no event handlers.
+        """
         if "HANDLER" in known.name and not self.machine.target.has_handlers:
             raise unsupported("this release has no event handlers")
         numbers = [arg for name, arg in zip(known.arguments, args, strict=True) if name not in NOT_NUMBERS]
@@ -221,7 +225,15 @@ class TraceControl:
         return 0
 
     def _handler(self, function: Any, data: Any) -> DynamicRule:
-        """Return the dynamic rule for the arguments of a handler: a rule of tracelogger, or a program's function."""
+        """Return the handler that a program attaches, in the form of a dynamic rule.
+
+        Args:
+            function: The program's function; tracelogger passes a dynamic rule, which is returned as it is.
+            data: The program's `EventData`; `RULE_DATA` if tracelogger calls.
+
+        Raises:
+            QnxError: EPERM (no privilege); EFAULT (`function` or `data` has the wrong type).
+        """
         if data is RULE_DATA:
             rule: DynamicRule = function
             return rule
@@ -470,6 +482,17 @@ class Kernel:
         partition: Partition | None = None,
     ) -> Process:
         """Start a process whose first thread runs `body(*args)`, from outside the simulation.
+
+        Args:
+            name: Name of the process.
+            body: A generator function that yields kernel calls.
+            args: Arguments of `body`.
+            priority: Priority of the thread, 1 to 255.
+            policy: Scheduling policy of the thread.
+            thread_name: Name of the thread; empty = unnamed.
+            bits: 32 or 64; 0 = the target's default.
+            runmask: The CPUs on which the thread may run, as a bit mask.
+            partition: Scheduler partition of the process; None = the System partition, if there are partitions.
 
         Raises:
             UsageError: `body` is no generator function, the priority is outside 1 to 255, or the runmask has none of

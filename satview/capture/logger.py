@@ -122,7 +122,7 @@ class Logger:
         yield from self._trace_event("SETRINGMODE" if options.is_ring else "SETLINEARMODE")
 
     def _full(self, info: int) -> calls.Sigevent:
-        """Handle the trace interrupt: return a pulse whose value identifies the full buffer."""
+        """Handle the trace interrupt, whose argument `info` identifies the full buffer: return a pulse with `info`."""
         self.report.interrupts += 1
         return calls.Sigevent("pulse", self._coid, self.options.priority, _FULL, info)
 
@@ -196,7 +196,7 @@ class Logger:
                 return
 
     def _take(self, info: int) -> Program:
-        """Copy the buffer that a trace interrupt announced, if it is still full."""
+        """Copy the buffer that a trace interrupt announced by its argument `info`, if the buffer is still full."""
         buffer = self._buffer(info >> 13)
         if buffer is not None and buffer.is_full:
             yield from self._copy(buffer)

@@ -368,7 +368,7 @@ def run(
 
 
 def _bounds(capture: Capture, triggers: Sequence[Trigger]) -> Bounds | None:
-    """Return the limits of the flight recorder; None if the capture is no ring that a trigger ends.
+    """Return the limits of the flight recorder; None if the capture needs none: no ring, or no trigger that ends it.
 
     Raises:
         UsageError: The options contradict each other.
@@ -438,7 +438,18 @@ def _file(
     capture: Capture, path: Path, kernel: Kernel, started: int, stream: BinaryIO | None, watch: TriggerWatch | None,
     bounds: Bounds | None, say: Say,
 ) -> KevFile | QstFile | TriggeredOutput:  # fmt: skip
-    """Return the output of a capture: a file, or a flight recorder that writes files."""
+    """Return the output of a capture: a file, or a flight recorder that writes files.
+
+    Args:
+        capture: Parameters of the capture.
+        path: The file to write.
+        kernel: The traced kernel.
+        started: Start of the capture, in cycles.
+        stream: Stream to write to instead of `path`; None = write to `path`.
+        watch: Checks events against triggers; None = the capture has no triggers.
+        bounds: Limits of a flight recorder; None = the capture is no flight recorder.
+        say: Called with the level and the text of each console message.
+    """
     if capture.qst is not None:
         return QstFile(path, capture.qst, kernel.target)
     if bounds is not None and watch is not None:
@@ -455,7 +466,10 @@ def _file(
 def _logger(
     kernel: Kernel, options: LoggerOptions, file: KevFile | QstFile | TriggeredOutput, say: Say, program: Body | None
 ) -> Logger | Probe:
-    """Start and return the logger of a capture: tracelogger, a probe or a QST tracer."""
+    """Start and return the logger of a capture: tracelogger, a probe or a QST tracer.
+
+    `program` is the control program, which starts when tracelogger is ready; None = there is none.
+    """
     if isinstance(file, QstFile):
         return QstTracer(kernel, options, file, say)
     if options.is_probe:
@@ -469,7 +483,10 @@ def _logger(
 
 
 def _finish(kernel: Kernel, logger: Logger | Probe, patience_s: float) -> None:
-    """Stop the logger if it still runs, and let it write the remaining buffers."""
+    """Stop the logger if it still runs, and let it write the remaining buffers.
+
+    `patience_s` is the CPU time after which this simulation is given up.
+    """
     machine, options = kernel.machine, logger.options
     if logger.is_done or logger.failure is not None:
         return
@@ -575,6 +592,14 @@ def make_tile(
 ) -> Tile:
     """Simulate a workload for one rollover period of the stamp and return the result as a tile.
 
+    Args:
+        workload: Name of the workload, or path of a Python file that defines one.
+        seed: Random seed.
+        cpus: Number of CPUs; 0 = the workload's default.
+        release: Release family of the target.
+        is_wide: Whether events are logged in wide mode.
+        cancelled: Polled during the simulation; True stops it.
+
     Raises:
         Cancelled: `cancelled()` returned True.
         UsageError: There is no such workload, or the clock is so slow that simulating a period takes too long.
@@ -617,7 +642,12 @@ def make_tile(
 
 
 def _buffers_by_cpu(slots: NDArray[np.uint32], kind: Target) -> NDArray[np.int64]:
-    """Return for each CPU by how much its buffers' sequence numbers increase within the slots: int64, shape (CPUs,)."""
+    """Return for each CPU by how much its buffers' sequence numbers increase within the slots: int64, shape (CPUs,).
+
+    Args:
+        slots: uint32, shape (n, 4).
+        kind: The target, which determines whether each CPU has its own buffers.
+    """
     begins = slots[slots[:, 0] & wire.CODE_MASK == wire.CONTROL_BUFFER, 0]
     counts = np.bincount(begins >> wire.CPU_SHIFT & wire.CPU_MASK, minlength=kind.cpus)
     return counts if kind.has_buffer_end else np.full(len(counts), counts.sum())
@@ -632,7 +662,14 @@ def _states(kernel: Kernel) -> dict[Thread, tuple[str, int]]:
 
 
 def _seam(kernel: Kernel, before: dict[Thread, tuple[str, int]]) -> None:
-    """Emit the thread states from the start of the tile; RUNNING comes last, when the CPUs are free."""
+    """Return the threads to the states that they had at the start of the tile, and emit each state that changes.
+
+    RUNNING comes last, when the CPUs are free.
+
+    Args:
+        kernel: The simulated target.
+        before: State and CPU of each thread at the start of the tile.
+    """
     changed = [(thread, *state) for thread, state in before.items() if (thread.state, thread.cpu) != state]
     for thread, state, cpu in sorted(changed, key=lambda entry: entry[1] == "RUNNING"):
         thread.state = state
@@ -686,9 +723,14 @@ def write_tiles(
 
 
 def _end_of_buffer(slots: NDArray[np.uint32], begins: NDArray[np.intp], events: int) -> int:
-    """Return the number of slots up to the end of the buffer that contains the event with number `events`.
+    """Return the number of slots up to the end of the buffer that contains the last of the first `events` events.
 
     A buffer end at which an event continues in its CPU's next buffer does not count; the next suitable one is used.
+
+    Args:
+        slots: uint32, shape (n, 4).
+        begins: Number of the first slot of each buffer, ascending, shape (buffers,).
+        events: Number of events, at least 1.
     """
     starts = np.flatnonzero(slots[:, 0] >> wire.STRUCT_SHIFT < wire.Struct.COMBINE_CONTINUE)
     slot = int(starts[events - 1])

@@ -148,7 +148,14 @@ class InterruptController:
         return events
 
     def _handle(self, cpu: Cpu, attachment: Attachment, interrupt: int, handlers: list[HandlerSpan]) -> Sigevent | None:
-        """Run the handler of an attachment, if any, and record its span; return the event to deliver, None = none."""
+        """Run the handler of an attachment, if any, and record when it ran; return the sigevent to deliver, or None.
+
+        Args:
+            cpu: CPU that takes the interrupt.
+            attachment: A handler or event attached to the interrupt.
+            interrupt: Time when the entry of the interrupt was logged.
+            handlers: Receives entry and exit of the handler.
+        """
         kernel = self.kernel
         if attachment.handler is None:
             return self._event_of(attachment)
@@ -174,7 +181,10 @@ class InterruptController:
 
     @staticmethod
     def _event_of(attachment: Attachment) -> Sigevent | None:
-        """Return the event of an attachment and mask it; if it is masked, note the interrupt and return None."""
+        """Return the sigevent of an attachment and mask the attachment.
+
+        If the attachment is masked already, record that the interrupt occurred, and return None.
+        """
         if attachment.is_masked:
             attachment.is_latched = True
             return None
@@ -215,7 +225,15 @@ class InterruptController:
         handler: Callable[[], Sigevent | None] | None,
         handler_ns: int = 0,
     ) -> Attachment:
-        """Attach an event or a handler to a vector; a vector without a device never raises interrupts."""
+        """Attach an event or a handler to a vector; a vector without a device never raises interrupts.
+
+        Args:
+            thread: The caller.
+            vector: Number of the interrupt.
+            event: Sigevent to deliver at each interrupt; None = there is a handler.
+            handler: Called at each interrupt; returns the sigevent to deliver. None = there is an event.
+            handler_ns: Simulated time that the handler takes.
+        """
         source = self.kernel.sources.get(vector)
         if source is None:
             source = self.kernel.sources[vector] = InterruptSource(vector, 0, lambda: None)
@@ -355,7 +373,10 @@ class Machine(ProgramRunner):
         thread.remaining = self.vary(self._user_cost)
 
     def _step(self, argument: tuple[Cpu, int]) -> None:
-        """Resume the program on a CPU whose user code has ended, and process the item that it yields."""
+        """Resume the program on a CPU whose user code has ended, and process the item that it yields.
+
+        `argument` is the CPU, and its `token` when this step was scheduled: if the token has changed, nothing happens.
+        """
         cpu, token = argument
         thread = cpu.thread
         if token != cpu.token or thread is None:
@@ -419,7 +440,7 @@ class Machine(ProgramRunner):
 
     @staticmethod
     def complete(thread: Thread, value: Any = 0, **values: int) -> None:
-        """Set the result of a thread's current call; `values` are the arguments of the exit event."""
+        """Set `value` as the result of a thread's current call; `values` are the exit event's arguments by name."""
         thread.value = value
         thread.error = None
         thread.exit_error = 0
@@ -427,7 +448,7 @@ class Machine(ProgramRunner):
 
     @staticmethod
     def fail(thread: Thread, number: Errno, detail: str = "") -> None:
-        """Set an error as the result of a thread's current call."""
+        """Set the error `number` as the result of a thread's current call; `detail` is the error's message."""
         thread.value = None
         thread.error = QnxError(number, detail)
         thread.exit_error = int(number)
@@ -435,7 +456,10 @@ class Machine(ProgramRunner):
     # States
 
     def set_state(self, cpu: Cpu, thread: Thread, state: str, on_cpu: int | None = None) -> int:
-        """Change the state of a thread and emit the event; return the time of the event."""
+        """Change the state of a thread and emit the event; return the time of the event in cycles.
+
+        The event belongs to CPU number `on_cpu`; None = to `cpu`.
+        """
         thread.state = state
         index = cpu.index if on_cpu is None else on_cpu
         time = self.stamp()
@@ -447,7 +471,15 @@ class Machine(ProgramRunner):
         return time
 
     def block(self, cpu: Cpu, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...] = ()) -> None:
-        """Block the thread that runs on a CPU; the CPU is free afterwards."""
+        """Block the thread that runs on a CPU; the CPU is free afterwards.
+
+        Args:
+            cpu: The CPU.
+            thread: The thread.
+            state: State that the thread enters.
+            on: Object for which the thread waits.
+            owners: Threads that hold the object, for the history.
+        """
         thread.waiting_on = on
         self.scheduler.release(cpu, thread)
         time = self.set_state(cpu, thread, state)
@@ -460,7 +492,16 @@ class Machine(ProgramRunner):
     def change_wait(
         self, cpu: Cpu, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...], waker: Thread | None = None
     ) -> None:
-        """End a wait and begin another one without making the thread ready (SEND to REPLY, CONDVAR to MUTEX)."""
+        """End a wait and begin another one without making the thread ready (SEND to REPLY, CONDVAR to MUTEX).
+
+        Args:
+            cpu: CPU on which the kernel runs.
+            thread: The blocked thread.
+            state: State that the thread enters.
+            on: Object for which the thread waits from now on.
+            owners: Threads that hold this object, for the history.
+            waker: Thread whose call ended the first wait, for the history; None = no thread.
+        """
         thread.waiting_on = on
         time = self.set_state(cpu, thread, state)
         self.history.wait_ends(time, thread, "ok", waker)
@@ -469,7 +510,15 @@ class Machine(ProgramRunner):
     def wake(
         self, cpu: Cpu, thread: Thread, waker: Thread | None = None, outcome: str = "ok", handoff: bool = False
     ) -> None:
-        """Make a blocked thread ready; the result of its call is already set."""
+        """Make a blocked thread ready; the result of its call is already set.
+
+        Args:
+            cpu: CPU on which the kernel runs.
+            thread: The blocked thread.
+            waker: Thread whose call ends the wait, for the history; None = no thread.
+            outcome: How the wait ended: `ok`, `timeout`, `signal`, `dead` or `cancelled`.
+            handoff: Let the thread run next on `cpu`, bypassing the ready queue, if the CPU is free and allowed.
+        """
         thread.waiting_on = None
         thread.timeout_ns = None
         thread.timeout_token += 1
@@ -495,7 +544,10 @@ class Machine(ProgramRunner):
         self.now += self.vary(self._switch_cost)
 
     def send_ipi(self, cpu: Cpu, priority: int) -> None:
-        """Send an inter-processor interrupt, so that another CPU checks the ready queue."""
+        """Send an inter-processor interrupt to `cpu`, so that it looks for a thread to run.
+
+        `priority` is that of the ready thread that shall run there; -1 = no particular thread.
+        """
         cpu.claimed = max(cpu.claimed, priority)
         if not cpu.ipi_pending:
             cpu.ipi_pending = True

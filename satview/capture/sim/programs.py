@@ -272,7 +272,7 @@ def _reacts_to(process: Process, signo: int) -> bool:
 
 
 def _notify_parent(pid: int, kernel: KernelServices, cpu: Cpu) -> int:
-    """Send SIGCHLD to the parent of a dead process."""
+    """Send SIGCHLD to the parent of a dead process; return 0, the result of the call of `Ring0` that runs this."""
     parent = kernel.processes[kernel.processes[pid].parent]
     kernel.post_signal(cpu, parent, None, SIGCHLD, CLD_EXITED)
     return 0
@@ -308,7 +308,12 @@ class ProgramRunner(EventLoop):
         return item
 
     def report_forgotten(self, culprit: Thread | str, is_reported: bool = True) -> None:
-        """Record a fault for each new location of calls that a program or handler created but did not yield."""
+        """Record a fault for each new source location where TraceEvent() objects were created but not yielded.
+
+        Args:
+            culprit: The thread or handler at fault.
+            is_reported: False = only discard the locations.
+        """
         for location in WATCH.take():
             if is_reported and location not in self._forgotten:
                 self._forgotten.add(location)
@@ -353,7 +358,15 @@ class ProgramRunner(EventLoop):
             return self._min_cycles
 
     def guard(self, thread: Thread, what: str, function: Callable[[], Any]) -> Any:
-        """Call a function that a program passed to the kernel; record an exception as the program's fault."""
+        """Call a function that a program passed to the kernel, and return its result; None after an exception.
+
+        An exception is recorded as a fault of the program.
+
+        Args:
+            thread: The thread whose program passed the function.
+            what: Kind of the function, for the fault: `interrupt handler`.
+            function: The function.
+        """
         try:
             return function()
         except KeyboardInterrupt:
@@ -363,7 +376,13 @@ class ProgramRunner(EventLoop):
             return None
 
     def fault(self, culprit: Thread | str, what: str, location: str) -> None:
-        """Record a fault of a program, up to `MAX_FAULTS` faults."""
+        """Record a fault of a program, up to `MAX_FAULTS` faults.
+
+        Args:
+            culprit: The thread at fault, or its name.
+            what: What happened.
+            location: File and line, such as `name.py:12`; empty = unknown.
+        """
         if len(self.faults) < MAX_FAULTS:
             label = culprit if isinstance(culprit, str) else culprit.label
             self.faults.append(WorkloadError(label, location, what))

@@ -18,7 +18,13 @@ class PartitionScheduler:
         self.window = kernel.target.cycles(WINDOW_MS * 1_000_000)
 
     def add(self, name: str, budget_percent: int, critical_ms: int = 0) -> Partition:
-        """Add a partition; its share is taken from the System partition."""
+        """Add a partition and return it; its share is taken from the System partition.
+
+        Args:
+            name: Name of the partition.
+            budget_percent: Share of the CPU time, in percent.
+            critical_ms: Critical budget in milliseconds; 0 = none.
+        """
         partitions = self.kernel.partitions
         partition = Partition(len(partitions), name, budget_percent, critical_ms)
         if partitions:
@@ -41,7 +47,10 @@ class PartitionScheduler:
         return thread.is_critical and partition.critical_used < limit
 
     def charge(self, cpu: Cpu, thread: Thread, start: int, end: int) -> None:
-        """Charge CPU time to a partition; beyond its budget, charge a critical thread to the critical budget too."""
+        """Charge a thread's CPU time from `start` to `end`, in cycles, to its partition.
+
+        A critical thread whose partition has used up its budget is charged to the critical budget too.
+        """
         partition = thread.partition
         if partition is None:
             return
@@ -81,7 +90,10 @@ class PartitionScheduler:
         return self._move(server, server.own_partition, server.is_critical_itself)
 
     def _move(self, thread: Thread, partition: Partition | None, is_critical: bool) -> bool:
-        """Change the partition of a thread, and charge its CPU time until now to the old partition."""
+        """Change a thread's partition and whether it is critical; return whether anything changed.
+
+        The thread's CPU time until now is charged to the old partition.
+        """
         if thread.partition is partition and thread.is_critical == is_critical:
             return False
         if thread.state == "RUNNING" and thread.cpu >= 0:
@@ -140,7 +152,10 @@ class ReadyQueue:
         return [thread for queue in reversed(self._queues) for thread in queue if not thread.is_idle]
 
     def best(self, cpu: int, partitions: PartitionScheduler | None = None, above: int = -1) -> Thread | None:
-        """Return the thread to run next on a CPU; None if no thread of a priority above `above` may run there."""
+        """Return the thread to run next on a CPU; None if no thread of a priority above `above` may run there.
+
+        A thread may run if the CPU is in its runmask and, with `partitions`, if its partition has budget.
+        """
         bits = self._bits >> (above + 1) << (above + 1)
         while bits:
             priority = bits.bit_length() - 1
@@ -227,7 +242,10 @@ class Scheduler:
         self.charge(cpu, thread, is_leaving=True)
 
     def make_ready(self, cpu: Cpu, thread: Thread) -> int:
-        """Make a thread ready and find a CPU for it, or make it STOPPED if it is held; return the time of the event."""
+        """Make a thread ready and find a CPU for it; return the time of the event, in cycles.
+
+        A thread that was stopped while it was blocked (`is_held`) becomes STOPPED instead.
+        """
         if thread.is_held:
             return self.kernel.set_state(cpu, thread, "STOPPED")
         time = self.kernel.set_state(cpu, thread, "READY")
@@ -244,7 +262,10 @@ class Scheduler:
         self.ready.remove(thread)
 
     def _find_cpu(self, here: Cpu, thread: Thread) -> None:
-        """Find a CPU for a ready thread: this CPU if it is free, else the CPU with the lowest priority, by an IPI."""
+        """Find a CPU for a ready thread: the current CPU `here` if it is free, else the CPU with the lowest priority.
+
+        Another CPU than `here` gets an IPI.
+        """
         if here.thread is None and thread.runmask >> here.index & 1 and here.handoff is None:
             here.expected += 1
             return
@@ -298,7 +319,10 @@ class Scheduler:
                 self.kernel.send_ipi(self.kernel.cpus[thread.cpu], -1)
 
     def tick(self, here: Cpu) -> None:
-        """Account for one tick on all CPUs: round-robin time slices, sporadic budgets, partitions."""
+        """Account for one tick on all CPUs: round-robin time slices, sporadic budgets, partitions.
+
+        Another CPU than `here`, which takes the clock interrupt, gets an IPI if it may have to switch threads.
+        """
         kernel = self.kernel
         for cpu in kernel.cpus:
             thread = cpu.thread
@@ -337,7 +361,12 @@ class Scheduler:
             self.set_priority(cpu, thread, thread.sporadic.low)
 
     def _charge_sporadic(self, thread: Thread, used: int, is_leaving: bool) -> None:
-        """Charge CPU time to a sporadic budget; schedule its replenishment one period after the activation began."""
+        """Charge `used` cycles of CPU time to a thread's sporadic budget.
+
+        When the budget is used up, or the thread leaves the CPU (`is_leaving`), the replenishment of the budget is
+        scheduled,
+        one period after the activation began.
+        """
         account = thread.sporadic
         if account is None or thread.priority <= account.low:
             return

@@ -136,7 +136,8 @@ class EventLoop:
         deferred: Functions to run in the kernel, with their CPU, once the current operation has ended.
         nesting: Greater than 0 during an interrupt.
         is_polling: The current interrupt occurred while the kernel was running.
-        service, due: The actions of hardware interrupts, which may occur between two slots of an event.
+        service, due: The two functions that may be due in `events_due` as hardware interrupts; only these may also run
+            between two slots of an event.
         events_due: Heap of future actions: (time, number, action, argument).
     """
 
@@ -243,10 +244,10 @@ class EventLoop:
 
 
 class CallWatch:
-    """Collects the locations of TraceEvent() calls that a running program creates but does not yield.
+    """Collects the source locations of TraceEvent() objects that a running program creates but does not yield.
 
     Attributes:
-        is_on: A program or a handler is running, which creates the objects.
+        is_on: A program or a handler is running, so that locations are recorded.
         locations: Locations recorded since the last `take()`, each once, in order.
     """
 
@@ -318,10 +319,10 @@ class Recorder(Protocol):
         """Report a message, pulse or signal; filters compare pid and tid. The tid is 0 for the kernel's pulses."""
 
     def interrupt_enter(self, cpu: int, time: int, vector: int, address: int) -> None:
-        """Report that an interrupt begins."""
+        """Report that an interrupt begins; `address` is the code address that the CPU was executing."""
 
     def interrupt_exit(self, cpu: int, time: int, vector: int, kernel_flags: int) -> None:
-        """Report that an interrupt ends."""
+        """Report that an interrupt ends; `kernel_flags` is the kernel state in the event's payload."""
 
     def handler_enter(self, cpu: int, time: int, process: Process, vector: int, address: int) -> None:
         """Report that an interrupt handler begins."""
@@ -330,10 +331,10 @@ class Recorder(Protocol):
         """Report that an interrupt handler ends and returns a sigevent; None = no sigevent."""
 
     def deliver_interrupt(self, cpu: int, time: int, ident: int) -> None:
-        """Report the delivery of an interrupt to its service thread (8.0)."""
+        """Report the delivery of an interrupt to its service thread (8.0); `ident` is the id of the attachment."""
 
     def timer(self, cpu: int, time: int, thread: Thread, ident: int, flags: int) -> None:
-        """Report that a timer has expired (logged from 6.6 on)."""
+        """Report that the timer with the id `ident` has expired (logged from 6.6 on, with `flags` in the payload)."""
 
     def ipi(self, cpu: int, time: int, thread: Thread) -> None:
         """Report an inter-processor interrupt."""
@@ -342,7 +343,7 @@ class Recorder(Protocol):
         """Report that a critical thread has used up the critical budget of its partition."""
 
     def mapped(self, cpu: int, time: int, process: Process, address: int, call: Mapping) -> None:
-        """Report that memory has been mapped (logged from 6.4 on)."""
+        """Report that memory has been mapped at `address`, as `call` requested (logged from 6.4 on)."""
 
     def unmapped(self, cpu: int, time: int, process: Process, address: int, length: int) -> None:
         """Report that memory has been unmapped (logged from 6.4 on)."""
@@ -357,7 +358,10 @@ class Recorder(Protocol):
         """Report that a path name is resolved."""
 
     def service_thread(self, cpu: int, time: int, thread: Thread, ident: int, interrupt_cpu: int) -> None:
-        """Report that a thread has become the service thread of an interrupt (8.0)."""
+        """Report that a thread has become the service thread of an interrupt on CPU `interrupt_cpu` (8.0).
+
+        `ident` is the id of the thread's attachment.
+        """
 
 
 def polled(recorder: Recorder, loop: EventLoop) -> Recorder:
@@ -408,10 +412,10 @@ class SchedulerServices(Protocol):
         """Move a server back to its own partition if it serves this message; None = any message."""
 
     def charge(self, cpu: Cpu, thread: Thread, is_leaving: bool = False) -> None:
-        """Charge the CPU time that a thread has used since the last charge."""
+        """Charge the CPU time that a thread has used since the last charge; `is_leaving` = it leaves the CPU now."""
 
     def tick(self, here: Cpu) -> None:
-        """Account for one tick on all CPUs."""
+        """Account for one tick on all CPUs; `here` is the CPU that takes the clock interrupt."""
 
 
 class TimerServices(Protocol):
@@ -445,7 +449,7 @@ class InterruptServices(Protocol):
         handler: Callable[[], Sigevent | None] | None,
         handler_ns: int = 0,
     ) -> Attachment:
-        """Attach a handler or an event to a vector."""
+        """Attach `handler`, which takes `handler_ns` of simulated time, or else the sigevent `event` to a vector."""
 
     def new_ident(self) -> int:
         """Return an unused id for an attachment."""
@@ -533,10 +537,13 @@ class KernelServices(Protocol):
         """Emit the entry of a kernel call; raises `QnxError` if the release has no such call."""
 
     def complete(self, thread: Thread, value: Any = 0, **values: int) -> None:
-        """Set the result of a thread's current call; `values` are the arguments of the exit event."""
+        """Set `value` as the result of a thread's current call; `values` are the exit event's arguments by name."""
 
     def fail(self, thread: Thread, number: Errno, detail: str = "") -> None:
-        """Set an error as the result of a thread's current call; for the calling thread raise `QnxError` instead."""
+        """Set the error `number`, with the message `detail`, as the result of the current call of a waiting thread.
+
+        For the calling thread, raise `QnxError` instead.
+        """
 
     def finish_silently(self, thread: Thread) -> None:
         """End a thread's current call with an exit event, but without resuming the thread's program."""
@@ -547,20 +554,43 @@ class KernelServices(Protocol):
     # States
 
     def set_state(self, cpu: Cpu, thread: Thread, state: str, on_cpu: int | None = None) -> int:
-        """Change the state of a thread and emit the event; return the time of the event in cycles."""
+        """Change the state of a thread and emit the event; return the time of the event in cycles.
+
+        The event belongs to CPU number `on_cpu`; None = to `cpu`.
+        """
 
     def block(self, cpu: Cpu, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...] = ()) -> None:
-        """Block the thread that runs on a CPU; the CPU is free afterwards."""
+        """Block the thread that runs on a CPU until it gets the object `on`, which the threads `owners` hold.
+
+        The CPU is free afterwards.
+        """
 
     def change_wait(
         self, cpu: Cpu, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...], waker: Thread | None = None
     ) -> None:
-        """End a thread's wait and begin another one without making the thread ready."""
+        """End a thread's wait and begin another one without making the thread ready.
+
+        Args:
+            cpu: CPU on which the kernel runs.
+            thread: The blocked thread.
+            state: State that the thread enters.
+            on: Object for which the thread waits from now on.
+            owners: Threads that hold this object, for the history.
+            waker: Thread whose call ended the first wait, for the history; None = no thread.
+        """
 
     def wake(
         self, cpu: Cpu, thread: Thread, waker: Thread | None = None, outcome: str = "ok", handoff: bool = False
     ) -> None:
-        """Make a blocked thread ready; the result of its call is already set."""
+        """Make a blocked thread ready; the result of its call is already set.
+
+        Args:
+            cpu: CPU on which the kernel runs.
+            thread: The blocked thread.
+            waker: Thread whose call ends the wait, for the history; None = no thread.
+            outcome: How the wait ended: `ok`, `timeout`, `signal`, `dead` or `cancelled`.
+            handoff: Let the thread run next on `cpu`, bypassing the ready queue, if the CPU is free and allowed.
+        """
 
     def stop_waiting(self, cpu: Cpu, thread: Thread) -> None:
         """End the wait of a thread that is about to be destroyed."""
@@ -575,12 +605,27 @@ class KernelServices(Protocol):
         """Advance the clock by the cost of a context switch."""
 
     def send_ipi(self, cpu: Cpu, priority: int) -> None:
-        """Send an inter-processor interrupt, so that another CPU checks the ready queue."""
+        """Send an inter-processor interrupt to `cpu`, so that it looks for a thread to run.
+
+        `priority` is that of the ready thread that shall run there; -1 = no particular thread.
+        """
 
     # Faults of programs
 
     def guard(self, thread: Thread, what: str, function: Callable[[], Any]) -> Any:
-        """Call a function that a program passed to the kernel; an exception is recorded as that program's fault."""
+        """Call a function that a program passed to the kernel; an exception is recorded as that program's fault.
+
+        Args:
+            thread: The thread whose program passed the function.
+            what: Kind of the function, for the fault: `interrupt handler`.
+            function: The function.
+        """
 
     def fault(self, culprit: Thread | str, what: str, location: str) -> None:
-        """Record a fault of a program: the thread or handler at fault, what happened, and the location."""
+        """Record a fault of a program.
+
+        Args:
+            culprit: The thread at fault, or its name.
+            what: What happened.
+            location: File and line, such as `name.py:12`; empty = unknown.
+        """

@@ -385,7 +385,7 @@ class SyncObject:
         return f"{type(self).__name__.lower()} {self.name}"
 
     def values(self, prefix: str = "") -> dict[str, int]:
-        """Return address, count and owner by their names in the event table."""
+        """Return address, count and owner by their names in the event table; the last two names begin with `prefix`."""
         return {"sync_p": self.address, f"{prefix}count": 0, f"{prefix}owner": 0}
 
     def take_best(self) -> Thread:
@@ -417,7 +417,10 @@ class Mutex(SyncObject):
         return word | (0x80000000 if self.waiters else 0)
 
     def values(self, prefix: str = "") -> dict[str, int]:
-        """Return address, count and owner by their names in the event table."""
+        """Return address, count and owner by their names in the event table; `prefix` precedes `count` and `owner`.
+
+        The owner is also returned without the prefix.
+        """
         return {
             "sync_p": self.address,
             f"{prefix}count": 0x80000000,
@@ -442,7 +445,7 @@ class Semaphore(SyncObject):
         self.count = count
 
     def values(self, prefix: str = "") -> dict[str, int]:
-        """Return address, count and owner by their names in the event table."""
+        """Return address, count and owner by their names in the event table; the last two names begin with `prefix`."""
         return {"sync_p": self.address, f"{prefix}count": self.count, f"{prefix}owner": 0xFFFFFFFE}
 
 
@@ -590,7 +593,14 @@ class TraceHooks:
         self._hooks: list[_TraceHook] = []
 
     def attach(self, ident: int, process: Process, handler: Callable[[FullBuffer], None], flags: int) -> None:
-        """Add a handler."""
+        """Add a handler: with FLAGS_END in `flags` at the end of the calling order, else at its start.
+
+        Args:
+            ident: Id by which the handler is detached.
+            process: Process of the handler.
+            handler: Called with each full buffer.
+            flags: Flags of InterruptHookTrace().
+        """
         hook = _TraceHook(ident, process, handler)
         if flags & FLAGS_END:
             self._hooks.append(hook)

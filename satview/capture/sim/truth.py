@@ -259,7 +259,7 @@ class TruthKeeper:
             span.exit, span.error, span.is_interrupted = time, error, is_interrupted
 
     def wait_begins(self, time: int, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...]) -> None:
-        """Record that a thread becomes blocked."""
+        """Record that a thread becomes blocked on the object `on`, which the threads `owners` hold."""
         owner_ids = tuple((owner.process.pid, owner.tid) for owner in owners)
         address = getattr(on, "address", 0)
         wait = TrueWait((thread.process.pid, thread.tid), state, describe(on), owner_ids, time, address=address)
@@ -267,7 +267,7 @@ class TruthKeeper:
         self.truth.waits.append(wait)
 
     def wait_ends(self, time: int, thread: Thread, outcome: str, waker: Thread | None) -> None:
-        """Record the end of a thread's wait."""
+        """Record the end of a thread's wait, with its outcome and its waker as in `TrueWait`."""
         wait = self._waits.pop(thread, None)
         if wait is not None:
             wait.end = time
@@ -291,7 +291,7 @@ class TruthKeeper:
         self.truth.runs.append(Run(cpu.index, (thread.process.pid, thread.tid), start, end))
 
     def mark(self, time: int, code: int) -> None:
-        """Record a user event."""
+        """Record a user event with the event number `code`, inserted by the current caller of TraceEvent()."""
         self.truth.marks.append((time, code, self.caller))
 
 

@@ -211,7 +211,14 @@ def _planner(is_wide: bool) -> Program:
 
 
 def _function(is_wide: bool, address: int, length_us: int, calls: Calls) -> Program:
-    """Run a function that logs its entry and exit; after half of its time it makes the given calls."""
+    """Run a function that logs its entry and exit; after half of its time it calls the functions in `calls`.
+
+    Args:
+        is_wide: Whether the events contain 64-bit addresses.
+        address: Address of the function.
+        length_us: Time of the function itself, without the functions that it calls.
+        calls: Address, time and calls of each function that this one calls.
+    """
     words, flag = ([address, 0, address - 8, 0], KER_64BIT) if is_wide else ([address, address - 8], 0)
     yield _system(_FUNC_ENTER | flag, words)
     yield Compute(length_us * US // 2)

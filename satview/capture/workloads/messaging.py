@@ -82,7 +82,7 @@ def setup_nested_servers(kernel: Kernel) -> None:
 
 
 def _asking_client(address: Address, requested_us: int, own_ns: int, pause_ns: int) -> Program:
-    """Repeatedly compute, request a computation from the servers, and pause."""
+    """Repeatedly compute for `own_ns`, request `requested_us` of computation from the server, and sleep `pause_ns`."""
     coid = yield from address.connect()
     while True:
         yield calls.Compute(own_ns)
@@ -163,7 +163,13 @@ def _files(address: Address) -> Program:
 
 
 def _network(kernel: Kernel, local: Address, remote: Address) -> Program:
-    """Forward pulses to the other node; a second thread represents threads of the other node."""
+    """Forward pulses to the other node; a second thread represents threads of the other node.
+
+    Args:
+        kernel: The target, up to 7.x.
+        local: Address of the server of this node to which the second thread sends messages.
+        remote: Receives the chid of the channel to which pulses for the other node are sent.
+    """
     chid = yield calls.ChannelCreate()
     coid = yield from local.connect()
     if kernel.target.has_call("NET_VTID"):

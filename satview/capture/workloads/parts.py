@@ -17,7 +17,13 @@ PeriodicTask = Callable[..., Program]
 
 
 def inserted(wire_class: int, event: int, words: Sequence[int]) -> calls.TraceEvent:
-    """Return the TraceEvent() call with which libraries and drivers insert an event of any class into the trace."""
+    """Return the TraceEvent() call with which libraries and drivers insert an event of any class into the trace.
+
+    Args:
+        wire_class: Internal number of the class, as in a slot.
+        event: Number of the event in the class.
+        words: Payload words.
+    """
     return calls.TraceEvent(Mode.INSERTCCLASSEVENT, wire_class, event, list(words), len(words))
 
 
@@ -42,7 +48,15 @@ class Address:
 
 
 def periodic(period_ns: int, task: PeriodicTask, *args: Any, offset_ns: int = 0, priority: int = 20) -> Program:
-    """Run `task(*args, count)` at every expiry of a periodic timer; `count` begins with 0."""
+    """Run `task(*args, count)` at every expiry of a periodic timer; `count` begins with 0.
+
+    Args:
+        period_ns: Period of the timer.
+        task: A generator function that yields kernel calls.
+        args: First arguments of `task`.
+        offset_ns: Time that is added to the first period.
+        priority: Priority of the timer's pulses, at which the task runs.
+    """
     chid = yield calls.ChannelCreate()
     coid = yield calls.ConnectAttach(0, chid)
     timer = yield calls.TimerCreate(calls.Sigevent("pulse", coid, priority, code=1))
@@ -62,7 +76,16 @@ def server(
     priority: int = 15,
     name: str = "worker",
 ) -> Program:
-    """Run a server with a channel and worker threads, which run `serve(received)` for each message or pulse."""
+    """Run a server with a channel and worker threads, which run `serve(received)` for each message or pulse.
+
+    Args:
+        address: Receives pid and chid of the server.
+        pid: Returns the pid of the server's process.
+        workers: Number of threads, including the calling thread.
+        serve: A generator function that yields kernel calls.
+        priority: Priority of the further threads.
+        name: Name of the further threads, followed by their number.
+    """
     chid = yield calls.ChannelCreate()
     for i in range(workers - 1):
         yield calls.ThreadCreate(_serve_loop, (chid, serve), priority, Policy.RR, f"{name}-{i + 2}")
@@ -80,7 +103,14 @@ def _serve_loop(chid: int, serve: Callable[[Received], Program]) -> Program:
 def replying(
     low_ns: int, high_ns: int, vary: Callable[[int, int], int], answer: bytes = b"OK"
 ) -> Callable[[Received], Program]:
-    """Return a function `serve` for `server` that computes for a random time between the bounds, then replies."""
+    """Return a function `serve` for `server` that computes for a random time, then replies to a message.
+
+    Args:
+        low_ns: Shortest time.
+        high_ns: Longest time.
+        vary: Returns a random time between two bounds.
+        answer: The reply.
+    """
 
     def serve(received: Received) -> Program:
         yield calls.Compute(vary(low_ns, high_ns))

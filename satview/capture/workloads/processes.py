@@ -138,7 +138,7 @@ def _listener(chid: int) -> Program:
 
 
 def _child(registry: Address, number: int) -> Program:
-    """Compute for a short time as a copy of the parent, then run another program."""
+    """Compute for a short time as a copy of the parent, then run the program `bin/tool-NUMBER`, given `registry`."""
     yield calls.ThreadCreate(_helper, (), 10, Policy.RR, "helper")
     yield calls.Compute(500 * US)
     yield calls.Exec(f"bin/tool-{number}", _tool, (registry,))

@@ -33,7 +33,7 @@ class Car:
         return low + int((high - low) * self.random.random() ** 2)
 
     def gaps(self, mean_ns: int, spread: float = 0.4) -> int:
-        """Return a random time to the next interrupt of a device, in nanoseconds."""
+        """Return a random time to a device's next interrupt: `mean_ns`, more or less by up to the share `spread`."""
         return int(mean_ns * (1 + spread * (2 * self.random.random() - 1)))
 
     def pid_of(self, name: str) -> int:

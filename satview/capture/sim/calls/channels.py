@@ -69,7 +69,18 @@ def send_pulse(
     value: int,
     sender: Thread | None = None,
 ) -> None:
-    """Give a pulse to a thread that waits at the channel, or queue it; `event` is the name of the event to log."""
+    """Give a pulse to a thread that waits at the channel of `connection`, or queue it.
+
+    Args:
+        kernel: The kernel.
+        cpu: CPU on which the kernel runs.
+        connection: The sender's connection to the channel.
+        event: Name of the COMM event to log, such as `SPULSE_DEA`.
+        priority: Priority of the pulse.
+        code: Code of the pulse.
+        value: Value of the pulse.
+        sender: Thread that sends the pulse; None = the kernel.
+    """
     channel = connection.channel
     scoid = SIDE_CHANNEL | connection.scoid
     time = kernel.stamp()
@@ -94,7 +105,16 @@ def send_pulse(
 def deliver(
     kernel: KernelServices, cpu: Cpu, process: Process, target: Thread | None, event: Sigevent, pulse: str
 ) -> None:
-    """Deliver a sigevent that a process has set up; `pulse` is the name of the event to log for a pulse."""
+    """Deliver the sigevent `event`, which a process has set up: send its pulse or signal, or wake InterruptWait.
+
+    Args:
+        kernel: The kernel.
+        cpu: CPU on which the kernel runs.
+        process: The process that set up the sigevent.
+        target: Thread to wake or to signal; None = any thread for a signal, no thread to wake.
+        event: The sigevent.
+        pulse: Name of the event that is logged if a pulse is sent.
+    """
     if process.is_dead:
         return
     if event.kind == "pulse":
@@ -162,7 +182,7 @@ class MsgDeliverEvent(Call):
     event: Sigevent = field(default_factory=Sigevent)
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: rcvid and the event."""
+        """Return the logged arguments: rcvid, and the fields of the sigevent."""
         return {"rcvid": self.rcvid, **event_values(self.event)}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
@@ -214,7 +234,7 @@ def close_channel(kernel: KernelServices, cpu: Cpu, channel: Channel) -> None:
 
 
 def _notify_of_closed_channel(kernel: KernelServices, cpu: Cpu, process: Process, lost: Channel) -> None:
-    """Send a pulse to a process for each of its connections to a closed channel, if it requested such pulses."""
+    """Send a process a pulse for each of its connections to the closed channel `lost`, if it requested such pulses."""
     listener = next((c for c in process.channels.values() if c.flags & CHF_COID_DISCONNECT), None)
     for connection in process.connections.values() if listener is not None else ():
         if connection.channel is lost and listener is not None:
@@ -239,7 +259,7 @@ def _fail_sender(kernel: KernelServices, cpu: Cpu, envelope: Envelope, error: Er
 
 
 def connect(process: Process, channel: Channel, side_channel: bool = True) -> Connection:
-    """Connect a process to a channel and return the connection."""
+    """Connect a process to a channel and return the connection; `side_channel` sets this bit in the coid."""
     coid = process.next_coid | (SIDE_CHANNEL if side_channel else 0)
     process.next_coid += 1
     channel.process.scoids += 1

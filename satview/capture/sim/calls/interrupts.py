@@ -33,7 +33,7 @@ class InterruptAttach(Call):
     handler_ns: int = 1500
 
     def arguments(self, thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: vector and addresses."""
+        """Return the logged arguments: vector, address of the handler, address and size of its data area, and flags."""
         return {
             "intr": self.vector,
             "handler_p": code_address(self.handler, thread),
@@ -138,12 +138,12 @@ class InterruptDetachFunc(Call):
 
 @dataclass(slots=True)
 class InterruptWait(Call):
-    """Wait for an event of kind `intr`."""
+    """Wait until a sigevent of kind `intr` is delivered to the calling thread."""
 
     name = "INTERRUPT_WAIT"
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Wait for an event of kind `intr`; return at once if one has been delivered already."""
+        """Wait for a sigevent of kind `intr`; return at once if one has been delivered already."""
         kernel.enter(cpu, thread, self)
         kernel.complete(thread)
         if thread.unmasked_intr:

@@ -28,7 +28,7 @@ LIBRARY_CYCLES = 40  # user code that acquires or releases a free object without
 
 
 def check_exists(kernel: KernelServices, cpu: Cpu, thread: Thread, call: Call, thing: SyncObject) -> None:
-    """Check that SyncDestroy() has not destroyed the object of a call.
+    """Check that SyncDestroy() has not destroyed `thing`, the synchronization object that a thread passes to `call`.
 
     Raises:
         QnxError: EINVAL; the object is destroyed.
@@ -89,7 +89,16 @@ def forget_waiter(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
 def reacquire_mutex(
     kernel: KernelServices, cpu: Cpu, condvar: Condvar, waiter: Thread, waker: Thread | None, outcome: str = "ok"
 ) -> None:
-    """End a thread's wait on a condition variable: give it the mutex, or let it wait for the mutex."""
+    """End a thread's wait on a condition variable: give it the mutex, or let it wait for the mutex.
+
+    Args:
+        kernel: The kernel.
+        cpu: CPU on which the kernel runs.
+        condvar: The condition variable.
+        waiter: The thread that waits.
+        waker: The thread whose call ends the wait; None = no thread.
+        outcome: How the wait ends, as in `TrueWait`: `ok`, `timeout`, `signal`, `dead` or `cancelled`.
+    """
     mutex = condvar.mutex_of.pop(waiter)
     if mutex.owner is None:
         _acquire(kernel, waiter, mutex)

@@ -163,7 +163,15 @@ class ThreadDestroyAll(Call):
 
 
 def add_process(kernel: KernelServices, name: str, parent: int = 0, bits: int = 0, pid: int = 0) -> Process:
-    """Add a process without threads and return it; pid 0 = choose a pid."""
+    """Add a process without threads and return it.
+
+    Args:
+        kernel: The kernel.
+        name: Name of the process.
+        parent: Pid of the parent.
+        bits: 32 or 64; 0 = the target's default.
+        pid: Pid of the process; 0 = choose a pid.
+    """
     pid = pid or _new_pid(kernel)
     bits = bits or (64 if kernel.target.is_64bit else 32)
     process = Process(pid, parent, name, bits, kernel.partitions[0] if kernel.partitions else None)
@@ -189,7 +197,16 @@ def add_thread(
     name: str = "",
     runmask: int = ANY_CPU,
 ) -> Thread:
-    """Add a thread to a process and return it; `start` makes it ready."""
+    """Add a thread to a process and return it; `start` makes it ready.
+
+    Args:
+        process: The process.
+        program: Generator that yields the thread's kernel calls.
+        priority: Base priority.
+        policy: Scheduling policy.
+        name: Name of the thread; empty = unnamed.
+        runmask: The CPUs on which the thread may run, as a bit mask.
+    """
     thread = Thread(process, process.next_tid, program, priority, policy, name, runmask)
     process.next_tid += 1
     process.threads[thread.tid] = thread
@@ -220,7 +237,7 @@ def _report(kernel: KernelServices, cpu: Cpu, thread: Thread, event: str) -> Non
 
 
 def start(kernel: KernelServices, cpu: Cpu, thread: Thread, is_boot: bool = False) -> None:
-    """Start a new thread: emit its creation and its name, and make it ready."""
+    """Start a new thread: emit its creation and its name (not if `is_boot`), and make it ready."""
     create(kernel, cpu, thread)
     if thread.name and not is_boot:
         kernel.record.thread_name(cpu.index, kernel.stamp(), thread)
@@ -359,7 +376,7 @@ def stop_thread(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
 
 
 def continue_thread(kernel: KernelServices, cpu: Cpu, thread: Thread, waker: Thread | None) -> None:
-    """Continue a thread stopped by `stop_thread`; other threads are unchanged."""
+    """Continue a thread stopped by `stop_thread`; `waker` is the thread that continues it, None = no thread."""
     if thread.is_held:
         thread.is_held = False
         if thread.state == "STOPPED":
@@ -574,7 +591,7 @@ class ThreadCtl(Call):
         self.apply(kernel, cpu, thread, thread)
 
     def apply(self, kernel: KernelServices, cpu: Cpu, thread: Thread, subject: Thread) -> None:
-        """Complete the caller's command for the thread `subject`, or for other threads of that thread's process."""
+        """Complete the command that `thread` called; apply it to the thread `subject`, or to others of that process."""
         kernel.complete(thread)
         if self.cmd == TCTL_IO:
             subject.has_io = True

@@ -140,7 +140,7 @@ class MsgQueueSend(Call):
 
 
 def _receive(kernel: KernelServices, thread: Thread, entry: tuple[int, bytes]) -> None:
-    """Complete the receiving call of a thread with a message."""
+    """Complete the receiving call of a thread with `entry`, the priority and the bytes of a message."""
     priority, message = entry
     size = len(message)
     words: dict[str, Any] = message_words(message, "msg")

@@ -158,7 +158,15 @@ class Timers:
 
 
 def log_expiry(kernel: KernelServices, cpu: Cpu, thread: Thread, ident: int, flags: int) -> None:
-    """Log a timer's expiry as the cause of the following changes; before 6.6, their cause is the clock interrupt."""
+    """Log a timer's expiry, and record it as the cause of the changes that follow; before 6.6 the tick is their cause.
+
+    Args:
+        kernel: The kernel.
+        cpu: CPU on which the kernel runs.
+        thread: Thread that is the owner in the event's payload.
+        ident: Id of the timer in the payload; `NO_TIMER` for a sleep or timeout.
+        flags: Flags in the payload.
+    """
     time = kernel.stamp()
     kernel.record.timer(cpu.index, time, thread, ident, flags)
     kernel.history.cause = time if kernel.target.logs_timers else kernel.timers.clock_interrupt
@@ -181,6 +189,14 @@ def ask_to_unblock(kernel: KernelServices, cpu: Cpu, thread: Thread) -> bool:
 
 def unblock(kernel: KernelServices, cpu: Cpu, thread: Thread, error: Errno, outcome: str) -> bool:
     """End a thread's wait, so that its call fails with `error`; after CondWait the thread needs its mutex first.
+
+    Args:
+        kernel: The kernel.
+        cpu: CPU on which the kernel runs.
+        thread: The blocked thread.
+        error: Error number of the call.
+        outcome: How the wait ends, as in `TrueWait`; with `timeout` and `signal`, a server that has received the
+            thread's message can delay the end.
 
     Returns:
         Whether the wait has ended; False = the thread stays blocked until the server replies to an unblock pulse.
