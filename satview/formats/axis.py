@@ -47,7 +47,13 @@ _MOMENTS: Final = frozenset({"start", "end"})
 
 
 def _column(part: AxisPart, name: str, own: _Column) -> _Column:
-    """Return a column of a file, converted to the axis; `name` shows whether it holds rows, threads, pids or times."""
+    """Return the column `name` of a table of one file, converted to the axis.
+
+    Args:
+        part: The file.
+        name: Name of the column, which shows whether it contains rows, threads, pids or times.
+        own: Values of the column in the file.
+    """
     if name in _ROWS or name.endswith("_row"):
         return part.axis_rows(own)
     if name in _THREADS:
@@ -74,7 +80,15 @@ def _names(kind: type) -> list[str]:
 
 
 def _event_column(axis: FileAxis, per_file: list[NDArray[np.uint32]]) -> NDArray[np.uint32]:
-    """Return a column of event rows on the axis, one for every event, joined from such columns of the files."""
+    """Join columns that contain an event row for each event, and convert them to rows of the axis.
+
+    Args:
+        axis: The files.
+        per_file: For each file, uint32 (events of the file,): a row of the file's event table, or `NO_EVENT`.
+
+    Returns:
+        uint32 (events,).
+    """
     out = np.full(len(axis.part_of), NO_EVENT, np.uint32)
     for part, own in zip(axis.parts, per_file, strict=True):
         out[part.rows] = part.axis_rows(own)
@@ -134,7 +148,14 @@ def _services(axis: FileAxis, per_file: list[Services], sent: list[Transactions]
 
 
 def _positions(axis: FileAxis, per_file: list[Transactions]) -> list[NDArray[np.int64]]:
-    """Return for each file the positions of its transactions in the table of all files, in order of sending, int64."""
+    """Return for each file the positions of its transactions in the table of all files, int64 (n,) each.
+
+    That table is in the order of sending.
+
+    Args:
+        axis: The files.
+        per_file: The transactions of each file.
+    """
     sends = _columns(axis, per_file, ("send_row",))["send_row"]
     position = np.empty(len(sends), np.int64)
     position[np.argsort(sends, kind="stable")] = np.arange(len(sends))
@@ -190,15 +211,30 @@ _Slices = tuple[NDArray[np.uint32], _Ints, NDArray[np.bool_]]
 
 
 def _losses(axis: FileAxis, losses: list[_Ints]) -> _Ints:
-    """Return the losses of all files, converted to the axis, sorted."""
+    """Return the losses (time spans with missing events) of all files, converted to the axis, sorted.
+
+    Args:
+        axis: The files.
+        losses: For each file, int64 (n, 3): start, end, and CPU or `EVERY_CPU`.
+
+    Returns:
+        int64 (n, 3), like `losses`.
+    """
     rows = [_on_axis(part, own) for part, own in zip(axis.parts, losses, strict=True)]
     return np.unique(np.concatenate(rows), axis=0)
 
 
 def _on_axis(part: AxisPart, lost: _Ints) -> _Ints:
-    """Return the losses of a file, converted to the axis.
+    """Return the losses (time spans with missing events) of a file, converted to the axis.
 
     A loss of all CPUs becomes a loss for each CPU of the file, because the CPUs of other files lost nothing.
+
+    Args:
+        part: The file.
+        lost: int64 (n, 3): start, end, and CPU or `EVERY_CPU`.
+
+    Returns:
+        int64 (n, 3), like `lost`.
     """
     cpus = part.trace.cpu_count
     everywhere = lost[:, 2] == EVERY_CPU
@@ -309,7 +345,10 @@ class AxisPayloads:
         return part.trace.payloads.raw(own)
 
     def decode(self, event: int, most: int | None = None) -> Payload:
-        """Return the named arguments of one event; pids are those of the axis, and a note shows the pid in the file."""
+        """Return the named arguments of one event; `most` limits those of giant events (`PayloadSource.decode`).
+
+        Pids are those of the axis, and a note shows the pid in the file.
+        """
         part, own = self._file_and_row(event)
         payload = part.trace.payloads.decode(own, most)
         return replace(payload, arguments=tuple(_with_axis_number(part, argument) for argument in payload.arguments))
@@ -490,7 +529,15 @@ def _refuse(path: Path, members: Sequence[Member]) -> None:
 
 
 def _parts(path: Path, members: Sequence[Member], rate: int) -> tuple[list[AxisPart], Catalogue]:
-    """Return start and numbers of each file on the axis, without the rows of its events; and the common catalogue."""
+    """Return the files as parts of the axis, and the catalogue of all files.
+
+    Each part has its start on the axis and its first numbers of CPUs, threads and processes, but no event rows yet.
+
+    Args:
+        path: The axis file, for errors.
+        members: The files.
+        rate: Cycles per second of the axis.
+    """
     base, offsets = _base(members, rate), [0, *(member.offset_ps for member in members[1:])]
     starts = [base + (offset * rate + PS_PER_S // 2) // PS_PER_S for offset in offsets]
     # If a file would begin below 0, all are moved by whole seconds, because negative times mean unknown ones.
@@ -522,7 +569,14 @@ def _base(members: Sequence[Member], rate: int) -> int:
 
 
 def _clock(trace: Trace, rate: int, start: int, moved_s: int = 0) -> Clock:
-    """Return the clock of the axis; its times are `moved_s` seconds later than those of the first file."""
+    """Return the clock of the axis; its times are `moved_s` seconds later than those of the first file.
+
+    Args:
+        trace: Trace of the first file.
+        rate: Cycles per second of the axis.
+        start: Start of the axis in cycles.
+        moved_s: Whole seconds by which all files were moved to later times.
+    """
     own = trace.clock
     boot_time_s = None if own.boot_time_s is None else own.boot_time_s - moved_s
     return replace(own, cycles_per_s=rate, start_cycles=start, boot_time_s=boot_time_s)
@@ -588,7 +642,10 @@ def _axis(parts: list[AxisPart], order: NDArray[np.intp]) -> FileAxis:
 
 
 def _as_named(part: AxisPart, start: int) -> AxisPart:
-    """Return a part whose process names, CPU titles and time zero are those of the axis, for texts about the part."""
+    """Return a part whose process names, CPU titles and time zero are those of the axis, for texts about the part.
+
+    `start` is the start of the axis in its cycles.
+    """
     own, clock = part.trace.processes, part.trace.clock
     processes = ProcessTable(own.pid, own.parent_pid, ("", *(_process_name(part, row) for row in range(1, len(own)))),
                              own.created_cycles, own.destroyed_cycles)  # fmt: skip

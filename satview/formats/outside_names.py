@@ -278,7 +278,12 @@ def _maps(trace: Trace) -> dict[int, dict[str, list[tuple[int, int]]]]:
 
 
 def _moved(binary: Binary, maps: list[tuple[int, int]]) -> int | None:
-    """Return the bytes by which a program was relocated from the addresses in its file; None = not known."""
+    """Return the bytes by which a program was relocated from the addresses in its file; None = not known.
+
+    Args:
+        binary: The program.
+        maps: Load addresses of its parts, each with the offset in the file, -1 = not known.
+    """
     if not binary.is_movable:
         return 0
     for address, offset in maps:

@@ -90,7 +90,10 @@ class Buffers:
 
     @classmethod
     def of(cls, columns: tuple[_Ints, _Ints, _Ints, _Ints]) -> Buffers:
-        """Return the buffers that have slots, in the order in which the kernel filled them."""
+        """Return the buffers that have slots, in the order in which the kernel filled them.
+
+        `columns` are offset, slots, CPU and sequence number of all buffers, int64 (n,) each.
+        """
         offsets, slots, cpu, sequence = columns
         used = np.flatnonzero(slots > 0)
         order = used[_in_order(cpu[used], sequence[used])]
@@ -260,7 +263,16 @@ class _Shape:
 def _kernel_buffers(
     file: SourceFile, section: _Section, shape: _Shape, order: str, problems: Problems, *, is_main: bool = True
 ) -> Buffers:
-    """Return the complete kernel buffers in a section."""
+    """Return the complete kernel buffers in a section.
+
+    Args:
+        file: The open file.
+        section: The section.
+        shape: Sizes of the buffers.
+        order: Byte order.
+        problems: Receives damage.
+        is_main: Whether these are the buffers of the trace, not those of the second trace with names.
+    """
     name = SECTION_NAMES[section.magic]
     count, rest = divmod(section.size, shape.buffer_bytes)
     if rest:
@@ -581,7 +593,16 @@ def _unwrap(
     is_time: NDArray[np.bool_],
     out: _Ints,
 ) -> int:
-    """Set the times of the slots of one CPU; return the latest time."""
+    """Set the times of the slots of one CPU; return the latest time.
+
+    Args:
+        cpu: The CPU.
+        slots: All slots.
+        stamps: uint32 (slots,).
+        cpus: uint8 (slots,).
+        is_time: bool (slots,), which slots are usable TIME events.
+        out: int64 (slots,), receives the times.
+    """
     rows = np.flatnonzero(cpus == cpu)
     time_at = np.flatnonzero(is_time[rows])
     time_slots = rows[time_at].astype(np.int64)

@@ -177,7 +177,7 @@ class _Reader:
     # ---- since 8.0 -----------------------------------------------------------------------------------------------
 
     def _placed(self, values: dict[str, str]) -> list[UserField]:
-        """Return the fields of a datakey; the first field gets the offsets of the datakey."""
+        """Return the fields of a datakey, given its attributes; the first field gets the offsets of the datakey."""
         fields = list(self._formatted(_first(values, ("format", "sformat"))))
         if not fields:
             raise self._fault('a datakey without a format; write format="%4ux label"')
@@ -189,7 +189,7 @@ class _Reader:
         return [replace(user_field, shows_number=shows) for user_field in fields]
 
     def _take_texts(self, element: _Element, above: _Element) -> None:
-        """Add the texts for values that an element and its children define to the element above."""
+        """Add the texts for values that `element` and its children define to `above`, the parent of `element`."""
         values, tag = element.values, element.tag
         if tag == "condition":
             when = self._condition(values)

@@ -131,6 +131,12 @@ def _longest_steps(decoded: Decoded, begin: int, end: int, ring: int) -> list[tu
 
     A buffer of one CPU that contains events of other CPUs was spliced. The result is then a step for each of the other
     CPUs, from its last event before the buffer to its first event inside.
+
+    Args:
+        decoded: Columns in file order.
+        begin: Row of the first event of the buffer.
+        end: Row after the last event of the buffer.
+        ring: CPU of the buffer; `EVERY_CPU` = all CPUs share the buffers.
     """
     cpus = decoded.cpu[begin:end]
     if ring != EVERY_CPU and (cpus != ring).any():
@@ -235,7 +241,13 @@ def _of_threads(events: EventTable, begin: int, end: int) -> NDArray[np.intp]:
 def _left_open(
     segment: NDArray[np.intp], part: NDArray[np.int64], step: NDArray[np.int8]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return first and last index of each run of events with equal segment and part that ends within an interrupt."""
+    """Return first and last index of each run of equal segment and part that ends within an interrupt, intp (k,) each.
+
+    Args:
+        segment: intp (n,), number of kernel calls and RUNNING events of the CPU before each of its interrupt events.
+        part: int64 (n,), number of the stretch between gaps that contains each interrupt event.
+        step: int8 (n,), 1 for the entry and -1 for the exit of an interrupt.
+    """
     begins = np.flatnonzero(np.append(True, (segment[1:] != segment[:-1]) | (part[1:] != part[:-1]))[: len(segment)])
     last_rows = np.append(begins[1:], len(segment)) - 1
     total = np.cumsum(step, dtype=np.int64)
@@ -498,7 +510,15 @@ def _activity() -> NDArray[np.bool_]:
 def _report_pass(
     decoded: Decoded, verdicts: ClockVerdicts, region: EventRegion, names: Catalogue, problems: Problems
 ) -> None:
-    """Report problems that the decoder found: zero slots, unknown events, clock discontinuities."""
+    """Report problems that the decoder found: zero slots, unknown events, clock discontinuities.
+
+    Args:
+        decoded: Result of the decoder, times corrected.
+        verdicts: Decisions about damaged TIME events.
+        region: Converts slots to byte offsets.
+        names: Catalogue of the release.
+        problems: Receives the reports.
+    """
     for first_slot, count in decoded.empty:
         problems.add("empty-slots", f"{count} slot{'s' * (count > 1)} of zeros", region.byte(first_slot), count)
     for code, (row, count) in sorted(decoded.unknown.items()):
@@ -530,7 +550,14 @@ def _report_pass(
 def _move_between_neighbours(
     decoded: Decoded, disordered: NDArray[np.int64], region: EventRegion, problems: Problems
 ) -> bool:
-    """Move events with damaged stamps to times between their neighbours and report them; return whether any exist."""
+    """Move events with damaged stamps to times between their neighbours and report them; return whether any exist.
+
+    Args:
+        decoded: Columns in file order; times are changed in place.
+        disordered: int64 (k,), rows that a sort by time would move, ascending.
+        region: Converts slots to byte offsets.
+        problems: Receives the reports.
+    """
     rows, cycles = misplaced(decoded.time, decoded.cpu, disordered)
     if not len(rows):
         return False

@@ -370,11 +370,17 @@ def _with_stamps_mended(
     *,
     is_unusable: NDArray[np.bool_],
 ) -> NDArray[np.uint32]:
-    """Replace damaged stamps of unusable TIME events by the low half of their payload; return all stamps.
+    """Return the stamps, with damaged stamps of unusable TIME events replaced by the low half of their payload.
 
     The kernel writes a TIME event right before the event that needs it (section 5.2), so if stamp and low half
     contradict each other, the value nearer to the next event is correct. A damaged stamp would make the clock of its
     CPU pass rollovers that never happened.
+
+    Args:
+        stamps: uint32 (n,), of all events.
+        time_rows: Positions of the k TIME events, ascending.
+        lower: uint32 (k,), low half of the clock in the payload of each TIME event.
+        is_unusable: bool (k,), which TIME events have an impossible value.
     """
     sound = np.ones(len(stamps), np.bool_)
     sound[time_rows[is_unusable]] = False
@@ -589,7 +595,13 @@ def _cpu_before(row: int, chunk: ClockChunk, cpu_before: int) -> int:
 
 
 def _rollovers_after(stamps: NDArray[np.uint32], cpus: NDArray[np.uint8], time: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return for each event how many rollovers of later stamps on its CPU are missing from `time`, int64 (n,)."""
+    """Return for each event how many rollovers later stamps of its CPU show that `time` does not contain, int64 (n,).
+
+    Args:
+        stamps: uint32 (n,).
+        cpus: uint8 (n,).
+        time: int64 (n,), times assigned so far.
+    """
     order = np.argsort(cpus, kind="stable")
     sorted_stamps = stamps[order].astype(np.int64)
     steps = (sorted_stamps[1:] - sorted_stamps[:-1]) & (ROLLOVER - 1)

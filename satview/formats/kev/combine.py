@@ -223,13 +223,25 @@ def contains(ascending: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray
 
 
 def _within(counts: NDArray[np.intp], segment: NDArray[np.intp], begins: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return running counts that restart in every segment."""
+    """Return running counts that restart in every segment, intp (n,).
+
+    Args:
+        counts: intp (n,), running counts over all rows.
+        segment: intp (n,), number of the segment of each row.
+        begins: bool (n,), whether the row is the first of its segment.
+    """
     base = np.concatenate(([0], counts))[np.flatnonzero(begins)]
     return counts - base[segment]
 
 
 def _running_excess(excess: NDArray[np.intp], segment: NDArray[np.intp], n: int) -> NDArray[np.intp]:
-    """Return per segment the running maximum of `excess`, which never exceeds `n`; 0 instead of negative maxima."""
+    """Return the running maximum of `excess`, restarted in every segment, intp (n,); 0 in place of a negative maximum.
+
+    Args:
+        excess: intp (n,), at most `n`.
+        segment: intp (n,), number of the segment of each row, ascending.
+        n: Number of rows.
+    """
     # No excess is larger than n, so values lifted in a segment are never above those in the next one.
     lifted = np.maximum(excess, 0) + segment * n
     return np.maximum.accumulate(lifted) - segment * n
@@ -245,7 +257,17 @@ def _expire(
     *,
     ascends: bool,
 ) -> bool:
-    """Match continuation slots again whose event was given up before (`is_expired`); return whether there are any."""
+    """Match continuation slots again whose event was given up before (`is_expired`); return whether there are any.
+
+    Args:
+        owner: int64 (n,), owners found so far; changed in place.
+        unmatched: Rows to match.
+        order: (n,), rows sorted by key, in file order within each key.
+        begins: bool (n,), whether a row of `order` is the first of its key.
+        event_times: int64 (events,), cycles, in file order.
+        event_cpus: uint8 (events,).
+        ascends: Whether the times never decrease.
+    """
     tails = np.flatnonzero((unmatched.event < 0) & (owner >= 0))
     tails = tails[_may_be_given_up(unmatched.before[tails], owner[tails], event_times, ascends=ascends)]
     if not len(tails):
@@ -271,6 +293,15 @@ def _may_be_given_up(
 
     This is a fast test by the time ranges of blocks of rows from the event to the row `before`; runs that it cannot
     exclude are examined exactly later. If times never decrease, the time of `before` is the latest.
+
+    Args:
+        before: int64 (n,), for each run the row of the last event that begins before it.
+        owner: int64 (n,), for each run the row of its event.
+        event_times: int64 (events,), cycles, in file order.
+        ascends: Whether the times never decrease.
+
+    Returns:
+        bool (n,).
     """
     if ascends:
         return is_expired(event_times[before], event_times[owner])
@@ -401,6 +432,10 @@ def missing_before(sequence: NDArray[np.uint32], before: NDArray[np.intp]) -> ND
 
     A number is damaged if it is far from the number before it, while the number after it continues from the number
     before: then nothing is missing. Smaller jumps may come from blocks out of order in a file that lost many buffers.
+
+    Args:
+        sequence: uint32 (n,), sequence number of each buffer.
+        before: intp (n,), result of `predecessors`.
     """
     numbers = sequence.astype(np.int64)
     missing = np.zeros(len(sequence), np.int64)

@@ -80,7 +80,14 @@ def unwrap_segments(
 
 
 def _unwrap_spans(reference: int, stamps: NDArray[np.uint32], rows: NDArray[np.intp], out: NDArray[np.int64]) -> int:
-    """Set the times of a CPU's events between two TIME events, rollover by rollover; return the new reference."""
+    """Set the times of a CPU's events between two TIME events, rollover by rollover; return the new reference.
+
+    Args:
+        reference: A recent time of the CPU, in cycles.
+        stamps: uint32, of all events.
+        rows: Positions of the CPU's events between the two TIME events, ascending.
+        out: int64, receives the times at `rows`.
+    """
     for _ in range(_MOST_SPANS):
         if not len(rows):
             return reference
@@ -297,9 +304,14 @@ class _Clock:
     @classmethod
     def of(cls, every: WalkNotes, own: NDArray[np.intp], standing: int, surroundings: Surroundings,
            ends: tuple[int, int] | None) -> _Clock:  # fmt: skip
-        """Return the runs of a CPU from its claims: the notes at the positions `own` of `every`, ascending.
+        """Return the clock of a CPU: its claims (notes on its TIME events and rollovers), divided into runs.
 
-        `standing` is the number of rollovers already added to the CPU's times after its first claim.
+        Args:
+            every: Notes of all CPUs.
+            own: Positions in `every` of the notes of this CPU, ascending.
+            standing: Number of rollovers already added to the CPU's times after its first claim.
+            surroundings: Information on the clocks besides the TIME events.
+            ends: Row and time of the CPU's last event; None = not known.
         """
         cpu = int(every.cpu[own[0]])
         claims, most_bits = every.rows(own), _LONGEST_TIE
@@ -475,7 +487,12 @@ class Consensus:
         self._place_seeded(others, timed)
 
     def _place_seeded(self, others: dict[int, list[_Clock]], timed: list[_Clock]) -> None:
-        """Decide the levels of CPUs that started with the clock of another CPU, in the order in which they started."""
+        """Decide the levels of CPUs that started with the clock of another CPU, in the order in which they started.
+
+        Args:
+            others: For each CPU with TIME events, the clocks to compare it with.
+            timed: The clocks with TIME events, except those with too many contradictions.
+        """
         seeded = [clock for clock in self.clocks.values() if clock.claims.kind[0] == SEED]
         for clock in sorted(seeded, key=lambda seeded_clock: int(seeded_clock.claims.row[0])):
             if clock.cpu in others:
@@ -634,7 +651,7 @@ class Consensus:
         return verdicts
 
     def _place_within(self, clock: _Clock, timed: list[_Clock]) -> None:
-        """Move a CPU without TIME events into the time range of the other CPUs if the CPU begins after this range."""
+        """Move a CPU without TIME events into the time range of the CPUs `timed` if it begins after this range."""
         if timed:
             begin, end = _reach(timed)
             behind = clock.begin() - end
@@ -753,7 +770,12 @@ def _with_crossings_joined(claims: WalkNotes) -> WalkNotes:
 
 
 def _step_costs(clock: _Clock, steps: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the costs of the steps between candidate levels of successive runs, float64 (runs - 1, k, k)."""
+    """Return the costs of the steps between candidate levels of successive runs, float64 (runs - 1, k, k).
+
+    Args:
+        clock: The runs of a CPU.
+        steps: int64 (runs - 1, k, k), rollovers from each candidate of a run to each candidate of the next run.
+    """
     level = clock.level
     _, first_runs = np.unique(level, return_index=True)
     is_return = np.ones(len(level), np.bool_)

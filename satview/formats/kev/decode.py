@@ -217,13 +217,17 @@ class ThreadNumbers:
         return self._insert(self._known[1:end], 1)
 
     def _fill_otherwise(self, end: int) -> None:
-        """Rebuild the table with random multipliers until all keys find a position."""
+        """Rebuild the table for the rows before `end` with random multipliers until all keys find a position."""
         self._multiplier = np.uint64(_random_odd())
         while not self._fill(end):
             self._multiplier = np.uint64(_random_odd())
 
     def _insert(self, keys: NDArray[np.uint64], first_row: int) -> bool:
         """Insert distinct keys: first all keys that do not collide, then the others one position further, and so on.
+
+        Args:
+            keys: uint64 (n,), the keys.
+            first_row: Row of the first key; the others get the following rows.
 
         Returns:
             False if a key found no position within `_MOST_PROBES`; the table is then unusable.

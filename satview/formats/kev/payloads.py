@@ -41,18 +41,26 @@ _POWER_CPU_MASK = 0xFFFF
 
 
 def hex_text(value: int, words: int) -> str:
-    """Return a value of some 32-bit words in hexadecimal with all digits: `0x0000002a`."""
+    """Return a value in hexadecimal with all digits of `words` 32-bit words: `0x0000002a` for one word."""
     return f"0x{value:0{8 * words}x}"
 
 
 def signed(value: int, words: int) -> int:
-    """Return the signed number that an unsigned value of some 32-bit words represents (two's complement)."""
+    """Return the signed number that an unsigned value of `words` 32-bit words represents (two's complement)."""
     bits = 32 * words
     return value - (1 << bits) if value >> (bits - 1) else value
 
 
 def message(name: str, raw: bytes, words: Sequence[int], first_word: int, count: int) -> Argument:
-    """Return message words as one argument, shown as `"RSVP" (0x50565352)`, with their bytes as value."""
+    """Return message words as one argument, shown as `"RSVP" (0x50565352)`, with their bytes as value.
+
+    Args:
+        name: Name of the argument.
+        raw: Payload bytes.
+        words: Payload words.
+        first_word: Number of the first message word in the payload.
+        count: Number of message words.
+    """
     data = raw[4 * first_word : 4 * (first_word + count)]
     numbers = " ".join(hex_text(word, 1) for word in words[first_word : first_word + count])
     return Argument(name, data, f'"{message_text(data)}" ({numbers})', first_word, count)
@@ -76,7 +84,15 @@ def message_text(data: bytes) -> str:
 
 
 def text_argument(name: str, data: bytes, first_word: int, words: int, note: str = "") -> Argument:
-    """Return a text as an argument: the value is UTF-8 with replacement characters, `text` shows all bytes escaped."""
+    """Return a text as an argument: the value is UTF-8 with replacement characters, `text` shows all bytes escaped.
+
+    Args:
+        name: Name of the argument.
+        data: Bytes of the text.
+        first_word: Number of the payload word in which the text begins.
+        words: Number of payload words of the text.
+        note: Note to show with the argument.
+    """
     return Argument(name, data.decode("utf-8", "replace"), byte_text(data), first_word, words, note)
 
 
@@ -93,7 +109,14 @@ def plain_text(raw: bytes) -> str:
 
 
 def number_argument(spec: EventSpec, part: PayloadPart, value: int, catalogue: Catalogue) -> Argument:
-    """Return a number as an argument, in the notation of its part, and with a note on its meaning."""
+    """Return a number as an argument, in the notation that the layout gives for it, and with a note on its meaning.
+
+    Args:
+        spec: Row of the catalogue for the event's code.
+        part: Part of the payload layout that contains the number.
+        value: The number.
+        catalogue: Catalogue of the release, for names of errors.
+    """
     text = str(value) if part.is_signed else hex_text(value, part.words)
     text = part.template % value if part.template else text
     note = _meaning(spec, part, value, catalogue)
@@ -105,14 +128,27 @@ def number_argument(spec: EventSpec, part: PayloadPart, value: int, catalogue: C
 
 
 def errno_argument(value: int, first_word: int, catalogue: Catalogue, note: str = "") -> Argument:
-    """Return the errno of a failed call: `ETIMEDOUT (260)`, with QNX's names."""
+    """Return the errno of a failed call: `ETIMEDOUT (260)`, with QNX's names.
+
+    Args:
+        value: The error number.
+        first_word: Number of the payload word that contains the number.
+        catalogue: Catalogue of the release, for the names.
+        note: Note to show with the argument.
+    """
     value = signed(value, 1)
     name = catalogue.errno_name(value)
     return Argument("errno", value, f"{name} ({value})" if name else str(value), first_word, 1, note)
 
 
 def sigevent(event: Any, raw: bytes, first_word: int) -> Argument:
-    """Return the sigevent structure of 6.x: notify, signo or coid or id, value, code and priority of 16 bits each."""
+    """Return the sigevent structure of 6.x as an argument; its text is that of `sigevent_text`.
+
+    Args:
+        event: The parsed structure: notify, number (signo, coid or id), value, code and priority of 16 bits each.
+        raw: Payload bytes.
+        first_word: Number of the payload word in which the structure begins.
+    """
     data = raw[4 * first_word : 4 * (first_word + SIGEVENT_WORDS)]
     if not any(data):
         return Argument("sigevent", data, "NONE", first_word, SIGEVENT_WORDS, "the handler returned no event")
@@ -179,7 +215,7 @@ def _member(part: PayloadPart, end: str) -> construct.Construct:
 
 
 def _sigevent(end: str) -> construct.Struct:
-    """Return the event structure of 6.x (section 8.6)."""
+    """Return the event structure of 6.x (section 8.6); `end` is `l` for little-endian, `b` for big-endian numbers."""
     word, half = getattr(construct, f"Int32u{end}"), getattr(construct, f"Int16s{end}")
     return construct.Struct("notify" / word, "number" / word, "value" / word, "code" / half, "priority" / half)
 
@@ -196,7 +232,15 @@ def struct_of(layout: Layout, byte_order: str) -> construct.Struct:
 def prepared(
     release: Release, code: int, count: int, variant: int, byte_order: str
 ) -> tuple[Layout, tuple[str, ...], construct.Struct]:
-    """Return the layout of a payload, the names of the members of its `construct` structure, and this structure."""
+    """Return the layout of a payload, the names of the members of its `construct` structure, and this structure.
+
+    Args:
+        release: Release family.
+        code: Event code.
+        count: Number of payload words.
+        variant: Variant of the layout.
+        byte_order: `little` or `big`.
+    """
     layout = layout_of(release, code, count, variant)
     return layout, part_names(layout), struct_of(layout, byte_order)
 
@@ -288,7 +332,12 @@ class _Decoder:
         self.spec, self.layout, self.raw, self.words, self.catalogue = spec, layout, raw, words, catalogue
 
     def arguments(self, names: Sequence[str], values: Mapping[str, Any]) -> Iterator[Argument]:
-        """Yield the arguments of the layout, then the words that it does not describe."""
+        """Yield the arguments of the layout, then the words that it does not describe.
+
+        Args:
+            names: Name in `values` of each part of the layout.
+            values: Values by name, parsed from the payload.
+        """
         parts = self.layout.parts
         text_start = -1
         for index, (part, name) in enumerate(zip(parts, names, strict=True)):
@@ -400,7 +449,10 @@ class _Words:
     halves: NDArray[np.uint64]
 
     def of(self, requested: NDArray[np.uint32], step: int) -> NDArray[np.uint64] | None:
-        """Return both words of slot `step` of events, (k,), 0 = no such slot; None if any event was not read ahead."""
+        """Return both words of slot number `step` of the events `requested`, uint64 (k,), 0 = no such slot.
+
+        None if any of the events was not read ahead.
+        """
         return links.values_in_ranges(self.rows, self.start, self.halves, requested, step)
 
 
@@ -468,7 +520,16 @@ def _read(slots: SlotSource, events: EventTable, fragments: Fragments, rows: NDA
 def _apart(
     rows: NDArray[np.uint32], start: NDArray[np.uint32], fragments: Fragments
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the positions in `halves`, and the numbers, of slots not right after the previous slot of their event."""
+    """Return where slots are that do not directly follow the previous slot of their event, int64 (k,) each.
+
+    Args:
+        rows: uint32 (n,), rows of the events, ascending.
+        start: uint32 (n + 1,), as in `_Words`.
+        fragments: Slots of events that are not adjacent.
+
+    Returns:
+        Index of each such slot in `_Words.halves`, and its number in the file.
+    """
     apart, positions = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     event = links.positions(rows, fragments.event)
     entry = np.flatnonzero(rows.take(event, mode="clip") == fragments.event) if len(rows) else event[:0]

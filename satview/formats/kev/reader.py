@@ -150,7 +150,14 @@ def read_start(path: Path | str) -> KevStart:
 
 
 def byte_order_of(header: Header, page: bytes, sample: bytes, problems: Problems) -> str:
-    """Return the byte order of a file from its header; if the header has none, guess from the data and report this."""
+    """Return the byte order of a file from its header; if the header has none, guess from the data and report this.
+
+    Args:
+        header: The text header.
+        page: Image of the system page.
+        sample: Bytes of the first slots.
+        problems: Receives the report.
+    """
     order = key_byte_order(header)
     if order is not None:
         return order
@@ -271,7 +278,13 @@ def _words(data: bytes, position: int, count: int, byte_order: str) -> NDArray[n
 
 
 def _can_be(slots: NDArray[np.uint32], begin: NDArray[np.uint32], end: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Return which slots may be events between two stamps, by stamp, class and unused bits, bool (n,)."""
+    """Return which slots may be events between two stamps, by stamp, class and unused bits, bool (n,).
+
+    Args:
+        slots: uint32 (n, 4).
+        begin: uint32 (1,), the earlier stamp.
+        end: uint32 (1,), the later stamp.
+    """
     since = slots[:, 1] - begin + np.uint32(_SLACK_CYCLES)  # modulo 2^32, as stamps are
     is_in_time = since <= end - begin + np.uint32(2 * _SLACK_CYCLES)
     has_class = (slots[:, 0] >> wire.CLASS_SHIFT & wire.CLASS_MASK) != wire.WireClass.EMPTY

@@ -146,7 +146,13 @@ MANY: Final = 200  # number of problems of a kind that are reported one by one; 
 
 
 def split_contested(decoded: Decoded, slots: SlotSource, moves: Moves | None) -> None:
-    """Detach the continuation slots of events that share a key with an open event; `repair` matches them again."""
+    """Detach the continuation slots of events that share a key with an open event; `repair` matches them again.
+
+    Args:
+        decoded: Columns in file order; the detached slots become unmatched rows.
+        slots: Source of the slots.
+        moves: Result of `time_order`.
+    """
     heads = decoded.unmatched.event[decoded.unmatched.event >= 0]  # ascends, as the file does
     if not len(heads):
         return
@@ -250,6 +256,10 @@ def _fragments(decoded: Decoded, matched: combine.Matched, region: EventRegion, 
 
 def sort(decoded: Decoded, moves: Moves) -> NDArray[np.unsignedinteger]:
     """Sort the columns by time, and update the rows that refer to events.
+
+    Args:
+        decoded: Columns in file order; changed in place.
+        moves: Result of `time_order`.
 
     Returns:
         The new row of each event by its old row, uint32 or uint64 (events,).

@@ -148,9 +148,14 @@ def _read_order(count: int) -> NDArray[np.int64]:
 
 
 def _extents(trace: Trace, position: NDArray[np.int64], positions: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return first and last time of every sample, (samples,); for an empty sample the bounds of int64.
+    """Return first and last time of every sample, (samples,) each; for an empty sample the bounds of int64.
 
     BUFFER events are ignored, as the time of a BUFFER event before the TIME event of its CPU may be a rollover off.
+
+    Args:
+        trace: Events of the samples.
+        position: int64 (events,), number of the sample of each event.
+        positions: Number of samples.
     """
     bounds = np.iinfo(np.int64)
     first_cycles, last_cycles = np.full(positions, bounds.max), np.full(positions, bounds.min)
@@ -161,7 +166,13 @@ def _extents(trace: Trace, position: NDArray[np.int64], positions: int) -> tuple
 
 
 def _ascends(trace: Trace, position: NDArray[np.int64], positions: int) -> bool:
-    """Return whether the times of each CPU ascend from sample to sample, except for usual disorder between buffers."""
+    """Return whether the times of each CPU ascend from sample to sample, except for usual disorder between buffers.
+
+    Args:
+        trace: Events of the samples.
+        position: int64 (events,), number of the sample of each event.
+        positions: Number of samples.
+    """
     cpus = int(trace.events.cpu.max()) + 1
     first_cycles, last_cycles = _extents(trace, position * cpus + trace.events.cpu, positions * cpus)
     before = np.maximum.accumulate(last_cycles.reshape(positions, cpus), axis=0)[:-1]
@@ -173,11 +184,16 @@ def _ascends(trace: Trace, position: NDArray[np.int64], positions: int) -> bool:
 
 
 def _are_timed(trace: Trace, position: NDArray[np.int64], first_slot: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which samples have certain times.
+    """Return which samples have certain times, bool (samples,).
 
     These are samples with a TIME event, and the following samples as long as the event rate on both sides shows that
     the clock cannot have rolled over in between. If the target was silent for longer, the clock may have rolled over
     unseen; then the samples since the last TIME event are uncertain, too.
+
+    Args:
+        trace: Events of the samples.
+        position: int64 (events,), number of the sample of each event.
+        first_slot: int64 (samples,), first slot of each sample in the file.
     """
     positions = len(first_slot)
     first_cycles, last_cycles = _extents(trace, position, positions)
@@ -212,10 +228,16 @@ def _are_timed(trace: Trace, position: NDArray[np.int64], first_slot: NDArray[np
 def _lost(
     trace: Trace, slots: SlotSource, first_slot: NDArray[np.int64], is_timed: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """Return times of events right after lost events, ascending.
+    """Return times of events right after lost events, ascending, int64 (k,).
 
     A BUFFER event contains the number of slots of its buffer, so the next BUFFER event can be read even if it is not in
     a sample; a gap between their numbers means lost buffers. 8.0 also reports losses by DROPPED events.
+
+    Args:
+        trace: Events of the samples.
+        slots: Slots of the file.
+        first_slot: int64 (samples,), first slot of each sample in the file.
+        is_timed: bool (samples,), which samples have certain times.
     """
     buffers, events = trace.buffers, trace.events
     position = buffers.slot // SAMPLE_LENGTH

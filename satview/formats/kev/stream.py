@@ -86,7 +86,7 @@ class OpenEvents:
         return np.fromiter(self._queues, np.uint64, len(self._queues))
 
     def has_room(self, events: int, words: int) -> bool:
-        """Return whether these numbers of further events and words fit without dropping an event."""
+        """Return whether `events` further open events with `words` payload words fit without dropping an event."""
         return self._count + events <= MAX_OPEN and self._words + words <= MAX_WORDS
 
     def add(self, key: int, event: OpenEvent) -> None:
@@ -129,7 +129,7 @@ class OpenEvents:
         return event
 
     def move_before(self, from_cycles: int) -> None:
-        """Recompute the times of all open events, counting backwards from the first TIME of the file."""
+        """Recompute the times of all open events, counting backwards from `from_cycles`, the first TIME of the file."""
         for event in (event for queue in self._queues.values() for event in queue):
             event.time = int(held_times(np.array([event.stamp], np.uint32), from_cycles)[0])
 
@@ -193,13 +193,24 @@ def without_contested(slots: NDArray[np.uint32], groups: Groups, open_keys: NDAr
 
 
 def keys_of(slots: NDArray[np.uint32], groups: Groups, numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Return the keys (CPU, stamp, class and event number) of groups of slots, uint64 (n,)."""
+    """Return the keys (CPU, stamp, class and event number) of groups of slots, uint64 (n,).
+
+    Args:
+        slots: uint32 (k, 4), the chunk.
+        groups: Groups of the chunk.
+        numbers: int64 (n,), the groups whose keys are returned.
+    """
     first_slots = groups.group_slot[numbers]
     return combine.keys(slots[first_slots, 0], slots[first_slots, 1])
 
 
 def ended(events: Sequence[OpenEvent], last: Sequence[int]) -> StreamColumns:
-    """Return complete events as columns; `last` contains their last slots, ascending."""
+    """Return complete events as columns.
+
+    Args:
+        events: The events.
+        last: Position in the chunk of each event's last slot, ascending.
+    """
     words = [np.concatenate(event.words) for event in events]
     start = np.zeros(len(events) + 1, np.int64)
     np.cumsum([len(part) for part in words], out=start[1:])
@@ -247,7 +258,7 @@ class TailRuns(NamedTuple):
 def pairs_of(
     runs: TailRuns, open_keys: NDArray[np.uint64], time: NDArray[np.int64]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return event starts that a single run of continuation slots ends, and these runs: positions of groups, (k,) each.
+    """Return the event starts that are completed by a single run of continuation slots, and these runs.
 
     No other group and no open event has the same key, so the result equals that of `OpenEvents`, without a loop.
 
@@ -255,6 +266,9 @@ def pairs_of(
         runs: The groups.
         open_keys: uint64, keys of events that earlier chunks left open.
         time: int64, times of the events that begin in the chunk.
+
+    Returns:
+        Positions in `runs` of the event starts, and of the runs that complete them, intp (k,) each.
     """
     order = np.argsort(runs.key, kind="stable")
     key = runs.key[order]
@@ -689,7 +703,15 @@ class EventStream:
         thread: NDArray[np.uint32],
         strays: list[NDArray[np.int64]],
     ) -> _Done:
-        """Return the events that the groups complete; continuation slots without an event are added to `strays`."""
+        """Return the events that the groups `runs` complete.
+
+        Args:
+            slots: uint32 (n, 4), the chunk.
+            runs: Event starts and runs of continuation slots, in file order.
+            time: int64, times of the events that begin in the chunk.
+            thread: uint32, threads of the events that begin in the chunk.
+            strays: Receives continuation slots without an event.
+        """
         done = _Done()
         # These groups are rare in real traces, so a loop is fast enough.
         for key, row, first_slot, end_slot, header, stamp, is_head, is_end, now_cycles in zip(

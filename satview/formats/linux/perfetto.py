@@ -51,7 +51,10 @@ _TEXTS = 5
 
 
 def _column(bundles: Fields, number: int) -> tuple[Ints, Ints]:
-    """Return the numbers of a packed field of all messages, and the message of each number."""
+    """Return the numbers in the packed field with the number `number` of all messages, and the message of each.
+
+    Both arrays are int64 (n,).
+    """
     values, owners = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for row in bundles.bytes_rows(number).tolist():  # one per bundle of many events
         part = packed(bundles.data, int(bundles.value[row]), int(bundles.length[row]))
@@ -61,7 +64,14 @@ def _column(bundles: Fields, number: int) -> tuple[Ints, Ints]:
 
 
 def _aligned(bundles: Fields, owner: Ints, number: int, default: int) -> Ints:
-    """Return the numbers of a packed field, one for each entry of `owner` (the message); the default if missing."""
+    """Return the numbers in a packed field, aligned with another packed field of the same messages, int64 (n,).
+
+    Args:
+        bundles: The messages.
+        owner: int64 (n,), the message of each number in the other field.
+        number: Number of the field.
+        default: Result where the field has fewer numbers than the other one.
+    """
     values, owners = _column(bundles, number)
     out = np.full(len(owner), default, np.int64)
     rank, count = _rank(owner), np.bincount(owners, minlength=bundles.messages)
@@ -72,7 +82,7 @@ def _aligned(bundles: Fields, owner: Ints, number: int, default: int) -> Ints:
 
 
 def _rank(owner: Ints) -> Ints:
-    """Return the index of each element within its message."""
+    """Return the index of each element within its message, int64 (n,); `owner` is the message of each, ascending."""
     if not len(owner):
         return owner
     first_rows = np.flatnonzero(np.append(True, owner[1:] != owner[:-1]))
@@ -80,7 +90,10 @@ def _rank(owner: Ints) -> Ints:
 
 
 def _times(deltas: Ints, owner: Ints) -> Ints:
-    """Return times from differences, which restart in each message."""
+    """Return times, int64 (n,), from their differences `deltas`, which restart in each message.
+
+    `owner` is the message of each difference, ascending.
+    """
     total = np.cumsum(deltas)
     first_rows = np.flatnonzero(np.append(True, owner[1:] != owner[:-1])) if len(owner) else owner
     base = total[first_rows] - deltas[first_rows]
@@ -479,7 +492,14 @@ def _slices(packets: Fields, tracks: _Tracks, problems: Problems) -> _Slices:
 
 
 def _wake_ups(events: Fields, rows: Ints, time: Ints, thread: Ints) -> WakeUps:
-    """Return the wake-ups in satview's exports: two instants of one flow, of which the cause has an argument `cpu`."""
+    """Return the wake-ups in satview's exports: two instants of one flow, of which the cause has an argument `cpu`.
+
+    Args:
+        events: Track events of the file.
+        rows: int64 (n,), those of `events` that are instants of wake-ups.
+        time: int64 (n,), their times.
+        thread: int64 (n,), their threads.
+    """
     flow = events.numbers(_FLOW)[rows]
     arguments, event = events.inner(_ARGUMENT)
     cpus = np.full(len(events.is_bad), -1, np.int64)
@@ -501,7 +521,13 @@ def _sequences_with_clock(packets: Fields) -> Ints:
 
 
 def _names(packets: Fields, packet: Ints, events: Fields) -> TextColumn:
-    """Return the names of track events, given as text or by a number defined in their sequence."""
+    """Return the names of track events, given as text or by a number defined in their sequence.
+
+    Args:
+        packets: All packets.
+        packet: int64 (n,), packet of each track event.
+        events: The n track events.
+    """
     spelled = events.text_column(23)
     number, sequence = events.numbers(10), packets.numbers(_SEQUENCE)
     is_numbered = (spelled.code == 0) & (number > 0)
@@ -543,7 +569,14 @@ def _with_states(switches: CpuSwitches, slices: _Slices, of_kernel: States) -> t
 
 
 def _match(thread: Ints, time_ns: Ints, of_thread: Ints, at_ns: Ints) -> Ints:
-    """Return for each pair of thread and time the index of an equal pair in the other columns; -1 = none."""
+    """Return for each pair of thread and time the index of an equal pair in other columns, int64 (n,); -1 = none.
+
+    Args:
+        thread: int64 (n,), threads of the pairs.
+        time_ns: int64 (n,), times of the pairs.
+        of_thread: int64 (m,), threads of the pairs to search in.
+        at_ns: int64 (m,), times of the pairs to search in.
+    """
     if not len(of_thread):
         return np.full(len(thread), -1, np.int64)
     known, rank = np.unique(of_thread, return_inverse=True)

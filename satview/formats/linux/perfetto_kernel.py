@@ -395,6 +395,14 @@ def _idle(
     """Return the idle threads: the flagged ones, else threads of process 1 with low numbers and always priority 0.
 
     Up to 7.x the idle threads are the first threads of process 1, one for each CPU (format description, 8.4).
+
+    Args:
+        keys: Machine and number in the file of each thread.
+        number: Thread of each state change, as in `numbers`.
+        numbers: Number in `Tasks` of each thread.
+        prio: Priority in each state change.
+        flagged: Indices of the threads that the file marks as idle.
+        cpus: Number of CPUs of the first machine.
     """
     if not len(flagged):
         is_first = [tid >> 32 == KERNEL_PID and (tid & 0xFFFFFFFF) <= cpus for _, tid in keys]
@@ -453,7 +461,13 @@ def _accepted(rows: _KernelChanges, problems: Problems) -> _KernelChanges:
 
 
 def _last(rows: _KernelChanges, counts: NDArray[np.bool_], holds: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return for each change the value of `holds` at the thread's last earlier change with `counts` set, or False."""
+    """Return for each change whether the last earlier change of its thread that counts meets a condition, bool (n,).
+
+    Args:
+        rows: The n changes, in an order in which those of a thread are adjacent.
+        counts: bool (n,), which changes count; others are skipped.
+        holds: bool (n,), which changes meet the condition.
+    """
     count = len(rows.number)
     last = np.maximum.accumulate(np.where(counts, np.arange(count), -1))
     last = np.append(-1, last[:-1])[:count]

@@ -1,4 +1,4 @@
-"""Opens schedules of Linux of any format as a `Trace`, among them the text of perf script, trace-cmd and ftrace."""
+"""Opens recordings of the Linux scheduler as a `Trace`: all formats, also the text of perf script and ftrace."""
 
 from __future__ import annotations
 
@@ -155,7 +155,13 @@ def _numbers(column: tuple[bytes, ...] | list[bytes]) -> Ints:
 
 
 def _columns(matches: list[tuple[bytes, ...]], half: int) -> tuple[list[list[bytes]], NDArray[np.bool_]]:
-    """Return the columns of matches, each from a group or the group `half` positions later; and which lines match."""
+    """Return the columns of matched lines, and which lines match, bool (lines,).
+
+    Args:
+        matches: Texts of the regular expression's groups in each line: first the groups of one spelling of lines, then
+            the same groups of another spelling. The groups of the spelling that a line does not have are empty.
+        half: Number of groups of each spelling, which is the number of columns.
+    """
     spellings = list(zip(*matches, strict=True))
     pairs = zip(spellings[:half], spellings[half:], strict=True)
     columns = [
@@ -210,13 +216,13 @@ _Reader = Callable[[Path, NDArray[np.uint8], Problems], Schedule]
 
 
 def score(first_bytes: bytes, path: Path) -> int:  # noqa: ARG001
-    """Return how likely a file is a schedule of Linux: 100 by a magic number, 80 by the form of a line, or 0."""
+    """Return how likely a file is a recording of the Linux scheduler: 100 by a magic number, 80 by a line, else 0."""
     reader = _reader_of(first_bytes)
     return 0 if reader is None else 80 if reader[1] is read_perf_script else 100
 
 
 def open_linux(path: Path | str, progress: Progress | None = None, cancelled: CancelCheck | None = None) -> Trace:  # noqa: ARG001
-    """Open a schedule of Linux; the whole file is read into memory.
+    """Open a recording of the Linux scheduler as a trace; the whole file is read into memory.
 
     Args:
         path: The file.
@@ -224,7 +230,7 @@ def open_linux(path: Path | str, progress: Progress | None = None, cancelled: Ca
         cancelled: Called between the steps; True stops the load.
 
     Raises:
-        TraceFormatError: The header is damaged, or the file contains no schedule.
+        TraceFormatError: The header is damaged, or the file contains no scheduler events.
         OSError: The file cannot be read.
         Cancelled: `cancelled()` returned True.
     """
@@ -278,7 +284,10 @@ class LinuxPayloads(NumberPayloads):
         return self.details.raw(int(self.record[event])) or NumberPayloads.raw(self, event)
 
     def decode(self, event: int, most: int | None = None) -> Payload:  # noqa: ARG002
-        """Return the named arguments of one event: the stored numbers, then the arguments from the file."""
+        """Return the named arguments of one event: the stored numbers, then the arguments from the file.
+
+        `most` limits the arguments as for `PayloadSource.decode`.
+        """
         code, values = int(self.events.code[event]), self.values(event)
         name, file_arguments = self.details.text(int(self.record[event]))
         # A wake-up that only repeats another has no stored numbers, so the arguments of the file are shown.
@@ -477,7 +486,7 @@ def _states(schedule: Schedule) -> _Unsorted:
 
 
 def _code_of_value() -> Ints:
-    """Return the event code for each state of a thread, int64 (256,), by lane value."""
+    """Return the event code for each state of a thread, int64 (256,); the index is the state's number on lanes."""
     code = np.zeros(256, np.int64)
     code[UNKNOWN] = linux.GONE
     for value, number in linux.state_codes().items():

@@ -1,4 +1,4 @@
-"""Converts records of tracepoints to a schedule, the common result of all readers of Linux traces."""
+"""Converts records of tracepoints to a `Schedule`: switches and wake-ups, the result of all readers of Linux traces."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class ScheduleDetails(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The schedule in a file.
+    """The scheduler events of a Linux recording: which threads ran, and when.
 
     Attributes:
         title: Description of the file: `trace.dat, version 7`.
@@ -217,7 +217,12 @@ class TracepointFormat:
 
 
 def parse_format(text: str, group: str) -> TracepointFormat | None:
-    """Return the content of a `format` file; None if the text is not of this form."""
+    """Return the content of a `format` file; None if the text is not of this form.
+
+    Args:
+        text: Content of the file.
+        group: Group of the tracepoint, such as `sched`.
+    """
     text = text[:_MOST_BYTES]
     name = re.search(r"^name:\s*(\S+)", text, re.MULTILINE)
     ident = re.search(r"^ID:\s*([0-9]{1,9})\b", text, re.MULTILINE)
@@ -244,7 +249,14 @@ def _number_of_c(text: str) -> int:
 
 
 def lane_value(state: int, flags: tuple[tuple[int, str], ...]) -> int:
-    """Return the lane value of a `prev_state`: READY for 0, or if only an unnamed flag is set."""
+    """Return the number on lanes (`events.states`) of the state in `prev_state`.
+
+    READY is returned for 0, or if only an unnamed flag is set.
+
+    Args:
+        state: Value of the field `prev_state`.
+        flags: (flag, letter) of each named flag.
+    """
     letters = linux.value_of_letter()
     for flag, letter in flags:
         if state & flag and letter in letters:
@@ -371,7 +383,7 @@ def _read_format(cursor: Cursor, metadata: Metadata, group: str) -> None:
 
 
 def skip_sized(cursor: Cursor, what: str, size: int = 4) -> None:
-    """Skip a part that begins with its size."""
+    """Skip a part that begins with its size, a number of `size` bytes; `what` names the part in errors."""
     cursor.take(cursor.number(size, what), what)
 
 
@@ -385,7 +397,13 @@ def read_names(cursor: Cursor, metadata: Metadata) -> None:
 
 
 def read_all(cursor: Cursor, metadata: Metadata, *, has_names: bool = True) -> None:
-    """Read the sections after byte order and page size in version 6 of trace.dat, and in perf.data."""
+    """Read the sections after byte order and page size in version 6 of trace.dat, and in perf.data.
+
+    Args:
+        cursor: Cursor at the first of the sections.
+        metadata: Receives the contents.
+        has_names: Whether the last section has the names of threads.
+    """
     read_header_info(cursor, metadata)
     read_ftrace_formats(cursor, metadata)
     read_event_formats(cursor, metadata)

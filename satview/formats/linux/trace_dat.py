@@ -124,7 +124,18 @@ def _step(
     is_damaged: NDArray[np.bool_],
     records_by_step: list[tuple[Ints, ...]],
 ) -> tuple[Ints, Ints]:
-    """Read one event of each page; return the unfinished pages and their next offsets."""
+    """Read one event of each page; return the unfinished pages and their next offsets.
+
+    Args:
+        data: uint8, bytes of the file.
+        order: Byte order, `<` or `>`.
+        page: Numbers of the pages to read.
+        offset: Offset of the next event of each of these pages.
+        time: Time reached in every page; advanced.
+        end: End offset of every page.
+        is_damaged: Set for every page with an event beyond its end.
+        records_by_step: Receives the records.
+    """
     word = _words(data, offset, order)
     if order == "<":
         kind, delta = word & 31, word >> 5
@@ -396,7 +407,14 @@ def _unpacker(algorithm: str, cursor: Cursor, offset: int) -> Callable[[bytes, i
 
 
 def _read_buffer(file: _TraceDat, value: bytes, algorithm: str, problems: Problems) -> None:
-    """Read the locations of the pages of an ftrace instance; unpack packed pages."""
+    """Read where the pages of an ftrace instance are; unpack packed pages.
+
+    Args:
+        file: The file; receives the locations.
+        value: Content of the option that describes the instance.
+        algorithm: Name of the compression.
+        problems: Receives damage.
+    """
     cursor = file.cursor
     inner = Cursor(value, cursor.path, 0, cursor.order)
     offset = inner.number(8, "the description of a buffer")
@@ -529,7 +547,13 @@ def read_perf_data(path: Path, data: NDArray[np.uint8], problems: Problems) -> S
 
 
 def _tracepoints(cursor: Cursor, head: dict[str, int], path: Path) -> tuple[int, Ints]:
-    """Return the sample type of all tracepoints, and the identifiers of their samples."""
+    """Return the sample type of all tracepoints, and the identifiers of their samples.
+
+    Args:
+        cursor: Cursor over the file.
+        head: Values of the file header by name.
+        path: The file, for errors.
+    """
     size, list_offset, total = head["attr_size"], head["attrs_at"], head["attrs_bytes"]
     if not 64 <= size <= 4096 or not size <= total <= 1 << 24:
         raise TraceFormatError(path, 16, "the list of what was recorded has an impossible size",
@@ -556,7 +580,15 @@ def _tracepoints(cursor: Cursor, head: dict[str, int], path: Path) -> tuple[int,
 
 
 def _read_tracing_data(cursor: Cursor, features: int, features_offset: int, metadata: Metadata, path: Path) -> None:
-    """Read the formats of tracepoints, which follow the samples."""
+    """Read the formats of tracepoints, which follow the samples, into `metadata`.
+
+    Args:
+        cursor: Cursor over the file.
+        features: Bit mask of the feature sections in the file.
+        features_offset: Offset of the table of feature sections.
+        metadata: Receives the formats.
+        path: The file, for errors.
+    """
     if not features >> _TRACING_DATA & 1:
         raise TraceFormatError(path, 72, "it brings no formats of tracepoints", "record tracepoints: perf sched record")
     cursor.position = features_offset + 16 * (features & (1 << _TRACING_DATA) - 1).bit_count()
@@ -574,6 +606,13 @@ def _starts(data: NDArray[np.uint8], begin: int, end: int, order: ByteOrder, pro
 
     Many records are followed at once: a table has for every word the start of the next record, as if a record began at
     the word; composing the table with itself doubles the number of steps.
+
+    Args:
+        data: uint8, bytes of the file.
+        begin: Offset of the first record.
+        end: End of the last record.
+        order: Byte order.
+        problems: Receives damage.
     """
     word = np.dtype("<u2" if order == "little" else ">u2")
     starts_by_block, block_offset = [], begin
@@ -640,7 +679,14 @@ def _offsets(sample_type: int) -> _Offsets:
 
 
 def _samples(heads: Records, rows: Ints, sample_type: int, tasks: Tasks) -> Records:
-    """Return the tracepoint records in samples; add the processes of their threads to `tasks`."""
+    """Return the tracepoint records in samples; add the processes of their threads to `tasks`.
+
+    Args:
+        heads: All records of the file, with their headers.
+        rows: Those of `heads` that are samples.
+        sample_type: Bit mask of the parts that each sample has.
+        tasks: Receives the processes.
+    """
     offsets = _offsets(sample_type)
     raw_at = np.full(len(rows), offsets.end, np.int64)
     if sample_type & _CALLCHAIN:

@@ -367,7 +367,15 @@ class _Payload:
         return Placed(parts, self._words, matched, matched == len(values) and not places)
 
     def _fits(self, number: int, value: Value, field: Field, word: int, row: tuple[Field, ...]) -> bool:
-        """Store a value in the words of its field; return whether the value fits."""
+        """Store an argument in the words of a field of a row; return False if it does not fit the field.
+
+        Args:
+            number: Number of the argument in the line.
+            value: The argument.
+            field: The field.
+            word: First word of the field in the payload.
+            row: All fields of the row.
+        """
         if field.show is Show.MSG:
             room = 1 + sum(1 for other in row if other.show is Show.MSG_MORE)
             if not 0 < len(value.words) <= room:

@@ -209,7 +209,10 @@ class EventParser:
         return replace(self._unlisted(text, own_lines), foreign=foreign)
 
     def fits(self, text: str, body: Sequence[str] = ()) -> bool:
-        """Return whether an event matches a row; the state of the parser does not change."""
+        """Return whether an event matches a row; the state of the parser does not change.
+
+        Arguments are as for `parse`.
+        """
         own_lines = self._own_lines(text, body)
         if self._parse("\n".join((text, *own_lines))) is not None:
             return True
@@ -358,7 +361,13 @@ class EventParser:
         return code, encode(plan_of(fields), values, self.byte_order)
 
     def _listed(self, class_name: str, label: str, rest: str) -> Event | None:
-        """Return an event whose arguments are `name:value` pairs."""
+        """Return an event whose arguments are `name:value` pairs; None if they match no argument list of the event.
+
+        Args:
+            class_name: Printed class.
+            label: Printed name of the event, with its number if printed.
+            rest: The line after the name.
+        """
         name, _, number = label.partition("/")
         if class_name == "KER_EXIT" and (failed := FAILED.fullmatch(rest.rstrip())):
             code = self._kernel_code(name, number, wire.KER_EXIT_OFFSET)
@@ -421,7 +430,14 @@ class EventParser:
         return known
 
     def _learn(self, class_name: str, pattern: ListPattern, rest: str, *, is_lenient: bool) -> None:
-        """Record the notation of an event's numbers; an argument printed in several widths has no leading zeros."""
+        """Record the notation of an event's numbers; an argument printed in several widths has no leading zeros.
+
+        Args:
+            class_name: Printed class.
+            pattern: Pattern that matches the line.
+            rest: The line after the event name.
+            is_lenient: Whether the pattern accepts any notation; False = the notation is that of the release's printer.
+        """
         if not is_lenient and id(pattern) in self._proven_by:
             return  # already recorded for an earlier event
         name = self._names.name(pattern.code)
@@ -437,7 +453,13 @@ class EventParser:
                 self.notations[class_name, name, argument] = "0x%x"
 
     def _compile(self, class_name: str, label: str, *, is_lenient: bool) -> Iterator[ListPattern]:
-        """Yield the patterns of all lists that an event may have; patterns that match only whole lists come first."""
+        """Yield the patterns of all lists that an event may have; patterns that match only whole lists come first.
+
+        Args:
+            class_name: Printed class.
+            label: Printed name of the event, with its number if printed.
+            is_lenient: Whether the patterns accept any notation; False = only that of the release's printer.
+        """
         specs = [self._spec(class_name, label, code) for code in self._codes(class_name, label)]
         seen: set[tuple[int, tuple[Field, ...], bool]] = set()
         for is_whole in (True, False):
@@ -509,6 +531,11 @@ class EventParser:
         """Return the code of a kernel call by its number, else by its name; None if there is no such call.
 
         The number takes precedence because some calls are printed under another name.
+
+        Args:
+            name: Printed name.
+            number: Printed number of the call; empty = not printed.
+            offset: Added to the number, such as for an exit.
         """
         if number and not name.startswith("EVENT") and name not in _call_names():
             return self._names.learned_call(name, offset)
@@ -516,7 +543,13 @@ class EventParser:
         return None if call is None or call > 127 else wire.code(WireClass.KER_CALL, call + offset)
 
     def _raw_words(self, class_name: str, label: str, rest: str) -> Event | None:
-        """Return the event of a line with raw words, `word 0:0x0000000a word 1:...`; None for other lines."""
+        """Return the event of a line with raw words, `word 0:0x0000000a word 1:...`; None for other lines.
+
+        Args:
+            class_name: Printed class.
+            label: Printed name of the event, with its number if printed.
+            rest: The line after the name.
+        """
         words = [value_of(word) & MINUS_ONE for word in _RAW_WORD.findall(rest)]
         if not words:
             return None

@@ -103,7 +103,14 @@ def parse_block(data: bytes) -> LineRecords:
 
 
 def _odd_line(data: bytes, start: int, end: int, has_13: bool) -> tuple[int, ...] | str:
-    """Return the numbers of a line that is not plain (`_are_plain`), or a text on its fault; "" for a blank line."""
+    """Return the numbers of a line that is not plain (`_are_plain`), or a text on its fault; "" for a blank line.
+
+    Args:
+        data: The block.
+        start: Offset of the line.
+        end: End of the line.
+        has_13: Whether the line has 13 fields.
+    """
     if end - start > LONGEST_LINE:
         return f"it is longer than {LONGEST_LINE} bytes"
     if has_13:
@@ -118,7 +125,18 @@ def _are_plain(
     line_end: NDArray[np.int64],
     fields_of_line: NDArray[np.int64],
 ) -> NDArray[np.bool_]:
-    """Return for every line whether all its fields are short decimal numbers without blanks or plus signs."""
+    """Return for every line whether all its fields are short decimal numbers without blanks or plus signs.
+
+    Args:
+        text: uint8, the bytes of the block.
+        starts: Offset of each field.
+        ends: End of each field.
+        line_end: End of each line.
+        fields_of_line: Number of fields of each line.
+
+    Returns:
+        bool (lines,).
+    """
     is_odd = text - np.uint8(ord("0")) > 9  # wraps around below the digit 0
     is_odd[ends] = False
     is_negative = text[starts] == ord("-")
@@ -150,7 +168,13 @@ def _numbers(text: NDArray[np.uint8], start: NDArray[np.int64], end: NDArray[np.
 
 
 def _check(values: NDArray[np.int64], good: NDArray[np.bool_], damaged: list[tuple[int, str]]) -> None:
-    """Mark lines with impossible times or ids as damaged."""
+    """Mark lines with impossible times or ids as damaged.
+
+    Args:
+        values: int64 (lines, 13), fields of each line.
+        good: bool (lines,), which lines have values; cleared for damaged lines.
+        damaged: Receives number and reason for each damaged line.
+    """
     seconds, nanoseconds, ids = values[:, 0], values[:, 1], values[:, 2:5]
     bad_time = good & ((seconds < 0) | (seconds > _LAST_SECOND) | (nanoseconds < 0) | (nanoseconds >= 1_000_000_000))
     bad_id = good & ~bad_time & ((ids < 0) | (ids > _LARGEST_ID)).any(axis=1)
@@ -185,7 +209,13 @@ class RecordColumns:
     is_own: list[Column] = field(default_factory=list)
 
     def add(self, time_ns: NDArray[np.int64], values: NDArray[np.int64], is_own: bool) -> None:
-        """Append records, every column in the narrowest type that fits."""
+        """Append records, every column in the narrowest type that fits.
+
+        Args:
+            time_ns: int64 (n,), times.
+            values: int64 (n, 13), fields as in `LineRecords`.
+            is_own: Whether the records are from a file of times.
+        """
         self.time_ns.append(time_ns)
         self.is_own.append(np.full(len(time_ns), is_own, np.int8))
         for first_column, parts in ((2, self.ids), (5, self.kind), (8, self.arguments)):
@@ -265,7 +295,13 @@ class SetReader:
             raise Cancelled("reading was stopped")
 
     def add(self, time_ns: NDArray[np.int64], values: NDArray[np.int64], is_own: bool) -> None:
-        """Add the records of requested categories."""
+        """Add the records of requested categories.
+
+        Args:
+            time_ns: int64 (n,), times.
+            values: int64 (n, 13), fields as in `LineRecords`.
+            is_own: Whether the records are from a file of times.
+        """
         if self._categories is not None:
             requested = np.isin(values[:, 5], self._categories)
             time_ns, values = time_ns[requested], values[requested]

@@ -283,6 +283,11 @@ def effects(
 def with_outcomes(calls: PairedRecords, waiting: Bools, other: Effects) -> NDArray[np.uint16]:
     """Return the codes with begin or end, and with the common codes for creation and end of threads.
 
+    Args:
+        calls: The records.
+        waiting: bool (n,), which records begin a wait.
+        other: Records that change the state of another thread.
+
     Returns:
         uint16 (n,).
     """
@@ -417,6 +422,11 @@ def needed_for_own_state(calls: PairedRecords, waiting: Bools, lwp: NDArray[np.u
     """Return which records show a change of their own thread, bool (records,).
 
     These are the first record of a thread, the record after a wait, and the first record on another LWP.
+
+    Args:
+        calls: The records.
+        waiting: bool (records,), which records begin a wait.
+        lwp: uint8 (records,), lane of the LWP of each record.
     """
     by_thread = calls.by_thread
     needed = np.zeros(len(calls.code), np.bool_)
@@ -476,6 +486,12 @@ def _valid(other: Effects, own_rows: NDArray[np.intp], calls: PairedRecords, val
     """Remove creations of threads that have earlier records, and continuations of threads that are not stopped.
 
     The new thread may begin to run before its creator writes the second record of the creation.
+
+    Args:
+        other: Records that change the state of another thread.
+        own_rows: Rows of the records that change their own thread, grouped by thread.
+        calls: All records.
+        value: uint8 (records,), state that each record begins.
     """
     if not len(other.event):
         return other
@@ -530,7 +546,15 @@ def read_names(path: Path, names: Names) -> None:
 
 
 def _add(names: Names, pid: int, kind: str, number: int, text: str) -> int:
-    """Add a name; return the pid to which the following lines belong."""
+    """Add a name; return the pid to which the following lines belong.
+
+    Args:
+        names: Receives the name.
+        pid: The process to which the line belongs.
+        kind: What is named: `process`, `thread`, or else an object.
+        number: Pid, tid, or address of the object.
+        text: The name.
+    """
     if kind == "process":
         names.processes[number] = text
         return number
@@ -624,7 +648,14 @@ def _header(files: Sequence[Path]) -> Header:
 def _codes(
     kind: list[Ints], is_own: NDArray[np.bool_], time_ns: Ints, problems: Problems
 ) -> tuple[NDArray[np.uint16], OddRecords]:
-    """Return the code of every record, and the numbers of the records that no code can represent."""
+    """Return the code of every record, uint16 (n,), and the numbers of the records that no code can represent.
+
+    Args:
+        kind: The fields event1, event2 and which, (n,) each.
+        is_own: bool (n,), whether the record is from a file of times.
+        time_ns: int64 (n,), times of the records.
+        problems: Receives the report about records of unknown kind.
+    """
     category, interface, which = kind
     fits = np.where(is_own, category == OWN_CATEGORY, (category >= 1) & (category < OWN_CATEGORY))
     fits &= (interface >= 0) & (interface < 32)
