@@ -66,7 +66,8 @@ class AnswerModel(QAbstractTableModel):
         columns: The visible columns.
         sort_name: Column to sort by; empty = the order of the answer.
         is_descending: True if the largest value of that column comes first.
-        follows: True if values count only events that the filter shows; columns that can have a funnel in the heading.
+        follows: True if values count only the events that the filter shows; the headings of columns for which this
+            can be so then have a funnel.
     """
 
     def __init__(self, theme: Theme, parent: QObject | None = None, names: tuple[str, ...] = ()) -> None:
@@ -261,7 +262,7 @@ class TableExport(QObject):
         """Ask for a file, and write a table to it.
 
         Args:
-            table: The rows, in the order of the file; the name of its question is part of the proposed file name.
+            table: The rows, in the order of the file; the proposed file name contains the name of the table's question.
             trace_path: The trace, whose files are never replaced.
         """
         proposed = Path(f"{trace_path.stem}-{table.question.name}.csv")
@@ -357,7 +358,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
         line_up(QVBoxLayout(self), *stretched, margins=(0, 0, 0, 0), spacing=0)
 
     def add_buttons(self, head: QHBoxLayout, statement: QLabel) -> None:
-        """Add the buttons Copy and Export to a line; a label shows the result of an export."""
+        """Add the buttons Copy and Export to the layout `head`; the label `statement` shows the result of an export."""
         self._csv = TableExport(self, statement)
         self._buttons = add_copy_and_export(head, self, self._copy, self._export)
 

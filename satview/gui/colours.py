@@ -293,7 +293,12 @@ _QUIET: Final = (0xA9AFBA, 0x666D79)
 
 
 def process_colour(hue: int, palette: str = STANDARD) -> int:
-    """Return the colour of a process on CPU lanes; colours repeat after `PROCESS_HUES`."""
+    """Return the colour of a process on CPU lanes, 0xRRGGBB.
+
+    Args:
+        hue: Number of the process; colours repeat after `PROCESS_HUES`.
+        palette: One of `session.settings.PALETTES`.
+    """
     hue %= states.PROCESS_HUES
     if palette == PRINT:
         steps = states.PROCESS_HUES // 2  # two hues share a grey; neighbouring pairs have distant greys

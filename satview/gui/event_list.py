@@ -128,7 +128,13 @@ class EventListModel(QAbstractTableModel):
         self.endResetModel()
 
     def _grow(self, trace: Trace, rows: NDArray[np.uint32] | None, before: int) -> None:
-        """Switch to a refreshed trace: append or remove rows at the end; texts of all rows are formatted again."""
+        """Switch to a refreshed trace: append or remove rows at the end; texts of all rows are formatted again.
+
+        Args:
+            trace: The refreshed trace.
+            rows: uint32, rows of the events that pass the filter; None = all events.
+            before: Number of model rows until now.
+        """
         count = min((len(trace.events) if rows is None else len(rows)) - self.first_row, self._limit)
         if count > before:
             self.beginInsertRows(QModelIndex(), before, count - 1)

@@ -116,7 +116,7 @@ class RowNavigator:
             self._opened.select_event(event, reveal=False)
 
     def go_to(self, table: Table, name: str, row: int) -> None:
-        """Go to the time or event at which a value occurred; without one, to the lane or event of the row.
+        """Go to the time or event at which a value occurred; if the value has none, to the lane or event of the row.
 
         Args:
             table: The statistics.

@@ -165,5 +165,5 @@ def positions_of_lanes(lanes: LaneList, infos: tuple[LaneInfo, ...]) -> NDArray[
 def _exact(
     trace: Trace, index: ArrowIndex, key: tuple[object, ...], picture: Picture, _is_cancelled: IsCancelled,
 ) -> tuple[tuple[object, ...], ArrowGroups]:  # fmt: skip
-    """Return all arrows of a frame, after the unchanged `key` of the request; runs in the background."""
+    """Return `key`, which identifies the request, and all arrows of its frame; runs in the background."""
     return key, arrow_groups(trace, index, picture)

@@ -39,7 +39,14 @@ _UNKNOWN = "not in the trace"
 
 
 def arguments_as(trace: Trace, event: int, *, is_wide: bool, most: int | None = None) -> tuple[Argument, ...]:
-    """Return an event's arguments as fast or wide mode logs them; one that was not logged has a text that says so."""
+    """Return an event's arguments as fast or wide mode logs them; one that was not logged has a text that says so.
+
+    Args:
+        trace: The events.
+        event: Row of the event table.
+        is_wide: True for wide mode, False for fast mode.
+        most: Limit for giant events, as for `PayloadSource.decode`.
+    """
     payload, form = trace.payloads.decode(event, most), logged_form(trace, event, wide=is_wide)
     if form.form in ("same", "failed", "raw", payload.form):
         return payload.arguments
@@ -388,7 +395,7 @@ def connection_sections(trace: Trace, event: int, connected: Connections | None)
     Args:
         trace: The trace.
         event: Row of the event table.
-        connected: Its causes and effects; None = not yet known.
+        connected: Causes and effects of the event; None = not yet known.
     """
     if connected is None:
         return ()
@@ -507,8 +514,8 @@ def event_details(
             there is none or it is not yet known.
         is_wide: True to show the arguments as wide mode logs them, False as fast mode; None = as they were logged.
         most: Number of words of a giant event to show, and of bytes of its text.
-        connected: Its causes and effects (`links.chain.connections`); None = not yet known.
-        names: Meaning of its arguments (`argument_names`); None = not yet known.
+        connected: Causes and effects of the event (`linkage.chain.connections`); None = not yet known.
+        names: Meaning of the event's arguments (`argument_names`); None = not yet known.
     """
     spec = trace.spec(event)
     if is_wide is not None:

@@ -244,7 +244,7 @@ class _StoppableRule:
         self.position = rule.position
 
     def __call__(self, derived: EventContext, /) -> int:
-        """Return the handler's result for an event.
+        """Return the handler's result for an event, given what the handler can read about the event.
 
         Raises:
             Cancelled: The task was cancelled.
@@ -457,7 +457,12 @@ class FilterStack(QObject):
         self.put(self.state.with_form(codes, form), "fast or wide")
 
     def add_pass(self, expression: str = "", rules: str = "", effect: Effect = Effect.HIDE) -> str:
-        """Add a condition or rules; return the name of the new pass.
+        """Add a pass (a condition or rules) to the filter; return its name.
+
+        Args:
+            expression: The condition; empty = none.
+            rules: The rules as text; empty = none.
+            effect: HIDE or DIM the events that do not match, MARK those that match, or only COUNT these.
 
         Raises:
             UsageError: There are too many passes.
@@ -468,7 +473,7 @@ class FilterStack(QObject):
         return name
 
     def change_pass(self, name: str, **changes: Any) -> None:
-        """Change fields of a pass."""
+        """Change a pass (a condition or rules); `changes` are the new values of its fields, by name."""
         stack = self.state.stack
         item = replace(self.pass_named(name), **changes)
         self.put(replace(self.state, stack=stack.changed(name, item)), "change of a filter")

@@ -151,7 +151,11 @@ class ComparisonPanel(AnswerPanel):
         self.overlaid.close()
 
     def go_to(self, change: ChangedRow) -> None:
-        """Go in both traces to the longest duration of a changed figure; without one, to its lane or to an event."""
+        """Show in both traces where the value of a changed figure occurred, such as the longest duration.
+
+        For a figure without a position in time, this is the longest duration of its thread, state or other subject; if
+        there is none either, the lane of the subject or one of its events.
+        """
         linked = self._comparison.is_linked
         self._comparison.is_linked = False  # the positions differ
         for side, navigator in enumerate(self._navigators()):

@@ -405,7 +405,15 @@ def _copy(predicted: Path, path: Path, source: Path, _is_cancelled: IsCancelled)
 
 
 def _predict(path: Path, changes: list[str], options: list[str], predicted: Path, is_cancelled: IsCancelled) -> object:
-    """Write a predicted trace, on a pool thread; return the output of `satview whatif --format json`."""
+    """Write a predicted trace, on a pool thread; return the output of `satview whatif --format json`.
+
+    Args:
+        path: The trace to predict from.
+        changes: The changes, in the form of the option `--set`.
+        options: Further options of the command.
+        predicted: The file to write.
+        is_cancelled: Polled regularly.
+    """
     sets = [f"--set={change}" for change in changes]
     arguments = ["whatif", str(path), *sets, *options, "-o", str(predicted), "--format", "json"]
     return json.loads(run_satview(arguments, _PATIENCE_S, is_cancelled))

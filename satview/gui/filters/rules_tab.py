@@ -543,7 +543,7 @@ class RulesTab(QWidget):
         self.editor.replace_text(notes + rules_text(imported.rules, trace.release))
 
     def use_filter(self) -> None:
-        """Make rules that capture what the active filter shows: check boxes, forms and conditions.
+        """Make rules that capture what the active filter shows: its check boxes, fast or wide forms, and conditions.
 
         Raises:
             UsageError: Too many threads are selected individually.

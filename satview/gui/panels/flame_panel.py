@@ -105,7 +105,15 @@ def _graph(
     is_by_thread: bool,
     _is_cancelled: IsCancelled,
 ) -> FlameGraph:
-    """Return the flame graph; runs in the background task."""
+    """Return the flame graph of a time window; runs in the background task.
+
+    Args:
+        trace: The trace.
+        window: The time window.
+        table: Functions in this window; None = not computed yet.
+        measure: Quantity that the width of a rectangle stands for; None = the default.
+        is_by_thread: Whether each process and thread has its own functions.
+    """
     table = function_table(trace, window) if table is None else table
     return flame_graph(table, measure, is_by_thread=is_by_thread)
 

@@ -159,7 +159,7 @@ class _Tables(AnswerPanel):
             self.statement.setText(self._drawing[1].count_text)
 
     def _show(self, row: int) -> None:
-        """Send `chosen` or `event_chosen` for a clicked row; show rows of the table of blame in the lanes instead."""
+        """Send `chosen` or `event_chosen` for a clicked row; a row on where the time went is shown in the lanes."""
         answer = self.model.answer
         if answer is None or not 0 <= row < len(answer):
             return

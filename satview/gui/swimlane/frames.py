@@ -157,7 +157,14 @@ class Frame:
 
 
 def _margin(moved_px: float, room_px: float, frames: float, width_px: int) -> int:
-    """Return the extra width to paint ahead, in pixels, on a side where `moved_px` pixels came into view."""
+    """Return the extra width to paint ahead on one side, in pixels.
+
+    Args:
+        moved_px: Pixels that came into view on this side since the previous frame.
+        room_px: Most pixels by which the frame can be widened on this side.
+        frames: Number of frames to look ahead.
+        width_px: Width of the frame.
+    """
     if not 0 < moved_px <= _JUMP * width_px or room_px <= 0:
         return 0
     return (int(min(frames * moved_px, room_px, _MOST * width_px)) // _STEP_PX + 1) * _STEP_PX
@@ -248,7 +255,10 @@ class BandPictures:
         self._cost = Cost()
 
     def show(self, bands: Sequence[Band], dependencies: object) -> bool:
-        """Set the visible bands; if `dependencies` have changed, drop all pictures and return False; else True."""
+        """Set the visible bands; return False, after dropping all pictures, if `dependencies` have changed, else True.
+
+        `dependencies` are all values on which pictures depend, except the time window and how complete the data is.
+        """
         is_same = dependencies == self._dependencies
         if not is_same:
             self._last, self._dependencies = {}, dependencies
@@ -495,7 +505,15 @@ class TickSource:
     def _groups(
         self, view: FilterView, rows: NDArray[np.uint32]
     ) -> tuple[tuple[NDArray[np.uint32], NDArray[np.uint32]], ...]:
-        """Return groups of events to draw, dimmed events first: for each, colours by event code, and event rows."""
+        """Return groups of events to draw, dimmed events first.
+
+        Args:
+            view: Effect of the filter.
+            rows: uint32, rows of the events.
+
+        Returns:
+            For each group, the colours of marks, uint32 by event code, and the event rows, uint32 (n,).
+        """
         if self.fades:
             return ((self._faded, rows),)
         if view.dimmed is None:

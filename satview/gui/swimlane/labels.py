@@ -286,7 +286,13 @@ class LaneLabels(QWidget):
         self._sheet.end()
 
     def _static_picture(self, rows: tuple[LaneRow, ...], rooms_px: tuple[float, ...], ratio: float) -> QPixmap:
-        """Return a picture of the labels without figures, cached: panning and zooming do not change it."""
+        """Return a picture of the labels without figures (such as loads), cached: panning and zooming do not change it.
+
+        Args:
+            rows: The visible lanes.
+            rooms_px: For each lane, the width that its figure takes from the label.
+            ratio: Device pixels per logical pixel.
+        """
         line_px = self._drag.line_px if self._drag is not None else None
         infos, value_of = self._opened.timeline.infos, self._opened.timeline.process_value
         values = tuple(value_of(infos[row.index].process) for row in rows)
@@ -302,7 +308,13 @@ class LaneLabels(QWidget):
         return picture
 
     def _draw_static(self, painter: QPainter, rows: tuple[LaneRow, ...], rooms_px: tuple[float, ...]) -> None:
-        """Draw all parts of the labels except figures."""
+        """Draw all parts of the labels except figures (such as loads).
+
+        Args:
+            painter: Painter of the labels.
+            rows: The visible lanes.
+            rooms_px: For each lane, the width that its figure takes from the label.
+        """
         painter.fillRect(self.rect(), colour(self._theme.panel))
         for row, room_px in zip(rows, rooms_px, strict=True):
             self._draw_row(painter, row, room_px)

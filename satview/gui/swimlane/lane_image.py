@@ -301,6 +301,13 @@ def _draw_shares(out: Pixels, stack: Stack, top: int, bottom: int, background: i
     """Draw shares of time by colour strength, on the scale of `_draw_heat`, between the rows `top` and `bottom`.
 
     Bins mostly covered by a value other than the first (such as unknown) get the colour of that value.
+
+    Args:
+        out: Pixels, modified.
+        stack: Shares of the lane.
+        top: First pixel row of the bar.
+        bottom: Pixel row after the last row of the bar.
+        background: Colour for a share of 0.
     """
     heat = _heat_colours(background & 0xFFFFFF, int(stack.colours[0]) & 0xFFFFFF)
     rows, colours = slice(max(0, top), max(0, bottom)), heat_of(stack.tops[0], heat)
@@ -322,7 +329,15 @@ def heat_of(cpus: NDArray[np.float64], heat: NDArray[np.uint32]) -> NDArray[np.u
 
 
 def _draw_cpus(out: Pixels, top: int, bottom: int, cpus: int, line: np.uint32) -> None:
-    """Draw a faint line at each whole number of CPUs in a lane that stands for several CPUs, if there is room."""
+    """Draw a faint line at each whole number of CPUs in a lane that stands for several CPUs, if there is room.
+
+    Args:
+        out: Pixels, modified.
+        top: First pixel row of the lane's bar.
+        bottom: Pixel row after the last row of the bar.
+        cpus: Number of CPUs that the height of the bar stands for.
+        line: Colour of the lines.
+    """
     if (bottom - top) < _LEAST_CPU_PX * cpus:
         return
     for step in range(1, cpus):
@@ -408,10 +423,13 @@ def _draw_edges(strips: Pixels, columns: NDArray[np.int64], background: int) -> 
 
 
 class _StripLayout(NamedTuple):
-    """For each device pixel row of some lanes: the row of `_pixel_rows` (strip) to copy, integers (height,).
+    """Tells which strip (row of `_pixel_rows`) to copy into each device pixel row of some lanes.
 
-    The index of the strip in a picture of `count` lanes is `kind * count + base`; where `of_lane` is 1, the position of
-    the first lane is added.
+    In a picture of `count` lanes, the strip has the index `kind * count + base`; where `of_lane` is 1, the position of
+    the first of the lanes is added.
+
+    Attributes:
+        kind, base, of_lane: intp (height,).
     """
 
     kind: NDArray[np.intp]

@@ -196,7 +196,15 @@ def with_filter(
 
 
 def with_overlay(values: Values, request: LaneRequest, overlay: LaneOverlay, *, waits: bool) -> Values:
-    """Return pixel values without hidden intervals; if `waits`, also compute which pixels fade or are marked."""
+    """Return pixel values without hidden intervals.
+
+    Args:
+        values: uint8 (lanes, width), pixel values.
+        request: The lanes, window and width of the values.
+        overlay: Effect of the filter on intervals.
+        waits: True to compute also which pixels fade or are marked, however long that takes; False to leave out lanes
+            that would delay a frame.
+    """
     if overlay.does_nothing:
         return values
     edges = pixel_edges(request.window, request.width_px)
@@ -307,6 +315,10 @@ def column_blocks(request: LaneRequest, event_count: int) -> list[tuple[slice, T
     """Return blocks of pixel columns with their time windows, each with a limited number of events.
 
     Some numpy steps of an exact raster hold the interpreter lock; small blocks keep the window responsive.
+
+    Args:
+        request: Window and width.
+        event_count: Number of events in the window.
     """
     count = max(1, min(event_count // _EVENTS_PER_BLOCK, request.width_px // 8))
     edges = pixel_edges(request.window, request.width_px)

@@ -575,7 +575,13 @@ class _Shapes(NamedTuple):
 
 
 def _shapes(groups: ArrowGroups, ends: NDArray[np.float64], *, is_smooth: bool) -> _Shapes:
-    """Return the lines of arrows; `ends` are x and y of start and end, float64 (n, 4)."""
+    """Return the lines of arrows.
+
+    Args:
+        groups: The arrows.
+        ends: float64 (n, 4), x and y of start and end of each arrow.
+        is_smooth: Whether edges are drawn smoothly; if not, vertical shafts are drawn as rectangles, which is faster.
+    """
     x1, y1, x2, y2 = ends.T
     length = np.maximum(np.hypot(x2 - x1, y2 - y1), 1e-6)
     along, down = (x2 - x1) / length, (y2 - y1) / length

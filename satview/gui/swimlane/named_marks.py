@@ -83,7 +83,10 @@ class NamedMarks(QObject):
         opened.why.changed.connect(self.changed)
 
     def draw(self, painter: QPainter, rows: Sequence[LaneRow], scroll_px: int, scale: TimeScale, theme: Theme) -> None:
-        """Draw steps of Why? and pieces of the path, then verdicts, the longest first, as far as there is room.
+        """Draw the marks for which there is room.
+
+        First the steps of the explanation in the panel Why? and the pieces of the critical path are drawn, then the
+        occurrences of verdicts, the longest first.
 
         Args:
             painter: Painter of the lanes.

@@ -88,7 +88,13 @@ def small_step_ns(step: int) -> int:
 
 
 def tick_text(ns: int, step: int, unit: tuple[str, int] | None = None) -> str:
-    """Return a time with as many decimals as the tick distance needs, in groups of three."""
+    """Return a time with as many decimals as the tick distance needs, in groups of three.
+
+    Args:
+        ns: The time.
+        step: Distance of labelled ticks in ns.
+        unit: Name and ns of the unit; None = the unit that fits the time.
+    """
     name, size = unit or _unit(abs(ns), step)
     if ns == 0:
         return f"0 {name}"

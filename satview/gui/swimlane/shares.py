@@ -230,7 +230,17 @@ def tops_of(cycles: NDArray[np.int64], columns: NDArray[np.int64], length: NDArr
 def _steps(
     counter: Counter, spans: LaneSpans, window: TimeWindow, width_px: int, value: int, colour: int, theme: Theme
 ) -> Stack:
-    """Return the stack of a counter lane: in each pixel solid up to the lowest value, paler up to the highest."""
+    """Return the stack of a counter lane: in each pixel solid up to the lowest value, paler up to the highest.
+
+    Args:
+        counter: Values of the counter over time.
+        spans: Intervals of the lane.
+        window: Time window of the picture.
+        width_px: Width of the picture.
+        value: Lane value of the counter.
+        colour: Colour of the lane.
+        theme: Other colours.
+    """
     edges = pixel_edges(window, width_px)
     span = max(counter.highest - counter.lowest, 1e-300)
     least, most = (np.nan_to_num(levels, nan=counter.lowest) - counter.lowest for levels in counter.extremes(edges))

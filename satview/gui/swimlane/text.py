@@ -162,7 +162,10 @@ class TextSheet:
         self._single += (round(x * self._ratio), round(y * self._ratio), number)
 
     def has_all(self, blocks: Sequence[ColouredTexts]) -> bool:
-        """Draw missing texts on the sheet and store the number of each text; return False if the sheet is too small."""
+        """Draw missing texts on the sheet and store the number of each text; return False if the sheet is too small.
+
+        `blocks` are the groups of texts to draw.
+        """
         if self._direct:
             return False
         for _ in range(2):  # clearing a full sheet invalidates numbers found before
@@ -520,8 +523,12 @@ def interval_labels(
 ) -> list[tuple[str, ...]]:
     """Return for each interval the labels that are switched on, the most important first.
 
-    CPU lanes always name the running thread; lanes of processes and events have one name. With a font, further labels
-    are looked up only where there may be room for them.
+    CPU lanes always name the running thread; lanes of processes and events have one name.
+
+    Args:
+        opened: The trace.
+        texts: The intervals with their names.
+        font: With a font, further labels are looked up only where there may be room for them; None = always.
     """
     labels, infos = opened.lanes.arrangement.labels, opened.timeline.infos
     parts: list[tuple[str, ...]] = [(text.text,) for text in texts]
@@ -660,7 +667,7 @@ def draw_placed(
 
     Args:
         painter: Painter of the lanes.
-        sheet: Sheet of their font.
+        sheet: Sheet of the font of the texts.
         placed: Texts made for this frame.
         other: Texts made for another scale; those that no longer fit are left out.
         scale: Scale of the frame.

@@ -70,7 +70,10 @@ class LaneOverlay:
             row[partly] = value | (row[partly] & np.uint8(SEEN_EVENT))
 
     def faded(self, lanes: tuple[int, ...], edges: NDArray[np.int64], waits: bool) -> Mask | None:
-        """Return the pixels in which every interval fades, bool (lanes, pixels); None = no interval fades."""
+        """Return the pixels in which every interval fades, bool (lanes, pixels); None = no interval fades.
+
+        Arguments are as for `hide`.
+        """
         faded = self._view.faded
         if faded is None:
             return None
@@ -78,7 +81,10 @@ class LaneOverlay:
         return self._pixels(lanes, name, faded, edges, waits, every=True)
 
     def marked(self, lanes: tuple[int, ...], edges: NDArray[np.int64], waits: bool) -> Mask | None:
-        """Return the pixels in which an interval is marked, bool (lanes, pixels); None = no interval is marked."""
+        """Return the pixels in which an interval is marked, bool (lanes, pixels); None = no interval is marked.
+
+        Arguments are as for `hide`.
+        """
         if self._view.marked is None:
             return None
         return self._pixels(lanes, "marked", self._view.marked, edges, waits, every=False)
@@ -137,7 +143,19 @@ class LaneOverlay:
         return answer
 
     def _sum(self, lane: int, name: str, events: Mask, waits: bool) -> NDArray[np.uint32] | None:
-        """Return as element i how many of a lane's first i intervals begin with one of `events`; None = unknown."""
+        """Return as element i how many of a lane's first i intervals begin with one of some events.
+
+        Args:
+            lane: Index of the lane.
+            name: Name of the set of events: `shown`, `dimmed`, `faded` or another; also decides whether intervals count
+                that
+                no event began.
+            events: bool (events,), the set of events.
+            waits: False to return None if the computation would delay a frame.
+
+        Returns:
+            uint32 (intervals + 1,); None = not known yet.
+        """
         key = (lane, name)
         if key not in self._sums:
             if not self._timeline.is_ready(lane):
@@ -156,7 +174,14 @@ class LaneOverlay:
 
 
 def _reach(spans: LaneSpans, edges: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return index of the first interval in each pixel, and of the first after it; both 0 before the lane begins."""
+    """Return the range of intervals in each pixel: index of the first, and of the first after it, intp (pixels,) each.
+
+    Both are 0 before the lane begins.
+
+    Args:
+        spans: Intervals of the lane.
+        edges: int64 (pixels + 1,), edges of the pixels in cycles.
+    """
     begun = np.searchsorted(spans.start_cycles, edges[:-1], side="right")
     stop = np.maximum(np.searchsorted(spans.start_cycles, edges[1:]), begun)
     begin = np.maximum(begun - 1, 0)

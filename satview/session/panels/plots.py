@@ -155,6 +155,13 @@ Plotted = LoadPlotted | DurationsPlotted | CountsPlotted
 def plot_load(trace: Trace, basis: Basis, window: TimeWindow, by: LoadBy, is_cancelled: IsCancelled) -> LoadPlotted:
     """Return the load in a time window.
 
+    Args:
+        trace: The trace.
+        basis: Data for statistics of the trace.
+        window: The time window.
+        by: Subject of each band of the load, such as process or priority.
+        is_cancelled: Polled regularly.
+
     Raises:
         Cancelled: A newer request came.
     """
@@ -178,7 +185,16 @@ def plot_durations(
     whose: str,
     is_cancelled: IsCancelled,
 ) -> DurationsPlotted:
-    """Return the histogram of a measure in a time window, for some threads or for all (None).
+    """Return the histogram of a measured quantity in a time window.
+
+    Args:
+        trace: The trace.
+        basis: Data for statistics of the trace.
+        window: The time window.
+        measure: The measured quantity.
+        threads: bool (threads,), the threads whose occurrences count; None = all.
+        whose: Name of the thread or process that is counted; empty = all.
+        is_cancelled: Polled regularly.
 
     Raises:
         Cancelled: A newer request came.
@@ -204,6 +220,14 @@ def plot_counts(
     is_cancelled: IsCancelled,
 ) -> CountsPlotted:
     """Return how many events meet each condition in each division of a window; without conditions, of each class.
+
+    Args:
+        trace: The trace.
+        evaluator: Evaluates the conditions.
+        window: The time window.
+        conditions: The conditions; empty = count each event class.
+        count: Number of divisions (equal parts of the window).
+        is_cancelled: Polled regularly.
 
     Raises:
         UsageError: A condition is faulty.
@@ -495,13 +519,13 @@ class ExplainedInstance:
     Attributes:
         late: Answers about the activities of the trace.
         activity: Number of the activity.
-        positions: int64 (n,), indices of its instances in the table of all instances, worst first.
-        instances: Table of its instances, worst first.
+        positions: int64 (n,), indices of the activity's instances in the table of all instances, worst first.
+        instances: Table of the activity's instances, worst first.
         row: Row of `instances` that is explained.
         says: The explanation in a sentence.
         blame: Where the time of the instance went.
         compared: Comparison of slow instances of the activity with fast ones.
-        responses: Histogram of the response times of all its instances (`answers.late.responses`).
+        responses: Histogram of the response times of all instances of the activity (`answers.late.responses`).
     """
 
     late: Late

@@ -173,7 +173,7 @@ def _is_number(result: Result, name: str) -> bool:
 
 
 def _numbers(result: Result, name: str) -> tuple[NDArray[np.float64] | _Ints, NDArray[np.bool_]]:
-    """Return a numeric column, 0 for null, and a mask of the values that are not null."""
+    """Return the numeric column `name` of a result, 0 for null, and which values are not null, (rows,) each."""
     column = result.arrow().column(name)
     is_valid = np.asarray(column.is_valid().to_numpy())
     filled = column.fill_null(0) if column.null_count else column
@@ -189,7 +189,15 @@ def _drawn_cycles(clock: Clock, result: Result, name: str) -> tuple[_Ints, NDArr
 
 
 def _grouped(result: Result, rows: _Ints, used: set[str | None]) -> tuple[_Ints, tuple[str, ...]]:
-    """Return the group index of each row, and the group names: values of the first text column, or of an id column."""
+    """Return the group index of each row, int64 (n,), and the group names.
+
+    Groups are the values of the first text column, or else of an id column.
+
+    Args:
+        result: The query result.
+        rows: int64 (n,), the rows to group.
+        used: Names of columns that have another use, such as times.
+    """
     names = [name for name in (*_GROUPS, *result.columns) if name in result.columns and name not in used]
     texts = [name for name in names if str(result.arrow().column(name).type) in ("string", "large_string")
              or str(result.arrow().column(name).type).startswith("dictionary")]  # fmt: skip
