@@ -136,11 +136,18 @@ class Gate:
     # Cached decisions of the rules
 
     def flags(self, code: int) -> int:
-        """Return the flags ON, WIDE and TESTED (check pids, tids or handlers) of a code without an interrupt vector."""
+        """Return the flags of an event code without an interrupt vector, the sum of ON, WIDE and TESTED.
+
+        ON = the events are logged, WIDE = in wide mode, TESTED = pid or tid settings or handlers decide about each
+        event.
+        """
         return self._flags[code] or self.find(code)
 
     def vector_flags(self, code: int, vector: int) -> int:
-        """Return the flags ON and TESTED of an interrupt event with this vector."""
+        """Return the flags of interrupt events with this code and vector, the sum of ON and TESTED.
+
+        ON = the events are logged, TESTED = handlers decide about each event.
+        """
         flags = self._flags_of_vector.get((code, vector))
         if flags is None:
             rules = self.rules
@@ -155,10 +162,7 @@ class Gate:
         self._flags_of_vector = {}
 
     def find(self, code: int) -> int:
-        """Compute, cache and return the flags of an event code: whether its events are logged (ON), wide, and tested.
-
-        TESTED = pid and tid settings or handlers decide about each event.
-        """
+        """Compute, cache and return the flags of an event code: ON, WIDE and TESTED, as for `flags`."""
         rules = self.rules
         flags = _CACHED | (ON if rules.is_on(rules.address(code), code) else 0)
         flags |= (WIDE if rules.is_wide(code) else 0) | (TESTED if rules.is_tested(code) else 0)

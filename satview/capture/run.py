@@ -662,7 +662,7 @@ def _states(kernel: Kernel) -> dict[Thread, tuple[str, int]]:
 
 
 def _seam(kernel: Kernel, before: dict[Thread, tuple[str, int]]) -> None:
-    """Return the threads to the states that they had at the start of the tile, and emit each state that changes.
+    """Put the threads back into the states that they had at the start of the tile, and emit each state that changes.
 
     RUNNING comes last, when the CPUs are free.
 

@@ -215,10 +215,10 @@ def _losses(axis: FileAxis, losses: list[_Ints]) -> _Ints:
 
     Args:
         axis: The files.
-        losses: For each file, int64 (n, 3): start, end, and CPU or `EVERY_CPU`.
+        losses: For each file, int64 (k, 3): start, end, and CPU or `EVERY_CPU`.
 
     Returns:
-        int64 (n, 3), like `losses`.
+        int64 (n, 3): start, end and CPU.
     """
     rows = [_on_axis(part, own) for part, own in zip(axis.parts, losses, strict=True)]
     return np.unique(np.concatenate(rows), axis=0)
@@ -231,10 +231,10 @@ def _on_axis(part: AxisPart, lost: _Ints) -> _Ints:
 
     Args:
         part: The file.
-        lost: int64 (n, 3): start, end, and CPU or `EVERY_CPU`.
+        lost: int64 (k, 3): start, end, and CPU or `EVERY_CPU`.
 
     Returns:
-        int64 (n, 3), like `lost`.
+        int64 (n, 3): start, end and CPU.
     """
     cpus = part.trace.cpu_count
     everywhere = lost[:, 2] == EVERY_CPU
@@ -562,7 +562,7 @@ def _parts(path: Path, members: Sequence[Member], rate: int) -> tuple[list[AxisP
 
 
 def _base(members: Sequence[Member], rate: int) -> int:
-    """Return the start of the first file on the axis: that of its trace in cycles of `rate`, or 0 if too large."""
+    """Return the start of the axis in cycles of `rate`: that of the first file's trace, or 0 if that is too large."""
     trace = members[0].trace
     base = trace.window.start * rate // trace.clock.cycles_per_s
     return base if abs(base) < _LARGEST // 2 else 0
@@ -681,7 +681,7 @@ def _events(parts: list[AxisPart]) -> EventTable:
 
 
 def _first_slots(parts: list[AxisPart]) -> list[int]:
-    """Return the number of each file's first slot if the slots of all files are numbered consecutively."""
+    """Return the number that each file's first slot has when the slots of all files are numbered consecutively."""
     return [sum(before.trace.slot_count for before in parts[:number]) for number in range(len(parts))]
 
 

@@ -260,12 +260,12 @@ def evaluate(evaluator: FilterEvaluator, state: FilterState, is_cancelled: IsCan
 
 
 def count_hits(evaluator: FilterEvaluator, item: Pass, is_cancelled: IsCancelled) -> int:
-    """Return the number of events that match a pass."""
+    """Return the number of events that match a pass (a condition or rules), `item`."""
     return evaluator.alone(is_cancelled, lambda: evaluator.result(PassStack((item,))).counts[item.name])
 
 
 def find_hits(evaluator: FilterEvaluator, item: Pass, is_cancelled: IsCancelled) -> NDArray[np.uint32]:
-    """Return the rows of the events that match a pass, ascending.
+    """Return the rows of the events that match a pass (a condition or rules), `item`, ascending.
 
     Returns:
         uint32 (n,).

@@ -363,9 +363,8 @@ class Scheduler:
     def _charge_sporadic(self, thread: Thread, used: int, is_leaving: bool) -> None:
         """Charge `used` cycles of CPU time to a thread's sporadic budget.
 
-        When the budget is used up, or the thread leaves the CPU (`is_leaving`), the replenishment of the budget is
-        scheduled,
-        one period after the activation began.
+        When the budget is used up, or the thread leaves the CPU (`is_leaving`), the replenishment is scheduled for one
+        period after the activation began.
         """
         account = thread.sporadic
         if account is None or thread.priority <= account.low:

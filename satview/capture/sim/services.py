@@ -560,9 +560,14 @@ class KernelServices(Protocol):
         """
 
     def block(self, cpu: Cpu, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...] = ()) -> None:
-        """Block the thread that runs on a CPU until it gets the object `on`, which the threads `owners` hold.
+        """Block the thread that runs on a CPU; the CPU is free afterwards.
 
-        The CPU is free afterwards.
+        Args:
+            cpu: The CPU.
+            thread: The thread.
+            state: State that the thread enters.
+            on: Object for which the thread waits.
+            owners: Threads that hold the object, for the history.
         """
 
     def change_wait(

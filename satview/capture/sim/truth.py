@@ -259,7 +259,7 @@ class TruthKeeper:
             span.exit, span.error, span.is_interrupted = time, error, is_interrupted
 
     def wait_begins(self, time: int, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...]) -> None:
-        """Record that a thread becomes blocked on the object `on`, which the threads `owners` hold."""
+        """Record that a thread becomes blocked on the object `on`; `owners` are the threads that hold the object."""
         owner_ids = tuple((owner.process.pid, owner.tid) for owner in owners)
         address = getattr(on, "address", 0)
         wait = TrueWait((thread.process.pid, thread.tid), state, describe(on), owner_ids, time, address=address)

@@ -65,7 +65,7 @@ def _rows(kernel: Kernel) -> Program:
 
 
 def _prompt(share: int) -> Program:
-    """Make kernel calls that return at once; `share` is the number of the partition for queries about partitions."""
+    """Make kernel calls that return at once; `share` is the number of the partition that calls join and query."""
     chid = yield calls.ChannelCreate(flags=calls.CHF_DISCONNECT)
     coid = yield calls.ConnectAttach(0, chid)
     yield calls.ThreadCreate(_pulses, (chid,), 12, Policy.RR, "pulses")

@@ -363,14 +363,16 @@ class _Clock:
         )
 
     def column(self, name: str) -> NDArray[np.int64]:
-        """Return one column of `claims` for the first claim of each run, int64 (runs,)."""
+        """Return one column of `claims` for the first claim of each run of agreeing TIME events, int64 (runs,)."""
         values: NDArray[np.int64] = getattr(self.claims, name)[self.run_start]
         return values
 
     def ties(self) -> NDArray[np.float64]:
         """Return for each run how strongly stamps show that there was no pause of whole rollovers before it, in bits.
 
-        Stamps of a CPU with few events show little, because the CPU is often silent for long.
+        A run consists of successive TIME events that agree. Stamps of a CPU with few events show little, because the
+        CPU is
+        often silent for long.
 
         Returns:
             float64 (runs,).
@@ -421,7 +423,7 @@ class _Clock:
         return self._silences
 
     def begin(self) -> int:
-        """Return the corrected time of the CPU's first claim."""
+        """Return the corrected time of the CPU's first claim (note on a TIME event or rollover)."""
         return int(self.claims.value[0]) + int(self.placed[0] - self.level[0]) * ROLLOVER
 
     def span(self) -> tuple[int, int]:
@@ -487,7 +489,9 @@ class Consensus:
         self._place_seeded(others, timed)
 
     def _place_seeded(self, others: dict[int, list[_Clock]], timed: list[_Clock]) -> None:
-        """Decide the levels of CPUs that started with the clock of another CPU, in the order in which they started.
+        """Decide the levels (numbers of rollovers to add) of the CPUs that started with the clock of another CPU.
+
+        The CPUs are decided in the order in which they started.
 
         Args:
             others: For each CPU with TIME events, the clocks to compare it with.
@@ -548,9 +552,12 @@ class Consensus:
         clock.doubt = np.where(clock.weight > 0, doubt, 0)
 
     def _is_silence_of_others(self, clock: _Clock, others: list[_Clock]) -> NDArray[np.bool_]:
-        """Return for each step between runs of a CPU whether another CPU shows the same pause, bool (runs - 1,).
+        """Return for each step between runs of agreeing TIME events of a CPU whether another CPU shows the same pause.
 
         A kernel without a tick logs nothing on any CPU while nothing happens.
+
+        Returns:
+            bool (runs - 1,).
         """
         start, end = clock.claims.value[clock.run_start[1:] - 1], clock.column("value")[1:]
         is_shared = np.zeros(len(start), np.bool_)
@@ -565,7 +572,11 @@ class Consensus:
         return is_shared
 
     def _candidates(self, clock: _Clock, others: list[_Clock]) -> NDArray[np.int64]:
-        """Return candidate levels (rollovers) of each run of a CPU, int64 (runs, k); first, that of its TIME events."""
+        """Return candidate levels (numbers of rollovers) of each run of agreeing TIME events of a CPU, int64 (runs, k).
+
+        The first candidate of a run is the level that its TIME events show; others are levels of other runs, or fit the
+        times of the CPUs `others`.
+        """
         level = clock.level
         distinct, inverse = np.unique(level, return_inverse=True)
         heavy = distinct[np.argsort(-np.bincount(inverse, clock.weight), kind="stable")[:_HEAVY_LEVELS]]
@@ -580,7 +591,13 @@ class Consensus:
         return np.stack(columns, axis=1)
 
     def _towards(self, clock: _Clock, others: list[_Clock]) -> NDArray[np.int64]:
-        """Return the rollovers that move each run of a CPU to the time of the other CPUs, the median, int64 (runs,)."""
+        """Return the rollovers that move each run of agreeing TIME events of a CPU to the time of the other CPUs.
+
+        Of several other CPUs, the median is used.
+
+        Returns:
+            int64 (runs,).
+        """
         rows, values, shifts = clock.column("row"), clock.column("value"), []
         for other in others:
             theirs = other.times()
@@ -592,10 +609,18 @@ class Consensus:
         return middle
 
     def _agreeing(self, clock: _Clock, candidates: NDArray[np.int64], others: list[_Clock]) -> NDArray[np.float64]:
-        """Return how many other CPUs agree with each run of a CPU on each candidate level, float64 (runs, k).
+        """Return how many other CPUs agree with each run of TIME events of a CPU on each candidate level (rollovers).
 
         Another CPU that was at the run's time earlier, as if a buffer came late, counts half, for the latest such level
         only. The result is the mean over several claims of a run, because no other CPU precedes a file's first claims.
+
+        Args:
+            clock: The runs of the CPU, and their claims (notes on TIME events and rollovers).
+            candidates: int64 (runs, k), candidate levels of each run.
+            others: Clocks of the other CPUs.
+
+        Returns:
+            float64 (runs, k).
         """
         last_claim = np.append(clock.run_start[1:], len(clock.run)) - 1
         claim_rows = (
@@ -688,10 +713,11 @@ class Consensus:
         clock.doubt = np.where(clock.weight > 0, np.maximum(clock.doubt, rollovers), clock.doubt)
 
     def _pauses(self, clock: _Clock) -> list[tuple[int, int, bool]]:
-        """Return the runs of a CPU that begin after a pause of whole rollovers.
+        """Return the runs (of agreeing TIME events) of a CPU that begin after a pause of whole rollovers.
 
         Returns:
-            For each: the run, the earliest end of the pause, and whether another CPU was active during the pause.
+            For each: number of the run, the earliest end of the pause, and whether another CPU was active during the
+                pause.
         """
         steps, is_time = np.diff(clock.placed), clock.weight > 0
         runs = np.flatnonzero((steps > 0) & is_time[1:] & is_time[:-1]) + 1
@@ -757,7 +783,10 @@ def _reach(clocks: list[_Clock]) -> tuple[int, int]:
 
 
 def _with_crossings_joined(claims: WalkNotes) -> WalkNotes:
-    """Return the notes with successive `CROSSING` notes of a CPU merged, which borders of chunks have split."""
+    """Return the notes with successive `CROSSING` notes of a CPU (rollovers without a TIME event) merged into one.
+
+    Borders of chunks have split these notes.
+    """
     if not np.any(claims.kind == CROSSING):
         return claims
     by_cpu = np.argsort(claims.cpu, kind="stable")
@@ -771,6 +800,8 @@ def _with_crossings_joined(claims: WalkNotes) -> WalkNotes:
 
 def _step_costs(clock: _Clock, steps: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the costs of the steps between candidate levels of successive runs, float64 (runs - 1, k, k).
+
+    A run consists of successive TIME events that agree; its level is a number of rollovers.
 
     Args:
         clock: The runs of a CPU.
@@ -798,6 +829,8 @@ def _cheapest(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the sequence of levels with the lowest cost, and how far the level of each run may be wrong.
 
+    A run consists of successive TIME events that agree; its level is a number of rollovers.
+
     Args:
         candidates: (runs, k), candidate levels of each run.
         cost: (runs, k), cost of each candidate.
@@ -813,7 +846,10 @@ def _cheapest(
 
 
 def _place_garbage(clock: _Clock) -> None:
-    """Decide the levels of a clock with too many contradictions: only levels with many TIME events are accepted."""
+    """Decide the levels (numbers of rollovers) of a clock with too many contradictions.
+
+    Only levels that many TIME events show are accepted.
+    """
     _, inverse = np.unique(clock.level, return_inverse=True)
     is_heavy = (np.bincount(inverse, clock.weight) >= _MOST_DAMAGED)[inverse]
     latest = np.maximum.accumulate(np.where(is_heavy, np.arange(len(is_heavy)), 0))
@@ -822,7 +858,7 @@ def _place_garbage(clock: _Clock) -> None:
 
 
 def _add_verdicts(verdicts: ClockVerdicts, clock: _Clock) -> None:
-    """Add to `verdicts` the corrections and reports that follow from the levels decided for a CPU."""
+    """Add to `verdicts` the corrections and reports that follow from the numbers of rollovers decided for a CPU."""
     shift, cpu = clock.placed - clock.level, clock.cpu
     rows, kinds = clock.column("row"), clock.column("kind")
     starts = np.append(0, rows[1:])

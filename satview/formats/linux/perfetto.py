@@ -495,10 +495,10 @@ def _wake_ups(events: Fields, rows: Ints, time: Ints, thread: Ints) -> WakeUps:
     """Return the wake-ups in satview's exports: two instants of one flow, of which the cause has an argument `cpu`.
 
     Args:
-        events: Track events of the file.
-        rows: int64 (n,), those of `events` that are instants of wake-ups.
-        time: int64 (n,), their times.
-        thread: int64 (n,), their threads.
+        events: The n track events of the file.
+        rows: int64 (k,), the events that are instants of wake-ups.
+        time: int64 (n,), times of the events.
+        thread: int64 (n,), threads of the events.
     """
     flow = events.numbers(_FLOW)[rows]
     arguments, event = events.inner(_ARGUMENT)

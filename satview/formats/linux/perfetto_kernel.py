@@ -251,7 +251,7 @@ class KernelStates:
 
 @dataclass(frozen=True, slots=True)
 class _KindPackets:
-    """Packets of one kind: messages, times (n,), and indices into the list of machines (n,)."""
+    """Packets of one kind: messages, times (n,), and indices into the list of machines (traced systems) (n,)."""
 
     fields: Fields
     time_ns: Ints
@@ -315,11 +315,14 @@ def _packets_of(packets: Fields, number: int, machines: Ints) -> _KindPackets:
 
 
 def _cpus(count: int, *columns: tuple[Ints, Ints]) -> tuple[int, Ints, Ints]:
-    """Return the number of CPUs of the first machine, and two columns of CPUs, unique over all machines.
+    """Return the number of CPUs of the first machine (traced system), and columns of CPUs, unique over all machines.
 
     Args:
         count: Number of machines.
         columns: Two pairs of machine and CPU of packets.
+
+    Returns:
+        The number, and a column of CPUs for each pair.
     """
     (machine, cpu), (other, of_other) = ((machine, np.clip(cpu, 0, _MOST_CPUS - 1)) for machine, cpu in columns)
     size = np.zeros(count, np.int64)
@@ -329,13 +332,13 @@ def _cpus(count: int, *columns: tuple[Ints, Ints]) -> tuple[int, Ints, Ints]:
 
 
 def _process(machine: int, pid: int) -> int:
-    """Return a unique pid: unchanged for the first machine, for other machines a number that QNX never uses."""
+    """Return a unique pid: unchanged for the first machine (traced system), for others a number that QNX never uses."""
     return pid if machine == 0 else linux.FIRST_TID - machine * (1 << 24) + pid % (1 << 24)
 
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """Messages that name threads: time, machine, number of the thread in the file, and name, (n,) each."""
+    """Messages that name threads, (n,) each: time, machine (traced system), number of the thread in the file, name."""
 
     time_ns: Ints
     machine: Ints
@@ -344,7 +347,10 @@ class _Named:
 
 
 def _threads(named: Sequence[_Named]) -> tuple[list[tuple[int, int]], NDArray[np.intp], list[str]]:
-    """Return all threads as (machine, number), the thread of each message, and the last name of each thread."""
+    """Return all threads as (machine, number), the thread of each message, and the last name of each thread.
+
+    A machine is a traced system; `named` are the messages that name threads.
+    """
     time, machine, tid = (
         np.concatenate([getattr(messages, name) for messages in named]) for name in ("time_ns", "machine", "tid")
     )

@@ -124,17 +124,17 @@ def _step(
     is_damaged: NDArray[np.bool_],
     records_by_step: list[tuple[Ints, ...]],
 ) -> tuple[Ints, Ints]:
-    """Read one event of each page; return the unfinished pages and their next offsets.
+    """Read the next event of each unfinished page; return the pages that remain unfinished and their next offsets.
 
     Args:
         data: uint8, bytes of the file.
         order: Byte order, `<` or `>`.
-        page: Numbers of the pages to read.
-        offset: Offset of the next event of each of these pages.
-        time: Time reached in every page; advanced.
-        end: End offset of every page.
+        page: int64 (k,), numbers of the unfinished pages.
+        offset: int64 (k,), offset of the next event of each of these pages.
+        time: Time of the last event of every page; advanced.
+        end: End offset of the content of every page.
         is_damaged: Set for every page with an event beyond its end.
-        records_by_step: Receives the records.
+        records_by_step: Receives the columns of the records that were read.
     """
     word = _words(data, offset, order)
     if order == "<":

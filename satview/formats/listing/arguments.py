@@ -108,10 +108,10 @@ class ListPattern:
 def compile_list(
     fields: Sequence[Field], code: int, *, is_whole: bool, has_short_hex: bool, is_lenient: bool = False
 ) -> ListPattern:
-    """Return the pattern of a list.
+    """Return the pattern of an argument list.
 
     Args:
-        fields: The list.
+        fields: The argument list.
         code: Event code of the list.
         is_whole: False if the text may end after any value, as for a long event with a short payload.
         has_short_hex: Whether addresses and 64-bit values lack leading zeros, as in 6.x.
@@ -318,11 +318,11 @@ def _value(argument: re.Match[str]) -> Value:
 
 
 def placed(values: Sequence[Value], rows: Iterable[tuple[Field, ...]], byte_order: str, *, is_long: bool) -> Placed:
-    """Return the payload of a line by the row that contains most arguments of the line.
+    """Return the payload of a line, made by the row of the catalogue that has most of the line's arguments.
 
     Args:
         values: The arguments of the line.
-        rows: The lists of the event, most likely first; empty for an unknown event.
+        rows: The argument lists of the event, most likely first; empty for an unknown event.
         byte_order: Byte order of the target.
         is_long: Whether the line was printed as an event of more than two words.
     """

@@ -270,7 +270,13 @@ class EventParser:
         return best, code
 
     def _rows_of(self, class_name: str, code: int, *, is_long: bool) -> tuple[tuple[Field, ...], ...]:
-        """Return the distinct lists that an event may have, most likely first."""
+        """Return the distinct argument lists that an event may have, most likely first.
+
+        Args:
+            class_name: Printed class.
+            code: Event code.
+            is_long: Whether the event was printed with more than two words.
+        """
         spec = self._spec(class_name, "", code)
         known = (*self._lists(spec), naming.seen_lists(spec, self.release))
         rows = [row for pair in known for row in (pair[::-1] if is_long else pair) if row]

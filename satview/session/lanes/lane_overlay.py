@@ -147,9 +147,9 @@ class LaneOverlay:
 
         Args:
             lane: Index of the lane.
-            name: Name of the set of events: `shown`, `dimmed`, `faded` or another; also decides whether intervals count
-                that
-                no event began.
+            name: Name of the set of events: `shown`, `dimmed`, `faded` or another; also decides whether an interval
+                counts
+                that no event began.
             events: bool (events,), the set of events.
             waits: False to return None if the computation would delay a frame.
 
