@@ -575,7 +575,7 @@ def times_without_clock(slots: SlotSource) -> _Ints | None:
 
 
 def _heads(slots: SlotSource) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
-    """Return the CPU of every slot, and which slots are usable TIME events."""
+    """Return the CPU of every slot, uint8 (slots,), and which slots are usable TIME events, bool (slots,)."""
     cpu, is_time = np.empty(len(slots), np.uint8), np.empty(len(slots), np.bool_)
     for start in range(0, len(slots), _CHUNK):
         part = slots.read(start, min(start + _CHUNK, len(slots)))

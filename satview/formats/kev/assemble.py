@@ -118,7 +118,10 @@ def cut_buffers(decoded: Decoded, count: int, region: EventRegion, *, per_cpu: b
 
 
 def _following(ring: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Return for each buffer the index of the next buffer with the same number in `ring` (its CPU); -1 = last."""
+    """Return for each buffer the index of the next buffer of the same CPU, intp (n,); -1 = there is none.
+
+    `ring` is the CPU of each buffer, int64 (n,); it has one value only if all CPUs share the buffers.
+    """
     after = np.full(len(ring), -1)
     for number in np.unique(ring):
         buffers = np.flatnonzero(ring == number)

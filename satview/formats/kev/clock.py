@@ -143,7 +143,10 @@ class ClockReview:
         return doubts
 
     def final_corrections(self) -> list[Correction]:
-        """Return the settled corrections; a correction without an end now ends at the next recorded note on its CPU."""
+        """Return the settled corrections, each with an end.
+
+        A correction that has no end yet ends at the next note that was recorded for its CPU.
+        """
         if not self.settled.corrections:
             return []
         claims = self._claims()
@@ -242,7 +245,13 @@ def misplaced(
 
 
 def _same_cpu(cpu: NDArray[np.uint8], rows: NDArray[np.intp], others: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return for each row the first row in `others`, (n, k), on the same CPU, or the row itself if there is none."""
+    """Return for each row the first candidate on the same CPU, or the row itself if there is none, intp (n,).
+
+    Args:
+        cpu: CPUs of all events.
+        rows: (n,).
+        others: (n, k), candidate rows for each row, the best first.
+    """
     is_same = cpu[others] == cpu[rows][:, None]
     nearest = others[np.arange(len(rows)), np.argmax(is_same, axis=1)]
     return np.where(is_same.any(axis=1), nearest, rows)
@@ -560,10 +569,10 @@ class ClockRebuilder:
     def _pass_to_review(
         self, log: NDArray[np.int64], chunk: ClockChunk, out: NDArray[np.int64], cpu_before: int
     ) -> None:
-        """Pass the log of the walk along the stamps to `review`, as notes.
+        """Pass to `review`, as notes, the log of TIME events and rollovers that was written while times were rebuilt.
 
         Args:
-            log: int64 (m, 4), as clock.c describes it.
+            log: int64 (m, 4): kind, row, and two numbers, as clock.c describes them.
             chunk: The events.
             out: (n,), their times.
             cpu_before: CPU of the event before them, -1 = none.
@@ -589,7 +598,7 @@ class ClockRebuilder:
 
 
 def _cpu_before(row: int, chunk: ClockChunk, cpu_before: int) -> int:
-    """Return the CPU of the last event of a chunk before `row` that moves the clock; else `cpu_before`."""
+    """Return the CPU of the last event before `row` that moves the clock; `cpu_before` if the chunk has none."""
     taking_part = np.flatnonzero(chunk.takes_part[:row])
     return int(chunk.cpus[taking_part[-1]]) if len(taking_part) else cpu_before
 

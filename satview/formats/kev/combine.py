@@ -167,7 +167,9 @@ def match(
 def _match_pairs(
     owner: NDArray[np.int64], unmatched: Unmatched, order: NDArray[np.intp], begins: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Match keys, as nearly all are, of just an open event and a run of continuation slots that ends the event.
+    """Match the rows of keys that have just one open event and one run of continuation slots that ends this event.
+
+    Nearly all keys are of this kind.
 
     Args:
         owner: int64 (n,), receives the owners.
@@ -349,7 +351,16 @@ def _owners_one_by_one(
 def _cpu_times(
     unmatched: Unmatched, rows: NDArray[np.intp], event_times: NDArray[np.int64], event_cpus: NDArray[np.uint8]
 ) -> NDArray[np.int64]:
-    """Return for unmatched rows the time of the last event before them on their CPU; `_LONG_AGO` = none."""
+    """Return for some unmatched rows the time of the last event before them on their CPU, int64 (k,).
+
+    The time is `_LONG_AGO` if there is no such event.
+
+    Args:
+        unmatched: Unmatched rows.
+        rows: (k,), positions in `unmatched`.
+        event_times: Times of all events, in file order.
+        event_cpus: CPUs of all events.
+    """
     cpus = (unmatched.header[rows] >> np.uint32(CPU_SHIFT) & np.uint32(CPU_MASK)).astype(np.uint8)
     return last_times(cpus, unmatched.before[rows], event_times, event_cpus, np.full(CPU_MASK + 1, _LONG_AGO))
 

@@ -738,7 +738,10 @@ class SlotPayloads:
         return halves.view(np.uint32)[:, :count]
 
     def _apart(self, events: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return positions of events whose slots are not adjacent, and their entries in `Fragments`."""
+        """Return the events whose slots are not adjacent, as positions in `events`, and their rows in `Fragments`.
+
+        Both arrays are intp (k,).
+        """
         table = self._fragments.event
         if not len(table):
             return np.empty(0, np.intp), np.empty(0, np.intp)

@@ -226,7 +226,10 @@ def slots_of(file: SourceFile, offset: int, byte_order: str, problems: Problems)
 
 
 def _outside_buffers(heads: Iterator[tuple[int, int]]) -> list[int]:
-    """Return the offsets of BUFFER slots, except those inside a buffer that ends right before another BUFFER slot."""
+    """Return the offsets of BUFFER slots, except those inside a buffer that ends right before another BUFFER slot.
+
+    `heads` are offset of each BUFFER slot and end of its buffer.
+    """
     buffers, offsets, over = list(heads), list[int](), 0
     starts = {start for start, _ in buffers}
     for start, end in buffers:

@@ -360,7 +360,10 @@ class GrowingFile:
             self._forget()
 
     def _first_difference(self, file: SourceFile) -> int:
-        """Return the offset of the first changed byte in the samples; -1 = no change."""
+        """Return the offset of the first changed byte among those kept from the last read, rounded down to a slot.
+
+        -1 = no change.
+        """
         for offset, old in self._samples.items():
             new = file.bytes_at(len(old), offset)
             if new != old:

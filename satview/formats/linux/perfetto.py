@@ -209,7 +209,7 @@ def _codes() -> dict[int, int]:
 
 
 def read_perfetto(path: Path, data: NDArray[np.uint8], problems: Problems) -> Schedule:
-    """Return the schedule in a trace of Perfetto.
+    """Return the scheduler events in a trace of Perfetto, as a `Schedule`.
 
     Args:
         path: The file, for errors.

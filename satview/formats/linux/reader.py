@@ -95,7 +95,7 @@ class _LineDetails:
 
 
 def read_perf_script(path: Path, data: NDArray[np.uint8], problems: Problems) -> Schedule:  # noqa: ARG001
-    """Return the schedule in a text of perf script, trace-cmd or ftrace.
+    """Return the scheduler events in a text of perf script, trace-cmd or ftrace, as a `Schedule`.
 
     Args:
         path: Not used.
@@ -345,7 +345,7 @@ _UNKNOWN: Final = -_MOST_NUMBER  # unknown thread
 
 
 def trace_from_schedule(path: Path, format_name: str, schedule: Schedule, problems: Problems) -> Trace:
-    """Build a trace from a schedule.
+    """Build a trace from the scheduler events of a Linux recording.
 
     Args:
         path: The opened file.
@@ -459,7 +459,10 @@ def _wakeups(schedule: Schedule) -> _Unsorted:
 
 
 def _runs_then(schedule: Schedule) -> Ints:
-    """Return the thread that had the CPU at each wake-up, by the last switch on the CPU before it; -1 = none."""
+    """Return the thread that had the CPU at each wake-up, by the last switch on the CPU before it, int64 (wake-ups,).
+
+    -1 = there is no such switch.
+    """
     wakeups, switches = schedule.wakeups, schedule.switches
     out = np.full(len(wakeups.cpu), -1, np.int64)
     for cpu in np.unique(wakeups.cpu).tolist():

@@ -206,7 +206,7 @@ class _TraceDat:
 
 
 def read_trace_dat(path: Path, data: NDArray[np.uint8], problems: Problems) -> Schedule:
-    """Return the schedule in a trace.dat file.
+    """Return the scheduler events in a trace.dat file, as a `Schedule`.
 
     Args:
         path: The file, for errors.
@@ -498,7 +498,7 @@ _NAMES: Final = {_TID: "threads", _TIME: "times", _CPU: "CPUs", _RAW: "fields of
 
 
 def read_perf_data(path: Path, data: NDArray[np.uint8], problems: Problems) -> Schedule:
-    """Return the schedule in a perf.data file.
+    """Return the scheduler events in a perf.data file, as a `Schedule`.
 
     Args:
         path: The file, for errors.

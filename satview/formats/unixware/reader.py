@@ -81,12 +81,12 @@ class PairedRecords:
     partner: NDArray[np.uint32]
 
     def first_records(self, interface: str) -> Rows:
-        """Return the first records of the calls of an interface, intp (n,), in time order."""
+        """Return the first records of the calls of an interface (library function), intp (n,), in time order."""
         return np.flatnonzero(self.code == record_code(interface, 1))
 
 
 def which_of(code: NDArray[np.uint16]) -> NDArray[np.uint16]:
-    """Return the field `which` of every code.
+    """Return the field `which` of every code: 0 = the only record of a call, 1 or 2 = its first or second record.
 
     Returns:
         uint16 (n,).
@@ -100,9 +100,10 @@ def pair_records(
     thread: NDArray[np.unsignedinteger],
     arguments: tuple[NDArray[np.signedinteger], ...],
 ) -> PairedRecords:
-    """Pair first and second records: the thread's next record must be the second record of the same interface.
+    """Pair first and second records of calls.
 
-    Records of processor time are ignored, because a thread may write them about another thread at any time.
+    A thread's record after the first record of a call must be the second record of the same interface (function of the
+    library). Records of processor time are ignored, because a thread may write them about another thread at any time.
     """
     by_thread = _without_samples(code, thread)
     earlier, later = by_thread[:-1], by_thread[1:]
@@ -174,7 +175,7 @@ def _lasted(calls: PairedRecords, rows: Rows) -> Bools:
 
 
 def _as_logged(calls: PairedRecords, rows: Rows, *_: object) -> Bools:
-    """Return for each call whether the field `block?` of its second record is set."""
+    """Return for each call whether the field `block?` of its second record is set; `rows` are the first records."""
     return np.asarray(calls.arguments[1][_seconds(calls, rows)] != 0)
 
 
@@ -183,12 +184,18 @@ def _always(_calls: PairedRecords, rows: Rows, *_: object) -> Bools:
 
 
 def _by_count(calls: PairedRecords, rows: Rows, *_: object) -> Bools:
-    """Return for each call whether the semaphore's count was 0 or less, or the call took long."""
+    """Return for each call whether the semaphore's count was 0 or less, or the call took long.
+
+    `rows` are the first records of the calls.
+    """
     return np.asarray(calls.arguments[1][rows] <= 0) | _lasted(calls, rows)
 
 
 def _unless_last(calls: PairedRecords, rows: Rows, *_: object) -> Bools:
-    """Return whether each call waits at a barrier: all do except the last of each round, before which none leaves."""
+    """Return whether each call waits at a barrier: all do except the last of each round, before which none leaves.
+
+    `rows` are the first records of the calls.
+    """
     out = np.ones(len(rows), np.bool_)
     order = np.lexsort((rows, calls.arguments[0][rows]))
     barrier, arrived, left = calls.arguments[0][rows][order], rows[order], _seconds(calls, rows)[order]
@@ -207,7 +214,14 @@ def _unless_last(calls: PairedRecords, rows: Rows, *_: object) -> Bools:
 def _joins_thread(
     calls: PairedRecords, rows: Rows, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]
 ) -> Bools:
-    """Return for each call whether the joined thread ended during the call; if unknown, whether the call took long."""
+    """Return for each call whether the joined thread ended during the call; if unknown, whether the call took long.
+
+    Args:
+        calls: The records.
+        rows: The first records of the calls.
+        thread_of_id: Row in the thread table by (process row, tid).
+        process: Process row of every thread.
+    """
     out = _lasted(calls, rows)
     ends = np.flatnonzero(calls.code == record_code("thr_exit"))
     end_of = dict(zip(calls.thread[ends].tolist(), ends.tolist(), strict=True))
@@ -221,7 +235,14 @@ def _joins_thread(
 def _itself(
     calls: PairedRecords, rows: Rows, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]
 ) -> Bools:
-    """Return for each call whether the thread suspended itself, so that it waited until it was continued."""
+    """Return for each call whether the thread suspended itself, so that it waited until it was continued.
+
+    Args:
+        calls: The records.
+        rows: The first records of the calls.
+        thread_of_id: Row in the thread table by (process row, tid).
+        process: Process row of every thread.
+    """
     is_itself = [
         thread_of_id.get((int(process[calls.thread[row]]), int(calls.arguments[0][row]))) == int(calls.thread[row])
         for row in rows.tolist()
