@@ -348,7 +348,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
         """Show the current answer, if any, in the order that the user selected. Subclasses implement this."""
 
     def _show_in_order(self, answer: Table) -> None:
-        """Show an answer sorted by the column that the user selected; without one, in the order of the answer."""
+        """Show an answer sorted by the column that the user selected; if there is none, in the answer's order."""
         name, descending = self._order
         self.show_answer(answer.sorted_by(name, descending) if name else answer, name, is_descending=descending)
 

@@ -262,9 +262,11 @@ def is_thick(value: int, looks: str = "") -> bool:
 
 
 def hatch_of(value: int) -> int:
-    """Return the index in `HATCHES` of the hatching of a lane value, which sets it apart from similar colours.
+    """Return the index in `HATCHES` of the hatching of a lane value, which is the number of a state or process.
 
-    Every second process is hatched, because two neighbouring hues have the same grey in the print palette.
+    Hatching tells similar colours apart. Every second process is hatched, because two neighbouring hues have the same
+    grey
+    in the print palette.
     """
     if value == states.QUIET_PROCESS:
         return 8

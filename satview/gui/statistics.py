@@ -45,7 +45,7 @@ from satview.timeline.lane_tree import LaneKind
 
 
 class FrozenColumn(QTableView):
-    """The first column of a table, drawn over its left edge so that it stays visible while the table is scrolled."""
+    """The first column of a table, drawn over the table's left edge; stays visible while the table is scrolled."""
 
     def __init__(self, table: QTableView) -> None:
         """Create the view above a table, with the table's model and appearance."""
@@ -102,7 +102,7 @@ _AROUND = 0.5  # margin on both sides of a range that is shown, as a share of it
 
 
 class RowNavigator:
-    """Goes from a table row to the lanes: to its thread, process, CPU or event, or to the time of one of its values."""
+    """Goes from a table row to the row's thread, process, CPU or event in the lanes, or to the time of a value."""
 
     def __init__(self, opened: OpenTrace, navigation: Navigation) -> None:
         self._opened, self._navigation = opened, navigation

@@ -39,7 +39,9 @@ _UNKNOWN = "not in the trace"
 
 
 def arguments_as(trace: Trace, event: int, *, is_wide: bool, most: int | None = None) -> tuple[Argument, ...]:
-    """Return an event's arguments as fast or wide mode logs them; one that was not logged has a text that says so.
+    """Return an event's arguments as fast or wide mode logs them.
+
+    An argument that was not logged has a text that says so.
 
     Args:
         trace: The events.
@@ -203,7 +205,7 @@ def _owner(context: _Context, _name: str, word: int) -> Meaning | None:
 
 
 def _mutex(context: _Context, _name: str, _address: int) -> Meaning | None:
-    """Return the holder of a call's mutex: the thread waited for, or the last one that got it in the kernel."""
+    """Return the holder of a call's mutex: the thread waited for, or the last that got the mutex in the kernel."""
     trace, known, blocked_by = context.trace, mutexes(context.trace), blockers(context.trace)
     waiting = np.flatnonzero(
         (blocked_by.waits.call_row == context.event) & (known.of_wait >= 0) & (blocked_by.thread >= 0)

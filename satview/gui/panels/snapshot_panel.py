@@ -204,7 +204,7 @@ class SnapshotPanel(AnswerPanel):
             super()._on_clicked(index)
 
     def _show(self, row: int) -> None:
-        """Select the event that began a thread's state; without one, the thread's interval at the snapshot's time."""
+        """Select the event that began the state of a row's thread, or else the thread's interval at that time."""
         answer = self.model.answer
         if answer is None or not 0 <= row < len(answer):
             return

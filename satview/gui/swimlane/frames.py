@@ -636,7 +636,10 @@ class BandPainter:
         return {position: columns for position, columns in enumerate(starts) if columns is not None}
 
     def _overlay(self, part: LaneRequest) -> tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]:
-        """Return the pixels that the filter fades, and those that it marks, bool (lanes, width) each; None if none."""
+        """Return the pixels of a request that the filter fades, and those that it marks, bool (lanes, width) each.
+
+        None if there are no such pixels.
+        """
         overlay = self._source.overlay
         if overlay.does_nothing:
             return None, None

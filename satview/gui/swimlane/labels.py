@@ -365,7 +365,10 @@ class LaneLabels(QWidget):
             self._draw_text(painter, words, 20, area, theme.text)
 
     def _figure(self, row: LaneRow) -> tuple[float, LaidText | None]:
-        """Return width and layout of the figure (such as the load) at the right of a label; 0 and None without one."""
+        """Return width and layout of the figure (such as the load) at the right of a label.
+
+        0 and None if the label has no figure.
+        """
         info = self._opened.timeline.infos[row.index]
         if info.kind is not LaneKind.CPU and not _has_chip(row, info) and not info.is_counter:
             return 0.0, None

@@ -252,7 +252,15 @@ def _build(
     is_cancelled: IsCancelled,
     report: Report,
 ) -> None:
-    """Build all CPU lanes, and the lanes of a request unless `are_gone` says that all of them were scrolled out."""
+    """Build all CPU lanes, and the lanes of a request.
+
+    Args:
+        timeline: The lanes.
+        request: The visible lanes.
+        are_gone: Returns whether all of these lanes were scrolled out, so that they need not be built.
+        is_cancelled: Polled regularly.
+        report: Called when lanes are ready.
+    """
     # All CPU lanes are built, because the overview shows the load of the whole trace.
     cpu_lanes = timeline.cpu_lanes
     others = frozenset(request.lanes).difference(cpu_lanes)

@@ -252,7 +252,7 @@ def _steps(
 def _use(
     running: _Shares, ready: _Shares, unknown: _Shares, absent: _Shares
 ) -> tuple[tuple[int, ...], NDArray[np.float64]]:
-    """Return the stack of a process lane, from the bottom: RUNNING, READY, unknown, and WAITING while it exists.
+    """Return the stack of a process lane, from the bottom: RUNNING, READY, unknown, WAITING of an existing process.
 
     Args:
         running: Running threads, in lane heights, float64 (bins,).

@@ -108,7 +108,7 @@ _RETRY = "satview retries every few seconds; click to retry now."
 
 
 class StoreField(QToolButton):
-    """Status bar field that shows why a user's file is not saved, or a notice about it; hidden if all is well."""
+    """Status bar field on why a file of the user is not saved, or on a problem of the file; hidden if all is well."""
 
     def __init__(self, file: Stored, content: str, bar: QStatusBar) -> None:
         """Create the field; it joins the status bar when it has something to show.

@@ -181,7 +181,7 @@ class LaneLayout:
             yield LaneBlock(title, LaneGroup(title, self._lanes.keys_of(under)), self._ordered(under))
 
     def _units(self, top: int) -> list[int]:
-        """Return the lanes of a process to put into groups: those below it except event lanes; if none, its own."""
+        """Return the lanes of a process to put into groups: those below its lane `top` except event lanes, or `top`."""
         return [child for child in self._lanes.children(top) if not self._lanes.is_of_events(child)] or [top]
 
     def lay_out(self) -> tuple[tuple[LaneRow, ...], tuple[GroupHead, ...]]:
@@ -219,7 +219,10 @@ class LaneLayout:
                 yield from self._lanes_under(shown, 1)
 
     def _only_thread(self, top: int) -> int:
-        """Return the lane shown for a process: that of its only thread if unfolded and not hidden, else its own."""
+        """Return the lane to show for a process whose lane is `top`.
+
+        This is the lane of the only thread of the process if unfolded and not hidden, else `top`.
+        """
         thread = self._lanes.only_thread(top)
         is_in_place = thread >= 0 and self._opens(top) and self._stays(thread) and not {top, thread} & set(self._pinned)
         return thread if is_in_place else top

@@ -571,12 +571,15 @@ class InstanceView(Answer):
         self._start(partial(_explain, late_answers, activity, row, before if is_same else None))
 
     def explain_thread(self, late_answers: Late, thread: int, cycles: int) -> bool:
-        """Start to explain the instance of a thread at a time, or else its worst; return False if it has no instance.
+        """Start to explain the instance of an activity that a thread works on at a time, or else its worst instance.
 
         Args:
             late_answers: Answers about the activities of the trace.
             thread: Row of the thread table.
             cycles: The time.
+
+        Returns:
+            False if the thread has no instance of any activity.
         """
         instances, worst = late_answers.learned.instances, late_answers.worst()
         of_thread = worst[instances.thread[worst] == thread]

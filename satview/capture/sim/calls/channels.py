@@ -243,7 +243,10 @@ def _notify_of_closed_channel(kernel: KernelServices, cpu: Cpu, process: Process
 
 
 def disconnect(kernel: KernelServices, cpu: Cpu, connection: Connection) -> None:
-    """Send the server of a closed connection a pulse, if requested and if the client has no other connection to it."""
+    """Send a pulse to the server of a closed connection.
+
+    The pulse is sent only if the channel requests such pulses and the client has no other connection to the channel.
+    """
     channel, client = connection.channel, connection.owner
     others = any(c.channel is channel for c in client.connections.values() if c is not connection)
     if channel.flags & CHF_DISCONNECT and not others and not channel.process.is_dead:

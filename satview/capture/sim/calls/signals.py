@@ -46,7 +46,10 @@ def post(kernel: KernelServices, cpu: Cpu, process: Process, target: Thread | No
 
 
 def route(kernel: KernelServices, cpu: Cpu, thread: Thread, signo: int, code: int) -> None:
-    """Deliver a signal to a thread: run the handler or default action, end SignalWaitinfo, or hold it if blocked."""
+    """Deliver a signal to a thread: run its handler or default action, or end SignalWaitinfo.
+
+    A signal that the thread blocks stays pending.
+    """
     process = thread.process
     is_stop = signo == SIGSTOP or (signo in _STOP_BY_DEFAULT and signo not in process.handlers)
     if is_stop or signo == SIGCONT:
