@@ -461,7 +461,7 @@ class Member:
 
 
 class _EventColumns(NamedTuple):
-    """The columns of an event table while they are filled."""
+    """The columns of an event table while they are filled, (events,) each."""
 
     time_cycles: _Ints
     code: NDArray[np.uint16]

@@ -68,7 +68,7 @@ class Decoded:
 
 @dataclass(slots=True)
 class Parts:
-    """Parts of `Decoded` while chunks are decoded: lists with an array for each chunk."""
+    """Parts of `Decoded` while chunks are decoded: lists with an array for each chunk; `unknown` as in `Decoded`."""
 
     state_rows: list[NDArray[np.uint32]] = field(default_factory=list)
     rare_rows: list[NDArray[np.int64]] = field(default_factory=list)
@@ -389,7 +389,14 @@ COLUMNS: Final = ("time", "code", "cpu", "thread", "slot", "slots")
 
 @dataclass(slots=True)
 class _Mark:
-    """State of the decoder at the start of a chunk."""
+    """State of the decoder at the start of a chunk.
+
+    Attributes:
+        start: First slot of the chunk.
+        count: Number of events before the chunk.
+        running: uint32 (64,), number of the thread that runs on each CPU.
+        clock, numbers, discontinuities, parts: Copies of the parts of the decoder.
+    """
 
     start: int
     count: int
@@ -402,7 +409,13 @@ class _Mark:
 
 @dataclass(frozen=True, slots=True)
 class _Chunk:
-    """A chunk of slots: the number of its first slot, its words, uint32 (n, 4), and its events as groups of slots."""
+    """A chunk of slots.
+
+    Attributes:
+        start: Number of its first slot.
+        slots: uint32 (n, 4), words of the slots.
+        grouped: The events of the chunk, as groups of slots.
+    """
 
     start: int
     slots: NDArray[np.uint32]

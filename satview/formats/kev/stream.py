@@ -48,7 +48,16 @@ MAX_WORDS: Final = 1 << 22  # payload words of all open events
 
 @dataclass(slots=True)
 class OpenEvent:
-    """An event whose end has not been read yet: data of its first slot, and its payload so far."""
+    """An event whose end has not been read yet.
+
+    Attributes:
+        header, stamp: Words of its first slot.
+        time: Time in cycles.
+        thread: Number of its thread.
+        position: Number of its first slot in the file.
+        words: Payload so far: arrays of uint32.
+        slots: Number of slots so far.
+    """
 
     header: int
     stamp: int

@@ -107,7 +107,11 @@ class States(_Moments):
 class Tasks:
     """Names and processes of threads; a thread without a process gets a separate process without a name.
 
-    `shown` contains the numbers to display for threads that have other numbers in the file, as in satview's exports.
+    Attributes:
+        names: Name of each thread, by its number.
+        process: Number of each thread's process, by the number of the thread.
+        process_names: Name of each process, by its number.
+        shown: Numbers to display for threads that have other numbers in the file, as in satview's exports.
     """
 
     names: dict[int, str] = field(default_factory=dict)

@@ -267,7 +267,12 @@ _RULES: Final[dict[str, Callable[..., Bools]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """Records that change the state of another thread, in time order: row of the record, and row of that thread."""
+    """Records that change the state of another thread, in time order.
+
+    Attributes:
+        event: intp (n,), rows of the records.
+        thread: intp (n,), row of the thread that each record changes.
+    """
 
     event: Rows
     thread: Rows
@@ -595,7 +600,13 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class _Numbering:
-    """The thread and process tables, and the thread of every record."""
+    """The thread and process tables, and the thread of every record.
+
+    Attributes:
+        threads, processes: The tables.
+        thread: (records,), row in the thread table.
+        row_of: Row in the thread table by (process row, tid).
+    """
 
     threads: ThreadTable
     processes: ProcessTable

@@ -493,7 +493,14 @@ def _named(
 
 
 class _WideIntervals(NamedTuple):
-    """A lane, and the positions of its intervals that may be wide enough for a name."""
+    """A lane, and which of its intervals may be wide enough for a name.
+
+    Attributes:
+        row: The lane.
+        spans: Its intervals.
+        positions: int64 (n,), positions of those intervals in `spans`.
+        is_counter: Whether this is the lane of a counter.
+    """
 
     row: LaneRow
     spans: LaneSpans
@@ -502,7 +509,13 @@ class _WideIntervals(NamedTuple):
 
 
 class _NameFilter(NamedTuple):
-    """Masks for intervals without names: lane values, and events that a filter hides (not in `shown`) or dims."""
+    """Determines which intervals get no name.
+
+    Attributes:
+        values: Lane values without names.
+        shown: bool (events,), events that the filter shows; None = all.
+        dimmed: bool (events,), events that the filter dims; None = none.
+    """
 
     values: frozenset[int]
     shown: NDArray[np.bool_] | None

@@ -320,7 +320,14 @@ class ChannelDestroy(Call):
 
 @dataclass(slots=True)
 class ConnectAttach(Call):
-    """Connect to a channel; result: the coid of the connection."""
+    """Connect to a channel; result: the coid of the connection.
+
+    Attributes:
+        pid: Process that owns the channel; 0 = the caller's process.
+        chid: The channel.
+        side_channel: Whether the coid gets the side channel bit.
+        nd: Node of the server; if not 0, `pid` and `chid` are those of the network manager.
+    """
 
     name = "CONNECT_ATTACH"
     pid: int

@@ -273,7 +273,14 @@ _INFO_ADDRESS = 0x8047C40
 
 @dataclass(slots=True)
 class MsgSend(Call):
-    """Send a message and wait for the reply; result: `(status, reply bytes)`, or the payload of the reply."""
+    """Send a message and wait for the reply; result: `(status, reply bytes)`, or the payload of the reply.
+
+    Attributes:
+        coid: Connection to the server's channel.
+        message: Bytes of the message.
+        reply_bytes: Size of the reply buffer, for the server's MsgInfo and MsgWrite.
+        payload: Object passed to the server unchanged; stands for the content of the message.
+    """
 
     name = "MSG_SENDV"
     coid: int
@@ -323,7 +330,13 @@ class MsgSendnc(MsgSend):
 
 @dataclass(slots=True)
 class MsgReceive(Call):
-    """Wait for a message or pulse; result: a `Received`."""
+    """Wait for a message or pulse; result: a `Received`.
+
+    Attributes:
+        chid: Channel of the caller's process.
+        parts: Number of parts of the receive buffer, as logged.
+        pulses_only: Leave messages in the queue.
+    """
 
     name = "MSG_RECEIVEV"
     chid: int
@@ -381,7 +394,14 @@ def _take_queued(kernel: KernelServices, cpu: Cpu, server: Thread, envelope: Env
 
 @dataclass(slots=True)
 class MsgReply(Call):
-    """Reply to a client."""
+    """Reply to a client.
+
+    Attributes:
+        rcvid: Id of the client's message.
+        status: Status that the client gets.
+        message: Bytes of the reply.
+        payload: Object that is the result of the client's call instead of status and bytes; None = none.
+    """
 
     name = "MSG_REPLYV"
     rcvid: int
@@ -557,7 +577,13 @@ class MsgCurrent(Call):
 
 @dataclass(slots=True)
 class MsgKeyData(Call):
-    """Create or check a key for the data of a client's message (up to 7.x); result: the new key, or 0."""
+    """Create or check a key for the data of a client's message (up to 7.x); result: the new key, or 0.
+
+    Attributes:
+        rcvid: Id of the message.
+        op: 0 = create a key, else check `key`.
+        key: The key to check.
+    """
 
     name = "MSG_KEYDATA"
     rcvid: int

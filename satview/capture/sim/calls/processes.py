@@ -41,7 +41,15 @@ class ManagerCall(Call):
 
 @dataclass(slots=True)
 class Spawn(ManagerCall):
-    """Start a process by a message to the process manager; result: its pid."""
+    """Start a process by a message to the process manager; result: its pid.
+
+    Attributes:
+        program: Name of the process.
+        body: A generator function that yields the kernel calls of the first thread.
+        args: Arguments of `body`.
+        priority: Priority of the thread; -1 = the highest base priority in the caller's process.
+        bits: 32 or 64; 0 = as the caller.
+    """
 
     name = "MSG_SENDV"
     message_type = 0x0E
@@ -400,7 +408,17 @@ def find_thread(kernel: KernelServices, thread: Thread, pid: int, tid: int) -> T
 
 @dataclass(slots=True)
 class ThreadCreate(Call):
-    """Start a thread in the caller's process; result: its tid."""
+    """Start a thread in the caller's process; result: its tid.
+
+    Attributes:
+        body: A generator function that yields the kernel calls of the thread.
+        args: Arguments of `body`.
+        priority: Priority; -1 = that of the caller.
+        policy: Scheduling policy.
+        thread_name: Name of the thread; empty = unnamed.
+        runmask: The CPUs on which the thread may run, as a bit mask.
+        has_stack: False = the thread waits in STACK while the process manager creates its stack (up to 7.x).
+    """
 
     name = "THREAD_CREATE"
     body: Body
