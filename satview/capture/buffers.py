@@ -638,7 +638,11 @@ class LoggerReport:
 
 
 def begin_events(heads: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Return for each header word whether its slot begins an event: a simple event, or an event of several slots."""
+    """Return for each header word whether its slot begins an event: a simple event, or an event of several slots.
+
+    Returns:
+        bool (n,).
+    """
     return heads >> wire.STRUCT_SHIFT <= 1
 
 

@@ -357,7 +357,11 @@ def _listed_slots(file: SourceFile, sections: dict[int, _Section], problems: Pro
 
 
 def _in_order(cpu: _Ints, sequence: _Ints) -> NDArray[np.intp]:
-    """Return the order in which the kernel filled buffers; sequence numbers of a ring may have wrapped around once."""
+    """Return the order in which the kernel filled buffers; sequence numbers of a ring may have wrapped around once.
+
+    Returns:
+        intp (buffers,).
+    """
     sequence = sequence.copy()
     for number in np.unique(cpu).tolist():
         of_cpu = cpu == number
@@ -655,7 +659,11 @@ def one_pass(path: Path) -> OnePass:
 
 
 def _slot_times(trace: Trace) -> NDArray[np.int64]:
-    """Return the time of every slot: the time of the last event that begins at or before the slot."""
+    """Return the time of every slot: the time of the last event that begins at or before the slot.
+
+    Returns:
+        int64 (slots,).
+    """
     order = np.argsort(trace.events.slot, kind="stable")
     slot, time = trace.events.slot[order].astype(np.int64), trace.events.time_cycles[order]
     row = np.searchsorted(slot, np.arange(trace.slot_count), "right") - 1

@@ -582,7 +582,7 @@ def _view_of_rows(rows: NDArray[np.uint32]) -> FilterView:
 def passing_rows(
     events: EventTable, codes: Mask, threads: Mask, is_cancelled: IsCancelled | None = None
 ) -> NDArray[np.uint32]:
-    """Return the rows of the events whose code and thread are shown, ascending, uint32.
+    """Return the rows of the events whose code and thread are shown, ascending, uint32 (n,).
 
     Raises:
         Cancelled: `is_cancelled()` returned True.
@@ -670,7 +670,7 @@ class Search(QObject):
         return int(hits[int(np.searchsorted(hits, event, side="left")) - 1]) if len(hits) else None
 
     def shown_hits(self, shown: NDArray[np.uint32] | None) -> NDArray[np.uint32]:
-        """Return the hits among the rows `shown` that a filter shows (None = all hits), ascending."""
+        """Return the hits among the rows `shown` that a filter shows (None = all hits), ascending, uint32 (n,)."""
         if shown is None:
             return self.hits
         return self.hits[np.searchsorted(shown, self.hits) < np.searchsorted(shown, self.hits, side="right")]

@@ -62,7 +62,7 @@ _CALLS: Final = wire.KER_EXIT_OFFSET  # kernel call entries have smaller numbers
 
 
 def no_gaps() -> Gaps:
-    """Return an empty array of gaps."""
+    """Return an empty array of gaps, int64 (0, 4)."""
     return np.empty((0, 4), np.int64)
 
 
@@ -234,7 +234,7 @@ def open_interrupts(events: EventTable, known: Gaps, region: EventRegion, proble
 
 
 def _of_threads(events: EventTable, begin: int, end: int) -> NDArray[np.intp]:
-    """Return the rows from `begin` to `end` at which CPUs enter kernel calls or begin to run threads."""
+    """Return the rows from `begin` to `end` at which CPUs enter kernel calls or begin to run threads, intp (n,)."""
     codes = np.arange(wire.CODE_COUNT)
     table = (codes >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL) & (codes & 0x1FF < _CALLS)
     table[wire.THREAD_RUNNING] = True
@@ -735,7 +735,7 @@ def dump_end(events: EventTable, code_is_activity: NDArray[np.bool_], first_loss
 
 
 def _is_state(code: NDArray[np.uint16]) -> NDArray[np.bool_]:
-    """Return which codes are states of threads."""
+    """Return which codes are states of threads, bool, in the shape of `code`."""
     is_thread = wire.are_of_threads(code)
     return np.asarray(is_thread & (code != wire.THREAD_CREATE))
 

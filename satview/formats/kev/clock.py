@@ -406,7 +406,7 @@ def _with_stamps_mended(
 
 
 def _distance(stamps: NDArray[np.uint32], others: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return the distances between stamps in cycles, by the shorter way around the counter."""
+    """Return the distances between stamps in cycles, by the shorter way around the counter, int64 (n,)."""
     return np.abs((stamps - others).astype(np.int32).astype(np.int64))
 
 

@@ -417,7 +417,11 @@ _FAR: Final = 1 << 16  # a jump of more numbers and back is damage, as no logger
 
 
 def _sequences(cpu: NDArray[np.uint8], release: Release) -> list[NDArray[np.intp]]:
-    """Return groups of buffers that are numbered together: a group for each CPU in 8.0, else one group of all."""
+    """Return groups of buffers that are numbered together: a group for each CPU in 8.0, else one group of all.
+
+    Returns:
+        intp (n,) for each group.
+    """
     if release == Release.QNX_8:
         return [np.flatnonzero(cpu == number) for number in np.unique(cpu)]
     return [np.arange(len(cpu))] if len(cpu) else []

@@ -405,7 +405,11 @@ class _Clock:
         return self._times
 
     def sorted_times(self) -> NDArray[np.int64]:
-        """Return the times in the result of `times`, ascending; cached as well."""
+        """Return the times in the result of `times`, ascending; cached as well.
+
+        Returns:
+            int64 (n,).
+        """
         if self._sorted_times is None:
             self._sorted_times = np.sort(self.times().time, kind="stable")  # they nearly ascend
         return self._sorted_times

@@ -707,7 +707,11 @@ class SlotPayloads:
         return out
 
     def _positions(self, events: NDArray[np.integer], step: int) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
-        """Return the slot numbers of slot `step` of events, and a mask of the events that have it; None = all."""
+        """Return the slot numbers of slot `step` of events, and a mask of the events that have it; None = all.
+
+        Returns:
+            int64 (k,), and bool (len(events),).
+        """
         slots = self._events.slot[events].astype(np.int64)
         if step == 0:
             return slots, None

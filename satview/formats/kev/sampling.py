@@ -133,7 +133,11 @@ def _to_next_buffer(headers: NDArray[np.uint32]) -> int:
 
 
 def _read_order(count: int) -> NDArray[np.int64]:
-    """Return the first slots of the samples in reading order; any prefix of this order is spread over the file."""
+    """Return the first slots of the samples in reading order; any prefix of this order is spread over the file.
+
+    Returns:
+        int64 (samples,).
+    """
     most = min(SAMPLES, count // (4 * SAMPLE_LENGTH))
     spread = np.linspace(0, count - SAMPLE_LENGTH, most).astype(np.int64)
     head = np.arange(_HEAD_SAMPLES) * SAMPLE_LENGTH

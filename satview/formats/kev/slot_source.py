@@ -313,7 +313,7 @@ class FileSlots(_SlotsOfFile):
             out.byteswap(inplace=True)
 
     def take_halves(self, slot_numbers: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
-        """Return words 0 and 1 (half 0), or 2 and 3, of slots, as for `SlotSource.take_halves`."""
+        """Return words 0 and 1 (half 0), or 2 and 3, of slots, as for `SlotSource.take_halves`, uint32 (slots, 2)."""
         slot_numbers = np.asarray(slot_numbers, np.int64)
         if len(slot_numbers) > 1 and (slot_numbers[1:] < slot_numbers[:-1]).any():
             order = np.argsort(slot_numbers, kind="stable")
@@ -382,7 +382,7 @@ class ScatteredSlots(_SlotsOfFile):
             slot = stop
 
     def take_halves(self, slot_numbers: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
-        """Return words 0 and 1 (half 0), or 2 and 3, of slots, as for `SlotSource.take_halves`."""
+        """Return words 0 and 1 (half 0), or 2 and 3, of slots, as for `SlotSource.take_halves`, uint32 (slots, 2)."""
         out = np.empty((len(slot_numbers), 2), np.uint32)
         order = np.argsort(slot_numbers, kind="stable")
         edges = np.searchsorted(slot_numbers[order], self._first)

@@ -630,7 +630,7 @@ class EventStream:
         return batch
 
     def _owners(self, chunk: _TimedChunk) -> NDArray[np.uint32]:
-        """Return the thread of every event that begins in a chunk."""
+        """Return the thread of every event that begins in a chunk, uint32 (n,)."""
         code, cpu = chunk.groups.code, chunk.groups.cpu
         subjects = np.flatnonzero(wire.are_of_threads(code))
         first_slots = chunk.groups.first_slot[subjects]
@@ -644,7 +644,7 @@ class EventStream:
         return threads
 
     def _rebuild(self, slots: NDArray[np.uint32], groups: Groups) -> NDArray[np.int64]:
-        """Return the 64-bit times of events from their stamps and the TIME events among them."""
+        """Return the 64-bit times of events from their stamps and the TIME events among them, int64 (n,)."""
         code, cpu = groups.code, groups.cpu
         time = np.empty(len(code), np.int64)
         rows, buffers = np.flatnonzero(code == wire.CONTROL_TIME), np.flatnonzero(code == wire.CONTROL_BUFFER)
@@ -746,7 +746,11 @@ class EventStream:
         return done
 
     def _report_strays(self, strays: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-        """Report runs of continuation slots without an event; return these slots, ascending."""
+        """Report runs of continuation slots without an event; return these slots, ascending.
+
+        Returns:
+            int64 (k,).
+        """
         strays.sort(key=lambda slots: int(slots[0]))
         for slots in strays[:_SPELLED_OUT]:
             self._problems.add(

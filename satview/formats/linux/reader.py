@@ -404,7 +404,7 @@ def _with_possible_values(events: _Unsorted, problems: Problems) -> _Unsorted:
 
 
 def _thread_numbers(thread: Ints, cpu: Ints) -> Ints:
-    """Return thread numbers in which the idle thread of each CPU, number 0 in Linux, is -1 - CPU."""
+    """Return thread numbers, int64 (n,), in which the idle thread of each CPU, number 0 in Linux, is -1 - CPU."""
     is_known = (thread >= 0) & (thread < _MOST_NUMBER)
     return np.where(thread == 0, -1 - np.clip(cpu, 0, _MOST_CPUS - 1), np.where(is_known, thread, _UNKNOWN))
 

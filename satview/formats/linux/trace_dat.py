@@ -547,7 +547,7 @@ def read_perf_data(path: Path, data: NDArray[np.uint8], problems: Problems) -> S
 
 
 def _tracepoints(cursor: Cursor, head: dict[str, int], path: Path) -> tuple[int, Ints]:
-    """Return the sample type of all tracepoints, and the identifiers of their samples.
+    """Return the sample type of all tracepoints, and the identifiers of their samples, int64 (n,).
 
     Args:
         cursor: Cursor over the file.

@@ -212,7 +212,11 @@ class SlotList:
         return np.frombuffer(self._words, np.uint32).reshape(-1, 4)
 
     def listed(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Return last slots, ascending, and layout variants of the events whose layout comes from their line."""
+        """Return last slots, ascending, and layout variants of the events whose layout comes from their line.
+
+        Returns:
+            int64 (n,) and int32 (n,).
+        """
         return np.frombuffer(self._listed_slot, np.int64), np.frombuffer(self._listed_variant, np.int32)
 
     def times(self) -> NDArray[np.int64]:

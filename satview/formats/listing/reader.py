@@ -472,7 +472,7 @@ def trace_of_listing(listing: Listing, path: Path, cancelled: Callable[[], bool]
 
 
 def _listed_rows(trace: Trace, slots: NDArray[np.int64], variants: NDArray[np.int32]) -> Listed:
-    """Return rows, ascending, and layout variants of the events whose last slots are given."""
+    """Return rows, ascending, and layout variants of the events whose last slots are given, (n,) each."""
     last = trace.last_slots()
     order = np.argsort(last, kind="stable")
     position = np.minimum(np.searchsorted(last[order], slots), max(0, len(last) - 1))

@@ -150,7 +150,7 @@ def _are_plain(
 
 
 def _numbers(text: NDArray[np.uint8], start: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the numbers in the texts between pairs of offsets, all of which match `-?[0-9]{1,18}`."""
+    """Return the numbers in the texts between pairs of offsets, all of which match `-?[0-9]{1,18}`, int64 (n,)."""
     out = np.zeros(len(start), np.int64)
     if not len(start):
         return out
@@ -355,7 +355,11 @@ class _FileReader:
             self._owner.add(self._times(records, first_line), records.values, self._is_own)
 
     def _times(self, records: LineRecords, first_line: int) -> NDArray[np.int64]:
-        """Return the times of a block; if the clock was set back, times stay constant until it has caught up."""
+        """Return the times of a block; if the clock was set back, times stay constant until it has caught up.
+
+        Returns:
+            int64 (n,).
+        """
         time = records.values[:, 0] * NS_PER_S + records.values[:, 1]
         if self._is_own:
             return time

@@ -122,6 +122,9 @@ def _without_samples(code: NDArray[np.uint16], thread: NDArray[np.unsignedintege
 
     A record of processor time is kept only if it is the last record of a thread that neither waited nor ended with the
     record before.
+
+    Returns:
+        intp (n,).
     """
     by_thread = np.argsort(thread, kind="stable")
     is_sample = np.isin(code[by_thread], cpu_time_codes())
@@ -175,7 +178,11 @@ def _lasted(calls: PairedRecords, rows: Rows) -> Bools:
 
 
 def _as_logged(calls: PairedRecords, rows: Rows, *_: object) -> Bools:
-    """Return for each call whether the field `block?` of its second record is set; `rows` are the first records."""
+    """Return for each call whether the field `block?` of its second record is set; `rows` are the first records.
+
+    Returns:
+        bool (len(rows),).
+    """
     return np.asarray(calls.arguments[1][_seconds(calls, rows)] != 0)
 
 
@@ -184,7 +191,7 @@ def _always(_calls: PairedRecords, rows: Rows, *_: object) -> Bools:
 
 
 def _by_count(calls: PairedRecords, rows: Rows, *_: object) -> Bools:
-    """Return for each call whether the semaphore's count was 0 or less, or the call took long.
+    """Return for each call whether the semaphore's count was 0 or less, or the call took long, bool (len(rows),).
 
     `rows` are the first records of the calls.
     """
@@ -195,6 +202,9 @@ def _unless_last(calls: PairedRecords, rows: Rows, *_: object) -> Bools:
     """Return whether each call waits at a barrier: all do except the last of each round, before which none leaves.
 
     `rows` are the first records of the calls.
+
+    Returns:
+        bool (len(rows),).
     """
     out = np.ones(len(rows), np.bool_)
     order = np.lexsort((rows, calls.arguments[0][rows]))
@@ -221,6 +231,9 @@ def _joins_thread(
         rows: The first records of the calls.
         thread_of_id: Row in the thread table by (process row, tid).
         process: Process row of every thread.
+
+    Returns:
+        bool (len(rows),).
     """
     out = _lasted(calls, rows)
     ends = np.flatnonzero(calls.code == record_code("thr_exit"))
@@ -242,6 +255,9 @@ def _itself(
         rows: The first records of the calls.
         thread_of_id: Row in the thread table by (process row, tid).
         process: Process row of every thread.
+
+    Returns:
+        bool (len(rows),).
     """
     is_itself = [
         thread_of_id.get((int(process[calls.thread[row]]), int(calls.arguments[0][row]))) == int(calls.thread[row])
@@ -500,7 +516,7 @@ def state_index(
 
 
 def _has_lwp_back(calls: PairedRecords, lwp: NDArray[np.uint8]) -> Bools:
-    """Return for every record whether the record before it on the same LWP is from another thread."""
+    """Return for every record whether the record before it on the same LWP is from another thread, bool (records,)."""
     by_lwp = np.argsort(lwp, kind="stable")
     back = np.zeros(len(lwp), np.bool_)
     row_before, row = by_lwp[:-1], by_lwp[1:]
@@ -749,7 +765,7 @@ def _numbering(
 
 
 def _lanes(pid: Ints, lwp_id: Ints, problems: Problems) -> tuple[NDArray[np.uint8], tuple[str, ...]]:
-    """Return the lane of every record's LWP and the titles of the lanes."""
+    """Return the lane of every record's LWP, uint8 (records,), and the titles of the lanes."""
     keys, lane = np.unique(pid << 32 | lwp_id, return_inverse=True)
     several = len(np.unique(keys >> 32)) > 1
     titles = [f"LWP {k & 0xFFFFFFFF}" + (f" of {k >> 32}" if several else "") for k in keys[:_MOST_LANES].tolist()]

@@ -212,7 +212,11 @@ class FlameCanvas(QAbstractScrollArea):
         return np.flatnonzero(is_inside & (graph.width > 0))
 
     def _visible_rectangles(self, first_level: int, last_level: int) -> NDArray[np.int64]:
-        """Return the rectangles of a range of levels that belong to the zoomed rectangle: callers and callees."""
+        """Return the rectangles of a range of levels that belong to the zoomed rectangle: callers and callees.
+
+        Returns:
+            int64 (n,).
+        """
         graph = self.graph
         assert graph is not None
         nodes = np.concatenate((self._callers(), self._inside()))
@@ -220,7 +224,7 @@ class FlameCanvas(QAbstractScrollArea):
         return nodes[(level >= first_level) & (level <= last_level)]
 
     def _callers(self) -> NDArray[np.int64]:
-        """Return the callers of the zoomed rectangle, the innermost first."""
+        """Return the callers of the zoomed rectangle, the innermost first, int64 (n,)."""
         assert self.graph is not None
         callers, node = [], int(self.graph.parent[self.zoomed])
         while node >= 0:
@@ -229,7 +233,7 @@ class FlameCanvas(QAbstractScrollArea):
         return np.array(callers, np.int64)
 
     def _edges(self, nodes: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the left and right edges of rectangles, px."""
+        """Return the left and right edges of rectangles, px, float64 (n,) each."""
         graph, zoomed = self.graph, self.zoomed
         assert graph is not None
         begin, scale = graph.start[zoomed], self.viewport().width() / max(int(graph.width[zoomed]), 1)

@@ -496,7 +496,11 @@ class TickSource:
     def _sampled(
         self, request: LaneRequest, rows: NDArray[np.intp]
     ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.unsignedinteger]]]:
-        """Yield lane position, pixel column and row of events; if there are very many, only of a sample."""
+        """Yield lane position, pixel column and row of events; if there are very many, only of a sample.
+
+        Yields:
+            Arrays, (n,) each.
+        """
         rows = rows[:: len(rows) // _MARKED_PER_FRAME + 1]
         infos = [self.opened.timeline.infos[lane] for lane in request.lanes]
         edges = pixel_edges(request.window, request.width_px)
@@ -631,7 +635,11 @@ class BandPainter:
         return pictures
 
     def _edges(self, rows: Sequence[LaneRow], scale: TimeScale, width_px: int) -> dict[int, NDArray[np.int64]]:
-        """Return the pixel columns in which intervals begin, by position in `rows`; too dense lanes are left out."""
+        """Return the pixel columns in which intervals begin, by position in `rows`; too dense lanes are left out.
+
+        Returns:
+            int64 (n,) each.
+        """
         starts = (interval_starts(self._opened.timeline, row.index, scale, width_px) for row in rows)
         return {position: columns for position, columns in enumerate(starts) if columns is not None}
 

@@ -162,7 +162,11 @@ def _highlighted_entries(highlighted: frozenset[int]) -> NDArray[np.bool_]:
 
 @lru_cache(maxsize=8)
 def _lane_table(theme: Theme) -> NDArray[np.uint32]:
-    """Return the colour table of a theme with nothing hidden. Cached: do not modify."""
+    """Return the colour table of a theme with nothing hidden. Cached: do not modify.
+
+    Returns:
+        uint32 (6, 256).
+    """
     table = np.full((len(PixelRowKind), 256), theme.base | OPAQUE, np.uint32)
     running = lane_colour(states.RUNNING, state_colour(states.RUNNING, theme) or 0, theme)
     tick = mixed(theme.dim, theme.base, 0.55)

@@ -540,7 +540,11 @@ def _triangle(ratio: float, *, is_open: bool) -> tuple[NDArray[np.float64], floa
 def _without_overlap_in_rows(
     row: NDArray[np.int64], left: NDArray[np.float64], width: NDArray[np.float64], order: NDArray[np.intp]
 ) -> NDArray[np.intp]:
-    """Return the positions of boxes, in the given order, that do not overlap an earlier returned box of their row."""
+    """Return the positions of boxes, in the given order, that do not overlap an earlier returned box of their row.
+
+    Returns:
+        intp (k,).
+    """
     taken: dict[int, list[tuple[float, float]]] = {}
     columns = (column[order].tolist() for column in (row, left, left + width))
     shown = list[int]()
@@ -634,7 +638,11 @@ def _draw_lines(painter: QPainter, shapes: _Shapes, positions: NDArray[np.intp],
 
 
 def _upright_rects(ends: NDArray[np.float64], width_px: float) -> NDArray[np.float64]:
-    """Return vertical lines as rectangles: left, top, width, height."""
+    """Return vertical lines as rectangles: left, top, width, height.
+
+    Returns:
+        float64 (n, 4).
+    """
     x1, y1, x2, y2 = ends.T
     rects = np.empty((len(ends), 4))
     rects[:, 0], rects[:, 2] = np.rint((x1 + x2 - width_px) / 2), width_px

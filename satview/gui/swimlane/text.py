@@ -572,7 +572,11 @@ def interval_starts(timeline: Timeline, lane: int, scale: TimeScale, width_px: i
 
 
 def _wide_positions(spans: LaneSpans, values: NDArray[np.uint8], scale: TimeScale) -> NDArray[np.int64]:
-    """Return the positions of intervals that may be wide enough for a name: those drawn as many equal pixels."""
+    """Return the positions of intervals that may be wide enough for a name: those drawn as many equal pixels.
+
+    Returns:
+        int64 (n,).
+    """
     window = scale.window
     seen = spans.visible(window)
     if seen.stop - seen.start <= scale.width_px // NARROWEST_PX * 2:
@@ -585,7 +589,11 @@ def _wide_positions(spans: LaneSpans, values: NDArray[np.uint8], scale: TimeScal
 
 
 def _end_times(spans: LaneSpans, positions: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return the end times of intervals: the start of the next interval."""
+    """Return the end times of intervals: the start of the next interval.
+
+    Returns:
+        int64 (n,).
+    """
     last = len(spans) - 1
     return np.where(positions < last, spans.start_cycles[np.minimum(positions + 1, last)], spans.end_cycles)
 

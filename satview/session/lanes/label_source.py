@@ -80,7 +80,7 @@ class ThreadPriorities:
 
 
 def _changes(trace: Trace) -> _Ints:
-    """Return the key (affected thread << 32 | row of the call) of each kernel call that sets a priority."""
+    """Return the key (affected thread << 32 | row of the call) of each kernel call that sets a priority, int64 (n,)."""
     number = call_numbers(trace.release).get("SCHED_SET")
     if number is None:
         return np.empty(0, np.int64)

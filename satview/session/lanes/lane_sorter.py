@@ -169,6 +169,9 @@ def _with_system_last(trace: Trace, of_process: _Ints, window: TimeWindow) -> _I
     """Return the CPU times, but NOT_KNOWN for kernel and trace logger if they used little, to sort both last.
 
     Both are rarely of interest, yet would come first in a trace in which little happens.
+
+    Returns:
+        int64 (processes,).
     """
     is_system = of_capture(trace)
     is_system[trace.threads.process[idle_threads(trace)]] = True
