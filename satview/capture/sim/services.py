@@ -365,10 +365,14 @@ class Recorder(Protocol):
 
 
 def polled(recorder: Recorder, loop: EventLoop) -> Recorder:
-    """Return a recorder that executes interrupts that are due after every event.
+    """Return a recorder that, after every event, executes the interrupts that are due.
 
     Interrupts also occur between two slots of an event. Without polling after each event they would occur later if a
     filter drops the event, and the simulated history would depend on the filters.
+
+    Args:
+        recorder: Receives the events.
+        loop: The clock, which knows the interrupts.
     """
     due = loop.events_due
 

@@ -37,7 +37,7 @@ def _command(kernel: Kernel) -> Program:
 
 
 def setup_signals(kernel: Kernel) -> None:
-    """Start a thread whose calls signals and timeouts end, a thread that waits for signals, and a process to kill."""
+    """Start a thread with calls that signals and timeouts end, one that waits for signals, and a process to kill."""
 
     def main() -> Program:
         receiver = yield calls.ThreadCreate(_receiver, (), 12, Policy.RR, "receiver")

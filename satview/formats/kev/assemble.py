@@ -735,7 +735,7 @@ def dump_end(events: EventTable, code_is_activity: NDArray[np.bool_], first_loss
 
 
 def _is_state(code: NDArray[np.uint16]) -> NDArray[np.bool_]:
-    """Return which codes are states of threads, bool, in the shape of `code`."""
+    """Return which codes are states or ends of threads, not creations; bool, shaped like `code`."""
     is_thread = wire.are_of_threads(code)
     return np.asarray(is_thread & (code != wire.THREAD_CREATE))
 

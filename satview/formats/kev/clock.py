@@ -86,7 +86,7 @@ class ClockReview:
             self.surroundings.breaks.setdefault(cpu, []).append(row)
 
     def add(self, claims: WalkNotes) -> None:
-        """Record `claims`: the notes on TIME events and rollovers that the walk along a chunk of events made."""
+        """Record `claims`: the notes that were made on TIME events and rollovers in a chunk of events."""
         self._parts.append(claims)
         if self._first_odd_row is None:
             is_odd = np.where(claims.kind == TIME, claims.rollovers != 0, claims.kind == CROSSING)

@@ -200,7 +200,9 @@ class ClockVerdicts:
 
 
 class WalkNotes(NamedTuple):
-    """Notes of the walk along the stamps, in file order; every column is int64 (n,).
+    """Notes on TIME events and rollovers, made while stamps were followed event by event, in file order.
+
+    Every column is int64 (n,).
 
     Attributes:
         row: Row in file order.

@@ -135,6 +135,8 @@ def _to_next_buffer(headers: NDArray[np.uint32]) -> int:
 def _read_order(count: int) -> NDArray[np.int64]:
     """Return the first slots of the samples in reading order; any prefix of this order is spread over the file.
 
+    `count` is the number of slots in the file.
+
     Returns:
         int64 (samples,).
     """

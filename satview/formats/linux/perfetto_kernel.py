@@ -101,7 +101,7 @@ class Fields:
         return TextColumn(code, tuple(texts))
 
     def bytes_rows(self, number: int) -> Ints:
-        """Return the rows with the field `number` as bytes, int64 (n,)."""
+        """Return the rows of the fields that have the number `number` and contain bytes, int64 (n,)."""
         return np.flatnonzero((self.number == number) & (self.length >= 0))
 
 

@@ -591,7 +591,15 @@ def _wakeups(records: Records, kinds: list[tuple[Ints, TracepointFormat]], pid: 
 
 
 def _add_names(records: Records, rows: Ints, thread: Ints, field: RecordField | None, tasks: Tasks) -> None:
-    """Add to `tasks` the last name that some records contain for each of their threads."""
+    """Add to `tasks` the name of each thread that some records contain; of several names of a thread, the last.
+
+    Args:
+        records: All records.
+        rows: The records with names.
+        thread: Thread of each of these records.
+        field: Field that contains the name.
+        tasks: Receives the names.
+    """
     if field is None or not field.is_text:
         return
     numbers, last = np.unique(thread[::-1], return_index=True)

@@ -349,7 +349,13 @@ def _read_7(file: _TraceDat, problems: Problems) -> None:
 
 
 def _options(cursor: Cursor, offset: int, algorithm: str) -> Iterator[tuple[int, bytes]]:
-    """Yield the options of all option sections; each section ends with the offset of the next."""
+    """Yield number and content of each option in all option sections; each section ends with the offset of the next.
+
+    Args:
+        cursor: Cursor over the file.
+        offset: Offset of the first section.
+        algorithm: Name of the compression.
+    """
     seen: set[int] = set()
     while offset and offset not in seen and len(seen) < _MOST_OPTIONS:
         seen.add(offset)
@@ -365,7 +371,13 @@ def _options(cursor: Cursor, offset: int, algorithm: str) -> Iterator[tuple[int,
 
 
 def _section(cursor: Cursor, offset: int, algorithm: str) -> tuple[Cursor, bool]:
-    """Return the unpacked content of a section, and whether it was packed."""
+    """Return the unpacked content of a section, and whether it was packed.
+
+    Args:
+        cursor: Cursor over the file.
+        offset: Offset of the section.
+        algorithm: Name of the compression.
+    """
     if offset >= len(cursor.data):
         raise TraceFormatError(cursor.path, len(cursor.data), "the file ends before one of its sections", _COPY_AGAIN)
     cursor.position = offset
@@ -378,7 +390,10 @@ def _section(cursor: Cursor, offset: int, algorithm: str) -> tuple[Cursor, bool]
 
 
 def _unpacked(cursor: Cursor, algorithm: str) -> bytes:
-    """Return the unpacked content of the next block, which begins with its packed and unpacked size."""
+    """Return the unpacked content of the next block, which begins with its packed and unpacked size.
+
+    `algorithm` is the name of the compression.
+    """
     packed, size = cursor.number(4, "a packed block"), cursor.number(4, "a packed block")
     offset = cursor.position
     data = cursor.take(packed, "a packed block")
@@ -439,7 +454,13 @@ def _read_buffer(file: _TraceDat, value: bytes, algorithm: str, problems: Proble
 
 
 def _unpack_pages(file: _TraceDat, algorithm: str, problems: Problems) -> None:
-    """Unpack the pages of all CPUs; a damaged block ends the pages of its CPU."""
+    """Unpack the pages of all CPUs; a damaged block ends the pages of its CPU.
+
+    Args:
+        file: The file; receives the unpacked pages.
+        algorithm: Name of the compression.
+        problems: Receives damage.
+    """
     whole, total, parts = [], 0, []
     for cpu, offset, size in file.parts:
         begin = total

@@ -120,8 +120,8 @@ def pair_records(
 def _without_samples(code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger]) -> Rows:
     """Return the rows grouped by thread, without records of processor time unless they show that a thread still exists.
 
-    A record of processor time is kept only if it is the last record of a thread that neither waited nor ended with the
-    record before.
+    A record of processor time is kept only if it is the last record of its thread, and the thread's record before it
+    neither begins a call nor ends the thread.
 
     Returns:
         intp (n,).

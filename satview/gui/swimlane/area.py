@@ -412,7 +412,7 @@ class SwimlaneArea(QWidget):
         self._heads[1].setToolTip(tool_tip(words if cpus else ""))
 
     def _show_head(self, number: int, text: str) -> None:
-        """Show as much of a heading as fits."""
+        """Show as much of a text as fits in the heading with the number `number`."""
         head = self._heads[number]
         head.setText(head.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, head.width() - _HEAD_MARGIN_PX))
 

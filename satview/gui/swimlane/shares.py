@@ -192,7 +192,19 @@ def _filtered(
     row: LaneRow, info: LaneInfo, bins: _Bins, whole: TimeWindow, theme: Theme,
     hidden: frozenset[int], highlighted: frozenset[int], overlay: LaneOverlay, orders: Orders | None,
 ) -> Stack | None:  # fmt: skip
-    """Return the stack of a lane while a filter hides or fades intervals; None until the shares are known."""
+    """Return the stack of a lane while a filter hides or fades intervals; None until the shares are known.
+
+    Args:
+        row: The lane.
+        info: Kind of the lane.
+        bins: Bins of the picture.
+        whole: Time window of the whole trace.
+        theme: Colours.
+        hidden: Lane values to hide.
+        highlighted: Lane values that stay bright while all others fade; empty = nothing fades.
+        overlay: Effect of the filter on intervals.
+        orders: Cache of stacking orders by lane; None = no cache.
+    """
     shown, plain = overlay.shown(row.index, waits=False), overlay.plain(row.index, waits=False)
     if shown is None or plain is None:
         return None
@@ -417,7 +429,15 @@ Orders = dict[int, LaneOrder]  # by lane
 
 
 def _order_of(orders: Orders, lane: int, shares: LaneShares, info: LaneInfo, whole: TimeWindow) -> LaneOrder:
-    """Return the stacking order of a lane, cached in `orders`: busy states first; on CPUs, by time used."""
+    """Return the stacking order of a lane: busy states first; on CPUs, by time used.
+
+    Args:
+        orders: Cache of the orders, by lane; extended.
+        lane: Index of the lane.
+        shares: Shares of time of the lane.
+        info: Kind of the lane.
+        whole: Time window of the whole trace.
+    """
     cached = orders.get(lane)
     if cached is not None and cached.shares is shares:
         return cached

@@ -397,9 +397,18 @@ def interval_texts(
     """Return the names that fit into their intervals, at most one per `NARROWEST_PX` of a lane.
 
     If few intervals are visible, each is looked up. Otherwise intervals are only looked for where neighbouring pixels
-    have the same value, so that the cost depends on the number of pixels and not of events. No names are returned for
-    intervals that are not in `shown` or are in `dimmed` (bool, by the row of their first event), nor for lanes in
-    `without`, except counters.
+    have the same value, so that the cost depends on the number of pixels and not of events.
+
+    Args:
+        timeline: The lanes.
+        rows: The lanes in the picture.
+        values: uint8 (lanes, width), lane values with flags.
+        scale: Time to logical pixels.
+        theme: Colours.
+        hidden_values: Lane values without names.
+        shown: bool by event row: intervals whose first event is not set get no name; None = all get names.
+        dimmed: bool by event row: intervals whose first event is set get no name; None = no such intervals.
+        without: Lanes whose intervals get no names, except counters.
     """
     lanes = []
     for index, row in enumerate(rows):
