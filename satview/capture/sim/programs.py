@@ -176,7 +176,18 @@ def _wait_for_thread(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
 
 
 def _replace(call: processes.Exec, pid: int, tid: int, kernel: KernelServices, cpu: Cpu) -> int:
-    """Replace the program of a process (exec): other threads end, and the caller's call has no exit event."""
+    """Replace the program of a process (exec): other threads end, and the caller's call has no exit event.
+
+    Args:
+        call: The exec request.
+        pid: The process.
+        tid: The caller.
+        kernel: The kernel.
+        cpu: CPU on which the kernel runs.
+
+    Returns:
+        0, or ESRCH if a signal has ended the caller or its wait.
+    """
     process = kernel.processes[pid]
     caller = process.threads[tid]
     if caller.state != "REPLY":  # a signal has ended the wait or the thread

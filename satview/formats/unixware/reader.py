@@ -840,7 +840,7 @@ def open_thread_trace(
 
     Args:
         path: A file (the other files of its process in the same directory belong to the set), a directory (all files in
-        the directory), or several paths, which are exactly the files of the set.
+            the directory), or several paths, which are exactly the files of the set.
         progress: Called with the share that is done, 0 to 1.
         cancelled: Called between blocks; True stops.
         categories: Categories to keep, as for THR_TRACE_EVENTS: `mutex:cond:sema`; None = all.

@@ -626,7 +626,14 @@ def arrow_colour(kind: ArrowKind, theme: Theme) -> int:
 
 
 def _draw_lines(painter: QPainter, shapes: _Shapes, positions: NDArray[np.intp], pen: QPen) -> None:
-    """Draw arrows with their heads."""
+    """Draw some arrows with their heads.
+
+    Args:
+        painter: Painter of the lanes.
+        shapes: The lines of all arrows.
+        positions: intp (k,), the arrows to draw.
+        pen: Colour and width of the lines.
+    """
     if not len(positions):
         return
     upright = positions[shapes.is_upright[positions]]

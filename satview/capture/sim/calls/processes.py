@@ -430,7 +430,7 @@ class ThreadCreate(Call):
     has_stack: bool = True  # False: the new thread waits in STACK while the process manager creates its stack (to 7.x)
 
     def arguments(self, thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: addresses, policy and priority."""
+        """Return the logged arguments: addresses of function and argument, stack size, policy and priority."""
         priority = self.priority if self.priority >= 0 else thread.base_priority
         return {
             "func_p": code_address(self.body, thread),
