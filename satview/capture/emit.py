@@ -415,7 +415,7 @@ class SystemEvents(Gate):
             self.buffers.leave_interrupt(time)
 
     def handler_enter(self, cpu: int, time: int, process: Process, vector: int, address: int) -> None:
-        """Emit the entry of an interrupt handler, which always takes several slots; from 6.4 on."""
+        """Emit the entry of an interrupt handler at code address `address`, always in several slots; from 6.4 on."""
         if self.target.is_old:
             return
         code = _HANDLER_ENTER_64 if address >> 32 else _HANDLER_ENTER

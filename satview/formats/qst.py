@@ -105,7 +105,7 @@ class Buffers:
 
     @classmethod
     def run(cls, offset: int, slots: int) -> Buffers:
-        """Return contiguous slots as one buffer; no buffer if there are no slots."""
+        """Return `slots` contiguous slots from byte `offset` on as one buffer; no buffer if there are no slots."""
         columns = [np.array([value], np.int64)[: int(slots > 0)] for value in (offset, slots, 0, 0)]
         return cls(*columns)
 
@@ -299,7 +299,15 @@ def _kernel_buffers(
 
 
 def _report_repeated(offsets: _Ints, slots: _Ints, cpu: _Ints, sequence: _Ints, problems: Problems) -> None:
-    """Report buffers of a ring that have the same number, one of which must be wrong."""
+    """Report buffers of a ring that have the same number, one of which must be wrong.
+
+    Args:
+        offsets: Byte offset of the first slot of each buffer.
+        slots: Number of used slots of each buffer.
+        cpu: CPU of each buffer's ring.
+        sequence: Number of each buffer.
+        problems: Receives the report.
+    """
     used = np.flatnonzero(slots > 0)
     key = cpu[used] << 32 | sequence[used]
     order = np.argsort(key, kind="stable")
@@ -542,7 +550,10 @@ def _with_names(trace: Trace, start: QstStart) -> Trace:
 
 
 def _names(buffers: Buffers, start: QstStart) -> Trace:
-    """Return the second trace; its problems are not reported, because only its names are used."""
+    """Return the second, short trace of a file, from its buffers.
+
+    Problems of this trace are not reported, because only its names are used.
+    """
     slots = buffers.slots_in(start.file, start.contents.byte_order)
     return trace_from_slots(
         "names", "qst", start.header, b"", slots, start.contents.byte_order, Problems(), has_whole_buffers=False

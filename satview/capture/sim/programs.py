@@ -220,7 +220,7 @@ def _replace(call: processes.Exec, pid: int, tid: int, kernel: KernelServices, c
 
 
 def _load(kernel: KernelServices, body: Body, args: tuple[Any, ...]) -> Program:
-    """Map the C library as the loader does, then run a program."""
+    """Map the C library as the loader does, then run the program `body(*args)`."""
     library = "libc.so.3" if not kernel.target.is_64bit else "libc.so.5"
     yield processes.Mmap(_LIBRARY_TEXT, file=library)
     yield processes.Mmap(_LIBRARY_DATA, file=library, flags=0x00100071, prot=0x300)
@@ -228,7 +228,7 @@ def _load(kernel: KernelServices, body: Body, args: tuple[Any, ...]) -> Program:
 
 
 def _begin(body: Body, args: tuple[Any, ...]) -> Program:
-    """Run a program; this frame attributes errors to the program, not to the thread that started it."""
+    """Run the program `body(*args)`; this frame attributes errors to the program, not to the thread that started it."""
     return (yield from body(*args))
 
 

@@ -325,7 +325,7 @@ class Recorder(Protocol):
         """Report that an interrupt ends; `kernel_flags` is the kernel state in the event's payload."""
 
     def handler_enter(self, cpu: int, time: int, process: Process, vector: int, address: int) -> None:
-        """Report that an interrupt handler begins."""
+        """Report that the interrupt handler of a process at code address `address` begins."""
 
     def handler_exit(self, cpu: int, time: int, vector: int, event: Sigevent | None) -> None:
         """Report that an interrupt handler ends and returns a sigevent; None = no sigevent."""

@@ -247,13 +247,13 @@ class TruthKeeper:
                 del self._holds[key]
 
     def call_begins(self, time: int, thread: Thread, name: str, is_logged: bool) -> None:
-        """Record the entry of a kernel call."""
+        """Record the entry of the kernel call `name`; `is_logged` as in `CallSpan`."""
         self.cause = time
         span = self._calls[thread] = CallSpan((thread.process.pid, thread.tid), name, time, is_logged)
         self.truth.calls.append(span)
 
     def call_ends(self, time: int, thread: Thread, error: int, is_interrupted: bool = False) -> None:
-        """Record the exit of a kernel call."""
+        """Record the exit of a kernel call; `error` and `is_interrupted` as in `CallSpan`."""
         span = self._calls.pop(thread, None)
         if span is not None:
             span.exit, span.error, span.is_interrupted = time, error, is_interrupted

@@ -430,6 +430,11 @@ def _sequences(cpu: NDArray[np.uint8], release: Release) -> list[NDArray[np.intp
 def predecessors(cpu: NDArray[np.uint8], time_cycles: NDArray[np.int64], release: Release) -> NDArray[np.intp]:
     """Return for every buffer the index of the buffer that the kernel filled before it; -1 for the first.
 
+    Args:
+        cpu: uint8 (buffers,).
+        time_cycles: int64 (buffers,), times of the BUFFER events.
+        release: Determines whether each CPU has its own buffers.
+
     Returns:
         intp (buffers,).
     """

@@ -564,7 +564,10 @@ class SlotWriter:
     def slots_of(
         code: int, cpu: int, stamp: int, words: Sequence[int], flags: int = 0
     ) -> list[tuple[int, int, int, int]]:
-        """Return the slots of an event without appending them, for callers that interleave the slots of events."""
+        """Return the slots of an event without appending them, for callers that interleave the slots of events.
+
+        Arguments are as for `event`.
+        """
         header = code & 0x7FFF | (cpu & CPU_MASK) << CPU_SHIFT | flags
         stamp &= 0xFFFFFFFF
         payload = [word & 0xFFFFFFFF for word in words]
@@ -584,7 +587,7 @@ class SlotWriter:
         self._words.extend(slot)
 
     def text_event(self, code: int, cpu: int, stamp: int, words: Sequence[int], text: bytes, flags: int = 0) -> None:
-        """Append an event with some words followed by a NUL-terminated text."""
+        """Append an event with some words followed by a NUL-terminated text; other arguments are as for `event`."""
         self.event(code, cpu, stamp, [*words, *text_words(text, self.byte_order)], flags)
 
     def slots(self) -> NDArray[np.uint32]:

@@ -419,7 +419,16 @@ def _trace_of(path: Path, start: KevStart, values: Mapping[str, Any], arrays: Ar
 
 
 def _check_numbers(tables: Mapping[str, Any], arrays: Arrays, slots: int) -> None:
-    """Raise ValueError if rows or slots do not exist, or lengths and counts contradict each other."""
+    """Check the cached columns of a trace.
+
+    Args:
+        tables: The tables made from the columns, by name.
+        arrays: The columns, by `TABLE.COLUMN`.
+        slots: Number of slots in the file.
+
+    Raises:
+        ValueError: Rows or slots do not exist, or lengths and counts contradict each other.
+    """
     events, threads, processes = len(tables["events"]), len(tables["threads"]), len(tables["processes"])
     for name, below in (
         ("events.code", CODE_COUNT), ("events.cpu", _CPUS), ("events.thread", threads), ("events.slot", slots),

@@ -55,7 +55,10 @@ class SlotSource(Protocol):
         """Return a word, 0 to 3, of each slot, shape (len(slot_numbers),)."""
 
     def take_halves(self, slot_numbers: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
-        """Return words 0 and 1 (half 0), or 2 and 3 (half 1), of slots, shape (slots, 2); as fast as one word."""
+        """Return words 0 and 1 (half 0), or 2 and 3 (half 1), of the slots `slot_numbers`, uint32 (slots, 2).
+
+        This is as fast as reading one word.
+        """
 
 
 class MemorySlots:
@@ -95,7 +98,7 @@ class MemorySlots:
         return words
 
     def take_halves(self, slot_numbers: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
-        """Return words 0 and 1, or 2 and 3, of some slots, shape (len(slot_numbers), 2)."""
+        """Return words 0 and 1 (half 0), or 2 and 3 (half 1), of some slots, shape (len(slot_numbers), 2)."""
         words: NDArray[np.uint32] = self._slots[slot_numbers, 2 * half : 2 * half + 2]
         return words
 
@@ -172,7 +175,7 @@ class SourceFile:
         return bytes(content)
 
     def read_into(self, buffer: NDArray[np.uint32], offset: int) -> None:
-        """Fill an array with bytes from an offset on.
+        """Fill the array `buffer` with bytes of the file from an offset on.
 
         Raises:
             SourceChangedError: The file was truncated, or cannot be read any more.
@@ -245,7 +248,7 @@ class _SlotsOfFile(ABC):
 
     @abstractmethod
     def fill(self, out: NDArray[np.uint32], start: int) -> None:
-        """Fill an array, (n, 4), with existing slots from `start` on."""
+        """Fill `out`, uint32 (n, 4), with the n slots from `start` on, all of which must exist."""
 
     def check(self) -> None:
         """Raise SourceChangedError if the file is no longer the one that was opened."""
@@ -306,7 +309,7 @@ class FileSlots(_SlotsOfFile):
         return self._offset + slot * SLOT_BYTES
 
     def fill(self, out: NDArray[np.uint32], start: int) -> None:
-        """Fill an array, (n, 4), with existing slots from `start` on."""
+        """Fill `out`, uint32 (n, 4), with the n slots from `start` on, all of which must exist."""
         if len(out):
             self._file.read_into(out, self.byte(start))
         if not self._is_native:
@@ -373,7 +376,7 @@ class ScatteredSlots(_SlotsOfFile):
         return int(self._offsets[run]) + (slot - int(self._first[run])) * SLOT_BYTES
 
     def fill(self, out: NDArray[np.uint32], start: int) -> None:
-        """Fill an array, (n, 4), with existing slots from `start` on."""
+        """Fill `out`, uint32 (n, 4), with the n slots from `start` on, all of which must exist."""
         slot, end = start, start + len(out)
         while slot < end:
             run = int(np.searchsorted(self._first[1:], slot, "right"))

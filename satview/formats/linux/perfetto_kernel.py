@@ -118,7 +118,13 @@ def fields_of(data: NDArray[np.uint8], begin: Ints, end: Ints) -> Fields:
 
 
 def packed(data: NDArray[np.uint8], begin: int, length: int) -> Ints:
-    """Return the numbers of a packed field, int64 (n,), without an incomplete number at the end."""
+    """Return the numbers of a packed field, int64 (n,), without an incomplete number at the end.
+
+    Args:
+        data: uint8, bytes of the file.
+        begin: Offset of the field's content.
+        length: Its length in bytes.
+    """
     part = data[begin : begin + length]
     ends = np.flatnonzero(part < 0x80)
     if not len(ends):

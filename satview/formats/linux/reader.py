@@ -286,7 +286,7 @@ class LinuxPayloads(NumberPayloads):
     def decode(self, event: int, most: int | None = None) -> Payload:  # noqa: ARG002
         """Return the named arguments of one event: the stored numbers, then the arguments from the file.
 
-        `most` limits the arguments as for `PayloadSource.decode`.
+        `most` is not used.
         """
         code, values = int(self.events.code[event]), self.values(event)
         name, file_arguments = self.details.text(int(self.record[event]))

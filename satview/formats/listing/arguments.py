@@ -173,7 +173,12 @@ def _number(field: Field, has_short_hex: bool) -> tuple[str, Reader]:
 
 
 def _any_number(field: Field, has_short_hex: bool) -> tuple[str, Reader]:
-    """Return pattern and reader of a number in any notation: decimal without `0x`, except for addresses in 6.x."""
+    """Return pattern and reader of a number in any notation: decimal without `0x`, except for addresses in 6.x.
+
+    Args:
+        field: The field of the argument list.
+        has_short_hex: Whether addresses lack leading zeros and `0x`, as in 6.x.
+    """
     wide = field.words == 2
     if field.show == Show.POINTER and has_short_hex:
         return BARE_HEX, hex64 if wide else hex32

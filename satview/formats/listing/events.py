@@ -229,7 +229,10 @@ class EventParser:
         return self._names.class_name(code), self._names.name(code)
 
     def _unlisted(self, text: str, body: Sequence[str]) -> Parsed:
-        """Return the event of a line that matches no row, with the arguments of the line."""
+        """Return the event of a line that matches no row, with the arguments of the line.
+
+        `text` and `body` are as for `parse`.
+        """
         head = _CLASS.match(text)
         class_name, rest = (head[1], text[head.end() :]) if head else (_NO_CLASS, text)
         if head:
@@ -259,7 +262,14 @@ class EventParser:
     def _placed(
         self, class_name: str, codes: Sequence[int], values: Sequence[Value], *, is_long: bool
     ) -> tuple[Placed, int]:
-        """Return the payload of a printed line, made by the argument list that fits best, and the code of that list."""
+        """Return the payload of a printed line, made by the argument list that fits best, and the code of that list.
+
+        Args:
+            class_name: Printed class.
+            codes: Codes that the event may have.
+            values: The arguments of the line.
+            is_long: Whether the event was printed with more than two words.
+        """
         best, code = Placed((), [], -1), codes[0]
         for candidate in codes:
             if (rows := self._rows.get((candidate, is_long))) is None:
@@ -283,7 +293,12 @@ class EventParser:
         return tuple(dict.fromkeys([_PRINTED_TIME, *rows] if code == wire.CONTROL_TIME else rows))
 
     def _begun(self, class_name: str, body: str) -> tuple[tuple[int, ...], list[Value], str]:
-        """Parse the start of a line; return possible codes, arguments in the start, and the rest of the line."""
+        """Parse the start of a line; return possible codes, arguments in the start, and the rest of the line.
+
+        Args:
+            class_name: Printed class.
+            body: The line after the class.
+        """
         if class_name == "USREVENT" and (user := _USER_HEAD.match(body)):
             number = value_of(user[1])
             if 0 <= number <= wire.EVENT_MASK:
@@ -416,6 +431,12 @@ class EventParser:
 
         The printers stop at the end of the payload, so a line with fewer arguments than the list may be complete. If it
         is not, the missing arguments must not be read as 0.
+
+        Args:
+            pattern: The pattern of an argument list.
+            rest: The line after the event name.
+            count: Number of payload words.
+            is_long: Whether the event was printed with more than two words.
         """
         shown = pattern.shown(rest)
         if len(shown) == len(pattern.spellings):
@@ -484,7 +505,13 @@ class EventParser:
                             )
 
     def _spec(self, class_name: str, label: str, code: int) -> EventSpec:
-        """Return the row of a code; a code unknown to the release gets the row of the event with the printed name."""
+        """Return the row of a code; a code unknown to the release gets the row of the event with the printed name.
+
+        Args:
+            class_name: Printed class.
+            label: Printed name of the event.
+            code: Event code.
+        """
         spec = self._names.spec(code)
         known = self._names.find(f"{class_name}/{label.partition('/')[0]}")
         return spec if spec.is_known or not known else replace(self._names.spec(known[0]), code=code)

@@ -358,7 +358,10 @@ def head_lines(
 
 
 def header_lines(header: Header, *, is_vendor: bool, is_verbose: bool) -> Iterator[str]:
-    """Yield a line for each header key; verbose lines also have the length of the value."""
+    """Yield a line for each header key; `is_vendor` and `is_verbose` as for `head_lines`.
+
+    Verbose lines also have the length of the value.
+    """
     for key, value in header.pairs:
         text = _printable(value) if is_vendor else _escaped(value)
         if is_verbose:

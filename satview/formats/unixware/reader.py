@@ -392,7 +392,7 @@ class RecordPayloads(NumberPayloads):
     object_names: dict[tuple[int, int], str] = field(default_factory=dict)
 
     def decode(self, event: int, most: int | None = None) -> Payload:  # noqa: ARG002
-        """Return the named arguments of one event.
+        """Return the named arguments of one event; `most` is not used.
 
         A second record gets the object of its call from the first record; unnamed arguments are shown if not zero.
         """
@@ -736,7 +736,18 @@ def _codes(
 def _numbering(
     pid: Ints, tid: Ints, code: NDArray[np.uint16], arguments: tuple[NDArray[np.signedinteger], ...], names: Names
 ) -> _Numbering:
-    """Number the threads that wrote records or were created; row 0 is the unknown thread."""
+    """Number the threads that wrote records or were created; row 0 is the unknown thread.
+
+    Args:
+        pid: int64 (records,), process of each record.
+        tid: int64 (records,), thread of each record.
+        code: uint16 (records,).
+        arguments: a1 to a5, (records,) each.
+        names: Names of processes and threads.
+
+    Returns:
+        The tables of threads and processes, and the thread of every record.
+    """
     key = pid << 32 | tid
     created = np.flatnonzero(
         (code == record_code("thr_create", 2)) & (arguments[0] == 0) & (arguments[1] > 0) & (arguments[1] < 1 << 31)

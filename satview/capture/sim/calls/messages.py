@@ -219,7 +219,7 @@ def adopt_priority(kernel: KernelServices, cpu: Cpu, server: Thread, channel: Ch
 
 
 def inherit_from_client(kernel: KernelServices, cpu: Cpu, server: Thread, envelope: Envelope) -> None:
-    """Set a server to the priority and the partition of the client whose message it received."""
+    """Set a server to the priority and the partition of the client whose message (`envelope`) the server received."""
     channel = envelope.connection.channel
     if not channel.fixed_priority:
         kernel.scheduler.serve(cpu, server, envelope.client, envelope)
@@ -227,7 +227,7 @@ def inherit_from_client(kernel: KernelServices, cpu: Cpu, server: Thread, envelo
 
 
 def hand_over(kernel: KernelServices, server: Thread, envelope: Envelope) -> None:
-    """Complete the receiving call of a server with a message; runs on the server's CPU."""
+    """Complete the receiving call of a server with the message in `envelope`; runs on the server's CPU."""
     if envelope.dropped:
         return
     call, client = envelope.call, envelope.client
@@ -246,7 +246,7 @@ def hand_over(kernel: KernelServices, server: Thread, envelope: Envelope) -> Non
 
 
 def end_service(kernel: KernelServices, cpu: Cpu, envelope: Envelope) -> None:
-    """Move the thread that received a message back to its own partition, whichever thread replied."""
+    """Move the thread that received the message of `envelope` back to its own partition, whichever thread replied."""
     if envelope.server is not None:
         kernel.scheduler.end_service(cpu, envelope.server, envelope)
 
