@@ -189,7 +189,11 @@ class FlightRecorder:
         self._tell(f"{path.name}: {buffers} buffers, {marks} mark{'s' * (marks != 1)}")
 
     def save_untriggered(self) -> bool:
-        """Write the ring of a recorder for a single incident though no trigger hit; return whether a file exists."""
+        """Write the ring to a file if the recorder is for a single incident; called at the end if no trigger has hit.
+
+        Returns:
+            Whether a file exists.
+        """
         if not self._bounds.is_repeated:
             self.hand_over()
         return bool(self.files)

@@ -662,7 +662,14 @@ def _starts(data: NDArray[np.uint8], begin: int, end: int, order: ByteOrder, pro
 
 
 def _read_tasks(heads: Records, comms: Ints, forks: Ints, tasks: Tasks) -> None:
-    """Add the names and processes of threads, from the records `comms` and `forks`, to `tasks`."""
+    """Add the names and processes of threads to `tasks`.
+
+    Args:
+        heads: All records of the file, with their headers.
+        comms: Those of `heads` that name threads.
+        forks: Those of `heads` that create threads.
+        tasks: Receives names and processes.
+    """
     for rows in (comms, forks):
         offsets = (8, 12) if rows is comms else (8, 16)
         process, thread = (heads.numbers(rows, offset, 4, is_signed=True).tolist() for offset in offsets)
