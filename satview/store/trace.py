@@ -141,7 +141,7 @@ class PayloadSource(Protocol):
         Args:
             event: Row of the event table.
             most: Maximum number of words without a known argument, and of bytes of a text, to return; the last argument
-            or the note of the text contains the number left out. None = no limit.
+                or the note of the text contains the number left out. None = no limit.
         """
 
     def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
@@ -305,7 +305,7 @@ class Trace:
         payloads: Access to arguments.
         problems: Problems of the file.
         pairs: uint32, (n,): row of the event that ends or begins the same call, 2**32 - 1 = none; None if the format
-        does not pair calls, so that `linkage` pairs them.
+            does not pair calls, so that `linkage` pairs them.
         cpu_titles: Titles of the CPU lanes if they are not CPUs, such as `LWP 3`; empty = `CPU 0`, ...
         lines: Number of lines of a listing by kind, adding up to all of its lines; empty for other formats.
         gaps: int64 (n, 4): ranges with missing events that no BUFFER event reports: last time before, first time after,
