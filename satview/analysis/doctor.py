@@ -87,7 +87,7 @@ _ROWS: Final = (
              (need.KERNEL, need.INTERRUPTS, need.LOGGED_INTERRUPTS, need.INTERRUPT_EXITS)),
     Analysis("partitions", "Partitions", "How much of its budget does each partition use?",
              (need.KERNEL, need.STATES, need.BUDGETS, need.PRIORITIES), _ALL),
-    Analysis("periods", "Periods", "Does each periodic thread run in time?", (need.KERNEL, need.PULSES)),
+    Analysis("periods", "Periods", "Does each periodic thread run in time?", (need.KERNEL, need.STATES, need.PULSES)),
     Analysis("locks", "Locks of a threads library", "Who waited for which lock, and who held it?", (), _EVENTS),
     Analysis("names", "Names", "What are the processes called?", (need.SOME_NAME,), (need.NAMES,)),
 )  # fmt: skip

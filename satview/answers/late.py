@@ -109,8 +109,9 @@ ACTIVITIES: Final = Question(
         Column("start_jitter", Kind.DURATION, "longest time from one start to the next, less the shortest",
                "Start jitter", is_nullable=True),
         Column("end_jitter", Kind.DURATION, "the same of the ends", "End jitter", is_nullable=True),
-        Column("utilisation", Kind.SHARE, "of one CPU: its threads run within its instances", "Utilisation", sql=""),
-        Column("running", Kind.DURATION, "how long its threads run within its instances"),
+        Column("utilisation", Kind.SHARE, "of one CPU: its threads run within its instances", "Utilisation", sql="",
+               is_nullable=True, reasons=_REASONS),
+        Column("running", Kind.DURATION, "how long its threads run within its instances", is_nullable=True),
         Column("deadline", Kind.DURATION, "how long a response may be", "Deadline", is_nullable=True),
         Column("deadline_from", Kind.TEXT, "`said` in a file of timing, or its `period`", "From"),
         Column("misses", Kind.COUNT, "responses longer than the deadline", "Misses", is_nullable=True,
@@ -214,7 +215,8 @@ class Late:
     @property
     def _cannot_tell(self) -> str:
         more = f"the {self.learned.left_out:,} rarest activities of more than {MOST_ACTIVITIES:,} are left out"
-        return "\n".join(filter(None, (STATES.advice(self.trace), more if self.learned.left_out else "")))
+        unseen = () if self.learned.activities else _unseen_triggers(self.trace)
+        return "\n".join(filter(None, (STATES.advice(self.trace), *unseen, more if self.learned.left_out else "")))
 
     def _cannot_tell_of(self, numbers: Iterable[int]) -> str:
         """Return the reasons why the trace has no full answer on the activities with these `numbers`, a line each."""
@@ -277,8 +279,9 @@ class Late:
         for is_so, value in ((~instances.is_exact, Known.INFERRED), (instances.is_open & known, Known.AT_LEAST),
                              (~known, Known.ESTIMATE)):  # fmt: skip
             doubt[instances.activity[is_so]] = value
-        doubt[none & (size > 0)] = Known.UNKNOWN
-        missed = _doubt_of_misses(size, undecided, deadline)
+        missed, is_unknown = _doubt_of_misses(size, undecided, deadline), none & (size > 0)
+        doubt[is_unknown] = Known.UNKNOWN
+        ran = np.where(is_unknown, Known.UNKNOWN, np.where(undecided > 0, Known.ESTIMATE, Known.EXACT)).astype(np.uint8)
         values = {name: np.where(none, -1, share)
                   for name, share in zip(("min", "median", "p99", "max"), shares, strict=True)}  # fmt: skip
         has_bound = (deadline > 0) & ~none
@@ -298,8 +301,8 @@ class Late:
                 **values,
                 "start_jitter": _jitter(instances.activity[known], instances.start_cycles[known], count),
                 "end_jitter": _jitter(instances.activity[is_done], instances.end_cycles[is_done], count),
-                "utilisation": running / window,
-                "running": running,
+                "utilisation": np.where(is_unknown, -1.0, running / window),
+                "running": np.where(is_unknown, -1, running),
                 "deadline": deadline,
                 "deadline_from": Texts.of([activity.deadline_from for activity in self.learned.activities]),
                 "misses": np.where(missed == Known.UNKNOWN, -1, misses),
@@ -307,11 +310,11 @@ class Late:
                 "overrun": np.where(has_bound & (misses > 0), values["max"] - deadline, -1),
                 "event": longest,
             },
-            known=dict.fromkeys(values, doubt) | {"misses": missed},
-            cannot_tell="\n".join(filter(None, (
-                self._cannot_tell_of(range(count)), calls if self.learned.calls_left_out else "",
-                *dict.fromkeys(KERNEL.advice(trace) or need.advice(trace) for need in (PULSES, MESSAGES)),
-            ))),
+            known=dict.fromkeys(values, doubt) | {"misses": missed, "utilisation": ran},
+            cannot_tell="\n".join(dict.fromkeys(filter(None, (
+                *self._cannot_tell_of(range(count)).splitlines(), calls if self.learned.calls_left_out else "",
+                *_unseen_triggers(trace),
+            )))),
         )  # fmt: skip
 
     def _running(self) -> _Ints:
@@ -551,6 +554,11 @@ class _Instances:
         return tuple(Sample(self.trace, self.instances.taken(some)) for some in chosen)
 
 
+def _unseen_triggers(trace: Trace) -> tuple[str, ...]:
+    """Return why the trace does not show the pulses and messages that trigger work; empty texts if it shows them."""
+    return tuple(dict.fromkeys(KERNEL.advice(trace) or need.advice(trace) for need in (PULSES, MESSAGES)))
+
+
 def _doubt_of_misses(count: _Ints, undecided: _Ints, limit: _Ints) -> NDArray[np.uint8]:
     """Return how well the number of late instances is known for each activity or chain, `Known` as uint8 (n,).
 
@@ -560,8 +568,8 @@ def _doubt_of_misses(count: _Ints, undecided: _Ints, limit: _Ints) -> NDArray[np
         limit: Deadline or bound, cycles; 0 or less = none.
     """
     doubt = np.where(undecided > 0, Known.AT_LEAST, Known.EXACT).astype(np.uint8)
-    doubt[(undecided == count) & (count > 0)] = Known.UNKNOWN
     doubt[limit <= 0] = Known.EXACT
+    doubt[(undecided == count) & (count > 0)] = Known.UNKNOWN
     return doubt
 
 
@@ -745,7 +753,8 @@ def schedulability(
                               for bound in bounds], np.uint8),
             "replayed": np.array([Known.ESTIMATE if ns >= 0 else Known.UNKNOWN for ns in longest_ns], np.uint8),
         },
-        cannot_tell=f"no replay: {replayed.why_none}" if names and replayed is not None and replayed.why_none else "",
+        cannot_tell="\n".join(filter(None, _unseen_triggers(trace))) if not names else
+        f"no replay: {replayed.why_none}" if replayed is not None and replayed.why_none else "",
     )  # fmt: skip
     return table.at(order[order == learned.named(only)] if only else order)
 

@@ -21,7 +21,7 @@ from satview.export.tables import write_by_class, write_folded, write_folder, wr
 from satview.formats.registry import source_files
 from satview.store.trace import Trace
 from satview.tables.schema import SCHEMAS
-from satview.tables.table import kinds
+from satview.tables.table import kinds, why_empty
 
 ENDINGS: Final = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow", ".csv": "csv", ".jsonl": "jsonl",
                   ".ndjson": "jsonl", ".kev": "kev", ".txt": "listing", ".pftrace": "perfetto",
@@ -171,12 +171,14 @@ def _export(
     if kind.startswith("."):
         return Written(_write_plugged(trace, path, plugged_endings()[kind]), "written by a plug-in")
     if by_class:
-        count = write_by_class(trace, path, kind, rows, progress)
+        counts = {"event": write_by_class(trace, path, kind, rows, progress)}
     elif len(names) > 1:
-        count = write_folder(trace, path, names, kind, rows, progress, timing)
+        counts = write_folder(trace, path, names, kind, rows, progress, timing)
     else:
-        count = write_table(trace, path, names[0], kind, rows, progress, timing)
-    return Written(count, f"rows of {', '.join(names) if len(names) <= _MOST_NAMES else f'{len(names)} tables'}")
+        counts = {names[0]: write_table(trace, path, names[0], kind, rows, progress, timing)}
+    lacks = [line for name, count in counts.items() if not count for line in why_empty(trace, name, timing)]
+    of_what = ", ".join(names) if len(names) <= _MOST_NAMES else f"{len(names)} tables"
+    return Written(sum(counts.values()), f"rows of {of_what}", left_out=tuple(lacks))
 
 
 def _left_out(

@@ -195,24 +195,24 @@ def write_table(
 def write_folder(
     trace: Trace, path: Path | str, names: Sequence[str], kind: str, rows: NDArray[np.bool_] | None = None,
     report: Report | None = None, timing: Mapping[str, Timing] | None = None,
-) -> int:  # fmt: skip
-    """Write tables of a trace to a new folder (`state.parquet` and so on); return the total number of rows.
+) -> dict[str, int]:  # fmt: skip
+    """Write tables of a trace to a new folder (`state.parquet` and so on); return the number of rows by table.
 
     The arguments are those of `write_table`, with several names.
 
     Raises:
         UsageError: As for `write_table`; or the path already exists.
     """
-    write, count = writer_for(kind), 0
+    write, counts = writer_for(kind), dict[str, int]()
     with new_folder(path) as folder:
         for number, name in enumerate(names):
             arrow = arrow_of(trace, name, rows, timing)
             with NewFile(folder / f"{name}.{kind}") as file:
                 write(arrow, file.stream)
-            count += arrow.num_rows
+            counts[name] = int(arrow.num_rows)
             if report is not None:
                 report((number + 1) / len(names))
-    return count
+    return counts
 
 
 def write_by_class(

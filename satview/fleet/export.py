@@ -37,7 +37,7 @@ from satview.formats.registry import open_trace
 from satview.store.arguments import describe_events, misfits
 from satview.store.trace import Trace
 from satview.tables.schema import SCHEMAS, unknown_table
-from satview.tables.table import kinds_of, table
+from satview.tables.table import kinds_of, why_empty
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -86,8 +86,8 @@ def _exported(source: DatasetSource, dataset: Dataset, tables: tuple[str, ...]) 
     lacks = list[str]()
     for name in tables:
         rows = arrow_of(trace, name)
-        if not len(rows) and name in SCHEMAS:
-            lacks += [f"{name}: {why}" for why in table(trace, name).missing]
+        if not len(rows):
+            lacks += why_empty(trace, name)
         _write(_widened(rows), dataset, name, source)
     _write(_record(trace, source, tables, lacks), dataset, RECORD, source)
     return TraceResult(source.name, len(trace.events), trace.problems.cost_data, misfits=tuple(misfits(trace)))

@@ -38,8 +38,8 @@ class Result(Frames):
 
     Attributes:
         is_cut: Whether rows beyond the size limit were cut off.
-        cannot_tell: For each table of the query that is empty because the trace cannot show its rows, a sentence with
-            the reason: `message: no messages are there; capture the class COMM`.
+        cannot_tell: Reasons why the trace cannot show rows of tables and views of the query, each a sentence:
+            `message: no messages are there; capture the class COMM`. Views are named only if the result shows nothing.
     """
 
     def __init__(self, table: pa.Table, is_cut: bool = False, cannot_tell: tuple[str, ...] = ()) -> None:
@@ -74,6 +74,11 @@ class Result(Frames):
 
     def __repr__(self) -> str:
         return f"<Result: {self.summary} of {', '.join(self.columns)}>"
+
+    @property
+    def shows_nothing(self) -> bool:
+        """Whether the result has no rows, or one of nothing but zeros and nulls, as sums and counts of no rows are."""
+        return len(self) == 0 or (len(self) == 1 and all(value is None or value == 0 for value in self.rows()[0]))
 
     @property
     def summary(self) -> str:

@@ -11,7 +11,9 @@ from enum import StrEnum
 from functools import cache
 from typing import Final
 
+from satview.analysis import needs
 from satview.analysis.activities import Timing
+from satview.analysis.needs import Need
 from satview.answers import doctor, functions, late, latencies, locks, transactions, verdicts
 from satview.answers.late_comparison import CAUSES, COMPARISON, OF_ACTIVITY, PATHS
 from satview.answers.table import FRACTIONS, KNOWN_WORDS, Column, Kind, Question, Table
@@ -544,6 +546,7 @@ class View:
         parameters: Parameters of a macro; empty for views.
         group: Topic, for the docs.
         own_columns: Columns of the query that defines it, in order.
+        needs: What a trace must have if the absence of rows is to mean something, besides what the tables need.
     """
 
     name: str
@@ -552,6 +555,7 @@ class View:
     parameters: tuple[str, ...]
     group: str
     own_columns: tuple[str, ...]
+    needs: tuple[Need, ...] = ()
 
     @property
     def columns(self) -> dict[str, str]:
@@ -583,6 +587,7 @@ def views() -> dict[str, View]:
             tuple(row.get("parameters", ())),
             row["group"],
             tuple(row["columns"].split()),
+            tuple(getattr(needs, name) for name in row.get("needs", ())),
         )
         for row in rows
     ]
@@ -674,10 +679,21 @@ def unknown_table(name: str, more: Iterable[str] = ()) -> str:
     return f"there is no table {name[:40]!r}; {near_tables(name, more)}{known}"
 
 
+_CHECKED: Final = {
+    "bin_ns": "CASE WHEN bin_ns > 0 THEN bin_ns ELSE error('bin_ns is not above 0') END",
+    "to_ns": "CASE WHEN to_ns >= from_ns THEN to_ns ELSE error('to_ns is before from_ns') END",
+}
+
+
 def definition(view: View) -> str:
-    """Return the statement that creates a view or macro as a temporary object of a connection."""
-    kind = f"MACRO {view.usage} AS TABLE" if view.parameters else f"VIEW {view.name} AS"
-    return f"CREATE TEMP {kind} SELECT {', '.join(view.columns.values())} FROM ({view.sql})"  # noqa: S608  -- of ours
+    """Return the statement that creates a view or macro as a temporary object of a connection.
+
+    A macro raises an error for a bin of no length, and for a range that ends before it begins.
+    """
+    kind, query = f"MACRO {view.usage} AS TABLE" if view.parameters else f"VIEW {view.name} AS", view.sql
+    for name in view.parameters:
+        query = re.sub(rf"\b{name}\b", f"({_CHECKED.get(name, name)})", query)
+    return f"CREATE TEMP {kind} SELECT {', '.join(view.columns.values())} FROM ({query})"  # noqa: S608  -- of ours
 
 
 def quoted(text: str) -> str:

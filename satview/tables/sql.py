@@ -13,14 +13,13 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast
 
 from satview.analysis.activities import Timing
 from satview.analysis.thread_names import thread_of
-from satview.answers.table import Outcome
 from satview.base.child import child_command, child_environment
 from satview.base.errors import Cancelled, UsageError
 from satview.base.plugins import refuse_missing, required
@@ -41,7 +40,16 @@ from satview.tables.schema import (
     with_list,
     with_thread_rows,
 )
-from satview.tables.table import NOT_CACHED, argument_chunks, argument_table, kind_rows, kinds, table, table_of
+from satview.tables.table import (
+    NOT_CACHED,
+    argument_chunks,
+    argument_table,
+    kind_rows,
+    kinds,
+    table,
+    table_of,
+    why_empty,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -256,7 +264,7 @@ class SqlQuestion:
         owner: Number of the trace from `owner_number`; 0 = none.
         folders: The only folders from which files may be read.
         known: Names of existing tables other than the documented ones.
-        lacks: By name, for each table that is empty because the trace cannot show its rows, the reasons.
+        doubts: Returns `Result.cannot_tell` for the rows; None = the rows are beyond doubt.
     """
 
     query: str
@@ -267,7 +275,7 @@ class SqlQuestion:
     owner: int = 0
     folders: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
-    lacks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    doubts: Callable[[Result], tuple[str, ...]] | None = None
 
 
 class Query:
@@ -311,9 +319,10 @@ class Query:
         if end["is_cut"] and not is_part_enough:
             limit = _size_text(self._limits.answer_bytes)
             raise UsageError(f"the answer has more than {limit}; add a LIMIT, or allow more")
-        lacks = self._question.lacks
-        cannot_tell = (f"{name}: {why}" for name in self._question.table_names for why in lacks.get(name, ()))
-        return Result(required("pyarrow").concat_tables(parts), end["is_cut"], tuple(cannot_tell))
+        result = Result(required("pyarrow").concat_tables(parts), end["is_cut"])
+        if self._question.doubts is not None:
+            result.cannot_tell = self._question.doubts(result)
+        return result
 
     @contextlib.contextmanager
     def _guarded(self) -> Iterator[None]:
@@ -520,7 +529,7 @@ def start_query(
     question = SqlQuestion(
         query, statements, tuple(tables), lambda name: _parts(trace, name, is_plain, timing),
         tuple(NOT_CACHED - {"argument"} | others),
-        owner_number(trace), known=tuple(known), lacks=trace.cached(_LACKS, _nothing_yet),
+        owner_number(trace), known=tuple(known), doubts=partial(_doubts, trace, tables, needed),
     )  # fmt: skip
     return Query(question, limits or Limits(), cancelled)
 
@@ -534,7 +543,9 @@ def _parts(trace: Trace, name: str, is_plain: bool, timing: Mapping[str, Timing]
         is_plain: Leave out the columns in nanoseconds, which SQL then computes, so that only queries that use them pay.
         timing: Content of the timing file; None = none.
     """
+    lacks = trace.cached(_LACKS, _nothing_yet)
     if name not in SCHEMAS:
+        lacks[name] = why_empty(trace, name)
         yield argument_table(trace, name).arrow()
         return
     read = [column.name for column in SCHEMAS[name].columns if not (is_plain and column.cycles)]
@@ -545,9 +556,19 @@ def _parts(trace: Trace, name: str, is_plain: bool, timing: Mapping[str, Timing]
     )
     for part in parts:
         if name != "argument":
-            lacks = trace.cached(_LACKS, _nothing_yet)
-            lacks[name] = tuple(part.missing) if part.outcome is Outcome.CANNOT_TELL else ()
+            lacks[name] = () if len(part) else tuple(f"{name}: {why}" for why in part.missing)
         yield part.arrow(read)
+
+
+def _doubts(trace: Trace, tables: Iterable[str], view_names: Iterable[str], result: Result) -> tuple[str, ...]:
+    """Return `Result.cannot_tell` of a query that used some tables and views."""
+    lacks = trace.cached(_LACKS, _nothing_yet)
+    lines = [why for name in tables for why in lacks.get(name, ())]
+    if result.shows_nothing:
+        lines += [
+            f"{name}: {why}" for name in view_names for need in views()[name].needs if (why := need.advice(trace))
+        ]
+    return tuple(lines)
 
 
 def _nothing_yet(_trace: Trace) -> dict[str, tuple[str, ...]]:

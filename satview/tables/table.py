@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.analysis import needs as need
 from satview.analysis.activities import Timing
 from satview.analysis.doctor import ANALYSES
 from satview.analysis.statistics import client_server
@@ -774,10 +775,12 @@ BUILDERS: Final[dict[str, Builder]] = {
     "server_time": _server_time,
     "trace": _trace,
 }
-_ANALYSIS_OF: Final = {
-    "call": "calls", "pulse": "pulses", "interrupt": "interrupts", "wake_up": "wake-ups", "wait": "states",
-    "state": "states", "run": "cpu", "cpu_state": "cpu", "activation": "periods", "client_time": "messages",
-    "server_time": "messages",
+_NEEDS: Final = {
+    **{name: ANALYSES[analysis].needs for name, analysis in (
+        ("call", "calls"), ("pulse", "pulses"), ("interrupt", "interrupts"), ("wake_up", "wake-ups"),
+        ("wait", "states"), ("state", "states"), ("run", "cpu"), ("cpu_state", "cpu"), ("activation", "states"))},
+    **dict.fromkeys(("client_time", "server_time"), (*ANALYSES["messages"].needs, need.STATES)),
+    "process": (need.NAMES,),
 }  # fmt: skip
 NOT_CACHED: Final = frozenset({"mark", "argument"})  # marks may change any time; arguments are larger than the trace
 
@@ -807,6 +810,23 @@ def table(trace: Trace, name: str, timing: Mapping[str, Timing] | None = None) -
     )
 
 
+def why_empty(trace: Trace, name: str, timing: Mapping[str, Timing] | None = None) -> tuple[str, ...]:
+    """Return why the trace cannot show rows of a table that is empty, `state: no states of threads are there; ...`.
+
+    Args:
+        trace: The trace.
+        name: Name of the table, see `table`; or of a kind of event such as `call_msg_sendv`.
+        timing: As for `table`.
+
+    Returns:
+        A sentence for each reason; empty if there is nothing to show.
+    """
+    if name in SCHEMAS:
+        return tuple(f"{name}: {why}" for why in table(trace, name, timing).missing)
+    missing = need.missing_class(trace, np.array(kinds(trace).get(name, ()), np.int64))
+    return (f"{name}: {missing}; capture them",) if missing else ()
+
+
 def table_of(trace: Trace, name: str, columns: ColumnsByName) -> Table:
     """Return a table from columns that have been computed.
 
@@ -817,8 +837,7 @@ def table_of(trace: Trace, name: str, columns: ColumnsByName) -> Table:
     """
     question = SCHEMAS[name].question
     values = {column.name: columns[names_in_sql(column)[0]] for column in question.columns}
-    analysis = ANALYSES.get(_ANALYSIS_OF.get(name, ""))
-    lacks = filter(None, (need.advice(trace) for need in analysis.needs)) if analysis is not None else iter(())
+    lacks = filter(None, (unmet.advice(trace) for unmet in _NEEDS.get(name, ())))
     return Table(question, trace, values, place="event" if "event" in values else "", cannot_tell=next(lacks, ""))
 
 

@@ -72,7 +72,8 @@ def test_a_whole_wide_capture_shows_everything_exactly(release, tmp_path):
 
 @pytest.mark.parametrize(("left_out", "unmet", "lacking"), [
     ("KERCALL", {CALLS}, {"calls", "message-sizes", "holders", "leak", "lost-wakeup"}),
-    ("THREAD", {STATES}, {"cpu", "states", "ready", "migrations", "wake-ups", "holders", "priorities", "deadlock"}),
+    ("THREAD", {STATES}, {"cpu", "states", "ready", "migrations", "wake-ups", "holders", "priorities", "deadlock",
+                          "periods"}),
     ("COMM", {MESSAGES, PULSES}, {"messages", "message-sizes", "pulses", "periods", "growing-queue"}),
     ("INT", {INTERRUPTS}, {"interrupts", "interrupt-flood"}),
 ])  # fmt: skip

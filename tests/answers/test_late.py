@@ -225,8 +225,9 @@ def test_a_length_that_is_not_known_is_not_said(tmp_path: Path) -> None:
         (row["activity"], row["count"], row["max_ns"], row["misses"], row["known"].get("misses")) for row in rows
     ] == [
         ("nobody (pulse)", 5, None, None, "unknown"),
-        ("nobody (pulse 2)", 5, None, 0, None),
+        ("nobody (pulse 2)", 5, None, None, "unknown"),
     ]
+    assert [(row["utilisation"], row["known"]["utilisation"]) for row in rows] == [(None, "unknown")] * 2
     assert found.says(int(found.worst(0, 1)[0])) == (
         "nobody (pulse) from 0.000 010 000 s: cannot tell how long it took: "
         "events are missing in between, or its thread is not known."

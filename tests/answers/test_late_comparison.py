@@ -117,6 +117,8 @@ def test_the_command_prints_every_table_of_a_trace_without_activities(
     table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     states = TraceBuilder().time_event(0).state("RUNNING", 10, 5, 1).state("RECEIVE", 20, 5, 1)
+    for number in (0, 3):  # a message that is sent, a pulse that is received
+        states.event(wire.code(wire.WireClass.COMM, number), 30 + number, (1, 5))
     nothing = TraceBuilder().time_event(0).event(wire.code(wire.WireClass.USER, 1), 10, (1, 2))
     for builder, outcome in ((states, "nothing"), (nothing, "cannot tell")):
         path = str(builder.write(tmp_path / "t.kev"))

@@ -394,3 +394,15 @@ def pa_equal(column, value):
     import pyarrow.compute as pc
 
     return pc.field(column) == value
+
+
+def test_an_empty_table_is_written_with_the_reason(tmp_path, capsys):
+    path = str(TraceBuilder().time_event(0).write(tmp_path / "t.kev"))
+    assert main(["export", path, "-o", str(tmp_path / "state.csv"), "--table", "state"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1:] == ["  state: no states of threads are there; capture the class THREAD whole"]
+    names = [word for name in ("call", "loss", "cpu") for word in ("--table", name)]
+    assert main(["export", path, "-o", str(tmp_path / "out"), *names]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith("out: 1 rows of call, loss, cpu")
+    assert lines[1:] == ["  call: no kernel calls are there; capture the class KERCALL"]

@@ -7,6 +7,7 @@ import pytest
 
 from satview.base.errors import UsageError
 from satview.base.time import Clock
+from satview.events import wire
 from satview.opened import open_trace, with_answers
 from satview.tables import sql as module
 from satview.tables.schema import SCHEMAS, clock_macros, mentioned, views
@@ -41,6 +42,47 @@ def test_an_empty_table_says_what_the_trace_cannot_show(small):
         assert (counted["n"].tolist(), counted.cannot_tell) == ([0], says)
     assert small.sql("select * from loss").cannot_tell == small.sql("select * from run").cannot_tell == ()
     assert small.table("call").says_why_empty == "Cannot tell: no kernel calls are there; capture the class KERCALL."
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("* from periods", "activation: no states of threads are there; capture the class THREAD whole"),
+        ("* from server_time", "server_time: no states of threads are there; capture the class THREAD whole"),
+        (
+            "count(*) from round_trips",
+            "round_trips: no states of threads are there; capture the class THREAD whole",
+        ),
+        (
+            "count(*) from call_msg_sendv",
+            "call_msg_sendv: no events of the class KER_CALL are there; capture them",
+        ),
+        ("* from blame", "blame: no states of threads are there; capture the class THREAD whole"),
+    ],
+)
+def test_what_drops_rows_that_are_not_known_says_so(query, says, tmp_path):
+    """The trace has a message and its reply, but neither states of threads nor kernel calls."""
+    builder = TraceBuilder().time_event(0).process_name(1, 7, "client").process_name(2, 8, "server")
+    for number, time in ((0, 10), (1, 20), (2, 30)):  # sent, received, replied
+        builder.event(wire.code(wire.WireClass.COMM, number), time, (1, 8))
+    trace = with_answers(builder.open(tmp_path))
+    result = trace.sql(f"select {query}")
+    assert result.shows_nothing
+    assert says in result.cannot_tell
+    assert trace.sql("select count(*) from message").cannot_tell == ()
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("select * from load_per(0)", "bin_ns is not above 0"),
+        ("select * from switch_rate_per(-1)", "bin_ns is not above 0"),
+        ("select * from load_between(2000, 1000)", "to_ns is before from_ns"),
+    ],
+)
+def test_impossible_arguments_of_macros_are_refused(small, query, says):
+    with pytest.raises(UsageError, match=says):
+        small.sql(query)
 
 
 @pytest.fixture
