@@ -76,7 +76,10 @@ class Blame(IntEnum):
 
 
 class Kept(IntEnum):
-    """Reasons why an idle CPU does not help a ready thread: in `BlameParts.value` of NO_CPU, PREEMPTED and TRACING."""
+    """Reasons why an idle CPU does not help a ready thread.
+
+    They are the values in `BlameParts.value` for parts of the kinds NO_CPU, PREEMPTED and TRACING.
+    """
 
     NOTHING = 0
     """No CPU is idle for longer than a thread switch takes."""

@@ -591,7 +591,7 @@ class Table(Frames):
         return Known.EXACT if known is None else Known(int(known[self.positions[row]]))
 
     def text(self, row: int, name: str) -> str:
-        """Return a value as text for people, after the sign of its `Known`; empty if there is no value."""
+        """Return a value as text for people, after `~` or another sign if not exact; empty if there is no value."""
         position, by_row = int(self.positions[row]), self._data.known.get(name)
         known = 0 if by_row is None else int(by_row[position])  # an int for speed: this runs for every shown cell
         if known == Known.UNKNOWN:

@@ -136,7 +136,7 @@ class Gate:
     # Cached decisions of the rules
 
     def flags(self, code: int) -> int:
-        """Return the flags of an event code without an interrupt vector, the sum of ON, WIDE and TESTED.
+        """Return the flags of an event code, for events that have no interrupt vector: the sum of ON, WIDE and TESTED.
 
         ON = the events are logged, WIDE = in wide mode, TESTED = pid or tid settings or handlers decide about each
         event.

@@ -428,9 +428,9 @@ def _nobody(cpu: int) -> str:
 
 
 def _nobodies(trace: Trace) -> Ints:
-    """Return the numbers of the threads called `unknown`, int64 (CPUs + 1,).
+    """Return the Perfetto thread numbers of the threads called `unknown`, int64 (CPUs + 1,).
 
-    There is one for each CPU, and one for the case that all CPUs are busy.
+    Events by nobody who is known get one of these threads: that of their CPU, or the last one if all others are in use.
     """
     return NOBODY_PID << 32 | np.arange(1, trace.cpu_count + 2, dtype=np.int64)
 

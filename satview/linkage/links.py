@@ -264,7 +264,7 @@ def _table_of(codes: tuple[int, ...]) -> NDArray[np.bool_]:
 
 
 def rows_by_cpu(trace: Trace, *codes: int) -> RowsByCpu:
-    """Return the rows of all events with one of the codes by CPU, for `last_before`; cached with the trace."""
+    """Return for each CPU the rows of all events that have one of `codes`, for `last_before`; cached with the trace."""
     return trace.cached(f"links.rows_by_cpu.{codes}", lambda trace: tuple(by_cpu(trace, rows_of_codes(trace, *codes))))
 
 

@@ -64,7 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Raises:
         pytest.UsageError: `--update-kev-baseline` is given without a baseline file, or the file cannot be read; or
-            pytest has looked for its settings beside the trace.
+            pytest has taken the trace after `--kev` for a file of tests, and ignores the settings of the project.
     """
     folder = config.invocation_params.dir
     settings = next((path for name in _SETTINGS if (path := folder / name).is_file()), None)

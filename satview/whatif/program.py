@@ -86,7 +86,13 @@ _SYNC_CALLS: Final = frozenset((*_GIVES, "SYNC_MUTEX_LOCK", "SYNC_SEM_WAIT", "SY
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The receipt of a message or of a pulse (stream, number in the stream) at a channel; without both if unknown."""
+    """The receipt of a message or of a pulse at a channel.
+
+    Attributes:
+        chid: Number of the channel.
+        message: Index of the message; -1 = none, or not known.
+        pulse: Index of the stream (the pulses of one connection) and of the pulse in it; None = none, or not known.
+    """
 
     chid: int
     message: int = -1
@@ -684,7 +690,7 @@ class _Items:
         self.replied = self._numbered(exchanges.reply_row, by, np.arange(len(exchanges)), replied & (by > 0))
 
     def _pulses(self) -> None:
-        """Store the streams, the pulse that each entry receives, and the streams whose pulses each call sends."""
+        """Store the streams (pulses by connection), the pulse that each receive call gets, and whose pulses calls send."""
         builder, trace, events = self.builder, self.builder.trace, self.builder.events
         table = messages.pulses(trace)
         sends = rows_of_codes(trace, *messages.SENDS)

@@ -45,10 +45,14 @@ def proposed_rows(listing: Listing) -> Iterator[tuple[str, str]]:
 
 
 def unlisted_rows(listing: Listing) -> Iterator[tuple[str, str, int]]:
-    """Yield class, proposed row and number of lines of every kind of line that matches no row, most frequent first.
+    """Yield the kinds of printed events that no row of the catalogue describes, the most frequent first.
 
     Args:
-        listing: The listing. Lines that differ only in the notation of arguments are one kind, with the last notation.
+        listing: The listing. Lines that differ only in how their arguments are written are one kind.
+
+    Returns:
+        For each kind its class, the row that could be added to the catalogue, with the arguments as written last, and
+        the number of lines.
     """
     kinds: dict[tuple[str, str, tuple[str, ...]], tuple[tuple[str, ...], int]] = {}
     for (class_name, event, arguments), count in listing.unlisted.items():

@@ -125,7 +125,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def is_folder_of_traces(name: str) -> bool:
-    """Return whether a path is a folder of traces; False for the folder of a thread trace."""
+    """Return whether a path is a folder of traces; False if its files are parts of one thread trace."""
     path = Path(name)
     return path.is_dir() and not columns.is_set(path)
 

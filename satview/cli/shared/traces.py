@@ -35,8 +35,8 @@ def open_trace(
         user_events: File with event descriptions; empty = none.
         pidin: File with the output of `pidin` on the target; empty = none. Unused parts are reported.
         symbols: Folder with the target's programs; empty = none. Parts that are not understood are reported.
-        says_outside: Report on standard error events outside of the trusted time; for commands whose output does not
-            report them.
+        says_outside: True to print to standard error how many events lie outside the range in which the clock can be
+            trusted; for commands whose output does not report these events.
 
     Raises:
         TraceFormatError: No reader knows the format, or nothing can be read.

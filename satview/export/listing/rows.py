@@ -324,7 +324,7 @@ class PrintedFormat:
 
 
 def arguments_form(form: Form, spec: EventSpec) -> Form:
-    """Return a form of a 7.x or 8.0 layout without the class and event columns; interrupts have no event name."""
+    """Return a form of a 7.x or 8.0 layout without its class and event columns; of interrupts only the class is cut."""
     text = form.template[_CLASS_COLUMN:]
     head = _NAME.match(text)
     name, rest = (head[0], text[max(_EVENT_COLUMN, head.end()) :]) if head else ("", text)

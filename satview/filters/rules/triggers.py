@@ -255,7 +255,8 @@ class Scan:
         Args:
             trace: The events of this part.
             spans: Result of `_ends`.
-            spent: Indices of the spans that have counted: of `spans`, then of the stored spans.
+            spent: Indices of the spans that have already fired the trigger: below `len(spans[0])` of `spans`, from
+                there on of the spans stored by the last call.
         """
         rows, key, begin, length_ns = spans
         length_ns[spent[spent < len(rows)]] = UNKNOWN

@@ -145,7 +145,7 @@ class ClockReview:
     def final_corrections(self) -> list[Correction]:
         """Return the settled corrections, each with an end.
 
-        A correction that has no end yet ends at the next note that was recorded for its CPU.
+        A correction without an end yet ends at the next TIME event or rollover that was noted for its CPU.
         """
         if not self.settled.corrections:
             return []

@@ -386,7 +386,10 @@ class _Clock:
         return np.where(gap < -_LATE_CYCLES, _PAUSE, bits)  # without a pause, stamps would go back
 
     def is_rubbish(self) -> bool:
-        """Return whether the CPU has more contradictions than a real clock; pauses of whole rollovers do not count."""
+        """Return whether the times of the CPU contradict each other more often than those of a real clock.
+
+        A jump forwards by whole rollovers is taken for a pause, not for a contradiction.
+        """
         is_crossing = self.column("kind") == CROSSING
         contradictions = int(np.count_nonzero(is_crossing[1:] | (np.diff(self.level) < 0)))
         return contradictions > _MOST_CONTRADICTIONS or len(self.level) > _MOST_RUNS

@@ -100,7 +100,7 @@ def pair_records(
     thread: NDArray[np.unsignedinteger],
     arguments: tuple[NDArray[np.signedinteger], ...],
 ) -> PairedRecords:
-    """Pair first and second records of calls.
+    """Return which records are the first and the second of the same call, with the rows of both.
 
     A thread's record after the first record of a call must be the second record of the same interface (function of the
     library). Records of processor time are ignored, because a thread may write them about another thread at any time.
