@@ -713,8 +713,11 @@ def _add_load(out: Changed, change: ProgramChange) -> None:
     name = change.target.removeprefix("load ").strip() or "load"
     pid = max([_LOAD_PID, *(thread.pid + 1 for thread in out.programs.threads if thread.pid >= _LOAD_PID)])
     steps: list[Step] = [Begin(), Every(period_ns), Work(work_ns)]
-    out.programs.threads.append(ThreadProgram(_new_row(out), pid, 1, f"whatif/{name}", name, f"{name} 1", priority, 2,
-                                              steps, (1, 3)))  # fmt: skip
+    load = ThreadProgram(_new_row(out), pid, 1, f"whatif/{name}", name, f"{name} 1", priority, 2, steps, (1, 3))
+    # Names that two processes share get a pid, so that activities of the trace would have no partner of their name.
+    if any(thread.row > 0 and thread.short_process == load.short_process for thread in out.programs.threads):
+        raise UsageError(f"{change}: the trace has a process {load.short_process}; give the load another name")
+    out.programs.threads.append(load)
 
 
 _MAKERS: Final[dict[str, Callable[[Changed, ProgramChange], None]]] = {

@@ -120,6 +120,8 @@ def test_a_file_says_the_same_as_the_command_line(tmp_path: Path) -> None:
         ("load burner:work=2ms,priority=30", "the load has no period"),
         ("load burner:period=10ms,work=2ms", "the load has no priority; say it as 'load NAME:period=10ms,work=2ms,"),
         ("load burner:period=10ms,work=soon", "soon"),
+        ("load screen:period=10ms,work=1ms,priority=40", "the trace has a process screen; give the load another name"),
+        ("load new/screen:period=10ms,work=1ms,priority=40", "the trace has a process screen; give the load another"),
         ("screen:speed=0", "'0' is not a number from 0.001 to 1000"),
     ],
 )
