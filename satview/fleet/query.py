@@ -5,11 +5,12 @@ from __future__ import annotations
 import glob
 import hashlib
 import json
+import os
 import re
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
@@ -451,7 +452,7 @@ class RecordedInstances:
 
 
 def recorded_instances(
-    folder: Path, activity: str, described: Mapping[int, UserEvent] | None = None, without: Path | None = None
+    folder: Path, activity: str, described: Mapping[int, UserEvent] | None = None, without: Collection[Path] = ()
 ) -> list[RecordedInstances]:
     """Return the finished instances of an activity, per trace of a data set, except instances with lost events.
 
@@ -459,7 +460,7 @@ def recorded_instances(
         folder: Folder of the data set.
         activity: Name of a learned activity; activities of a timing file are not in a data set.
         described: Descriptions of events, by code, that were used for the export.
-        without: A trace file to leave out, as the caller already has its instances.
+        without: Resolved paths of trace files to leave out, as the caller already has their instances.
 
     Raises:
         UsageError: There is no data set, none of its traces has the activity, or a trace file is missing.
@@ -488,7 +489,7 @@ def recorded_instances(
     if missing := [instances.path for instances in recorded if not instances.path.is_file()]:
         raise UsageError(f"{len(missing)} of {len(recorded)} traces of the data set {folder.name} are gone, such as "
                          f"{missing[0]}")  # fmt: skip
-    return [instances for instances in recorded if without is None or instances.path.resolve() != without.resolve()]
+    return [instances for instances in recorded if Path(os.path.realpath(instances.path)) not in without]
 
 
 # B. Iglewicz, D. Hoaglin: How to Detect and Handle Outliers (1993): the modified z-score and its usual limit.

@@ -32,7 +32,7 @@ def test_the_slowest_of_a_data_set_are_those_of_its_traces(fleet: Path) -> None:
     """Of 120 rounds the slowest 12 are slow ones, of two traces; a trace without any of them is not opened again."""
     paths = [fleet.parent / "traces" / name for name in SLOW]
     first, *others = (late(open_trace(path, None)) for path in paths)
-    group = recorded_instances(fleet, "control 1", without=paths[0])
+    group = recorded_instances(fleet, "control 1", without=[paths[0].resolve()])
     assert [(one.path.name, len(one.event)) for one in group] == [("b.kev", 40), ("c.kev", 40)]
     by_files, by_set = first.compared(0, others=others), first.compared(0, others=group)
     for name in ("times", "causes", "paths"):
@@ -49,6 +49,30 @@ def test_the_command_takes_data_sets(fleet: Path, capsys: pytest.CaptureFixture[
             assert main(["late", str(traces / "a.kev"), option, *map(str, others), "--format", "json"]) == 0
             answers.append(json.loads(capsys.readouterr().out))
         assert answers[0] == answers[1], option
+
+
+def test_each_trace_counts_once(
+    fleet: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The trace itself, one by another path, one twice, and one of the data set are each the same as nothing more."""
+    monkeypatch.chdir(fleet.parent / "traces")
+
+    def answer(*arguments: object) -> dict[str, object]:
+        assert main(["late", "board/b.kev", *map(str, arguments), "--format", "json"]) == 0
+        found: dict[str, object] = json.loads(capsys.readouterr().out)
+        return found
+
+    alone, both = answer(), answer("--with", "c.kev")
+    assert answer("--with", "board/b.kev", fleet.parent / "traces/board/b.kev") == alone
+    assert answer("--with", "c.kev", "./board/../c.kev", "board/b.kev") == both
+    assert answer("--with", fleet) == answer("--with", fleet, fleet, "c.kev")
+    against = answer("--with", "c.kev", "--against", "a.kev")
+    assert against != both
+    assert answer("--with", "c.kev", "--against", "c.kev", "board/b.kev", "a.kev") == against
+    assert answer("--with", "c.kev", "--against", fleet) == against
+    assert main(["late", "board/b.kev", "--against", "./board/b.kev"]) == 2
+    assert capsys.readouterr().err == ("satview: --against names only what control 1 is explained in; a trace is not "
+                                       "compared with itself\n")  # fmt: skip
 
 
 def test_what_the_data_set_cannot_give_is_said(fleet: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,8 @@ chain = "camera > fusion > control" is a chain of activities, with the bounds re
 response) and age (of the input of an output).
 --against compares all instances with those of other traces, in which the work is fast; --with looks for the slowest
 tenth in several traces, and compares it with the faster half of all. Names are matched. Both take data sets of many
-traces too (satview export DIR -o OUT), of which they open one trace at a time.
+traces too (satview export DIR -o OUT), of which they open one trace at a time. Each file counts once: FILE is left out
+of both, and what --with names is left out of --against.
 An instance that is unfinished at the end of the trace is counted up to there and shown as "at least".
 Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace, or wrong usage.
 """
@@ -80,6 +82,8 @@ def run(args: argparse.Namespace) -> int:
                          "them (satview export DIR -o OUT)")  # fmt: skip
     if not args.replays and not args.schedulability:
         raise UsageError("--no-replay is about --schedulability, which nothing asks for")
+    taken = {Path(os.path.realpath(args.file))}
+    files = [_untaken(paths, taken) for paths in files]
     timing = read_timing(args.timing) if args.timing is not None else None
     trace = open_trace(args.file, args.user_events)
     if args.schedulability:
@@ -98,8 +102,10 @@ def run(args: argparse.Namespace) -> int:
             tables["instances"] = answers.instances(activity if is_asked else None)
         tables["blame"] = parts.unfolded()
         name = answers.learned.activities[activity].name if activity is not None else ""
-        others, against = (_others(args, opened, timing, folders, name) if name else [] for opened, folders in
+        others, against = (_others(args, opened, timing, folders, name, taken) if name else [] for opened, folders in
                            zip(traces, datasets, strict=True))  # fmt: skip
+        if name and args.against and not against:
+            raise UsageError(f"--against names only what {name} is explained in; a trace is not compared with itself")
         differences = answers.compared(activity, others, against)
         tables |= {"slow-against-fast": differences.times, "more-in-slow": differences.causes,
                    "slow-paths": differences.paths}  # fmt: skip
@@ -118,18 +124,30 @@ def _datasets(named: Sequence[Sequence[Path]]) -> list[list[Path]]:
     return [[path for path in paths if is_dataset(path)] for paths in named]
 
 
+def _untaken(paths: Sequence[Path], taken: set[Path]) -> list[Path]:
+    """Return the paths of files that are not yet in `taken`, a set of resolved paths, and add them to it."""
+    untaken = []
+    for path in paths:
+        real_path = Path(os.path.realpath(path))
+        if real_path not in taken:
+            untaken.append(path)
+        taken.add(real_path)
+    return untaken
+
+
 def _others(
     args: argparse.Namespace, traces: Sequence[Trace], timing: Mapping[str, Timing] | None, folders: Sequence[Path],
-    activity: str,
+    activity: str, taken: set[Path],
 ) -> list[Late | Measured]:  # fmt: skip
     """Return what to compare an activity with: more traces, and the traces recorded in data sets.
 
     Args:
-        args: The parsed command line; its file, the trace to explain, is left out of the data sets.
+        args: The parsed command line.
         traces: The further traces.
         timing: Contents of the timing file; None = no file.
         folders: Folders of the data sets.
         activity: Name of the activity.
+        taken: Resolved paths of files that count already, which are left out of the data sets; gets those found there.
     """
     others: list[Late | Measured] = [late(trace, timing) for trace in traces]
     if folders:
@@ -137,7 +155,9 @@ def _others(
 
         described = read_descriptions(args.user_events).events if args.user_events else {}
         for folder in folders:
-            others += recorded_instances(folder, activity, described, Path(args.file))
+            found = recorded_instances(folder, activity, described, taken)
+            _untaken([instances.path for instances in found], taken)
+            others += found
     return others
 
 
