@@ -136,9 +136,11 @@ SEARCH: Final = Question(
     (
         Column("change", Kind.TEXT, "what is changed", "Change"),
         Column("outcome", Kind.TEXT, "`holds`: no deadline is missed; `missed`; `failed`: it cannot run", "Outcome"),
-        Column("misses", Kind.COUNT, "instances that miss their deadlines", "Misses"),
+        Column("misses", Kind.COUNT, "instances that miss their deadlines, with those that are not done", "Misses"),
+        Column("not_done", Kind.COUNT, "of these, those that never end, as fewer end than were recorded; one fewer may "
+               "be due to the end of the trace, and does not count", "Not done"),
         Column("tightest", Kind.TEXT, "the activity that misses most, or comes closest to its deadline", "Tightest"),
-        Column("margin", Kind.FIGURE, "its deadline less its longest response, in ms", "Margin ms"),
+        Column("margin", Kind.FIGURE, "its deadline less its longest response of those that end, in ms", "Margin ms"),
         Column("median_error", Kind.SHARE, "how far its unchanged replay is off in the median", "Error"),
         Column("p99_error", Kind.SHARE, "the same in 99 %", "Error 99 %"),
     ),
@@ -169,15 +171,18 @@ class Candidate:
     Attributes:
         change: Text of the change.
         outcome: `holds` (no deadline is missed), `missed`, or `failed` (the change cannot be replayed).
-        misses: Number of missed deadlines.
+        misses: Number of missed deadlines, with those of instances that are not done.
+        not_done: Number of instances that never end: how many fewer than recorded end, except for one.
         tightest: Activity that misses its deadline most, or comes closest to it; for `failed` the reason.
-        margin_ns: Deadline of that activity less its longest response; negative = missed.
+        margin_ns: Deadline of that activity less its longest response; negative = a response is too long. If the
+            activity never ends, minus the deadline.
         errors: Relative errors of the unchanged replay for that activity, in median and 99 % quantile.
     """
 
     change: str
     outcome: str
     misses: int
+    not_done: int
     tightest: str
     margin_ns: int
     errors: tuple[float, float]
@@ -210,6 +215,7 @@ def candidates_table(trace: Trace, candidates: Sequence[Candidate]) -> Table:
         for name in ("change", "outcome", "tightest")
     }
     values |= {"misses": np.array([candidate.misses for candidate in candidates], np.int64), "margin": margins,
+               "not_done": np.array([candidate.not_done for candidate in candidates], np.int64),
                "median_error": np.array([candidate.errors[0] for candidate in candidates], np.float64),
                "p99_error": np.array([candidate.errors[1] for candidate in candidates], np.float64)}  # fmt: skip
     return Table(SEARCH, trace, values, texts={"margin": _figure(margins, "+.3f")}, place="")

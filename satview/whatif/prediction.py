@@ -591,24 +591,21 @@ def search(basis: ReplayBasis, asked: str) -> list[Candidate]:
 
 def _judged(fit: ReplayFit, text: str, figures: Mapping[Key, ActivityFigures] | str) -> Candidate:
     if isinstance(figures, str):
-        return Candidate(text, "failed", 0, figures, 0, (0.0, 0.0))
+        return Candidate(text, "failed", 0, 0, figures, 0, (0.0, 0.0))
     # An activity that never ends in the prediction misses its deadline, too.
     bound = [(key, fit_of_activity.recorded) for key, fit_of_activity in fit.activities.items()
              if fit_of_activity.recorded.deadline_ns > 0 and not fit_of_activity.recorded.is_own]  # fmt: skip
-    margins = []
+    margins, misses, not_done = [], 0, 0
     for key, recorded in bound:
         figure = figures.get(key)
         longest = figure.longest_ns if figure is not None else 2 * recorded.deadline_ns
-        misses = (
-            sum((figure.misses, max(0, recorded.count - figure.count - 1))) if figure is not None else recorded.count
-        )
-        margins.append(
-            ((recorded.deadline_ns - longest) / recorded.deadline_ns, recorded.deadline_ns - longest, misses, key)
-        )
-    _, margin_ns, _, key = min(margins)
-    misses = sum(entry[2] for entry in margins)
+        not_done += max(0, recorded.count - figure.count - 1) if figure is not None else recorded.count
+        misses += figure.misses if figure is not None else 0
+        margins.append(((recorded.deadline_ns - longest) / recorded.deadline_ns, recorded.deadline_ns - longest, key))
+    _, margin_ns, key = min(margins)
+    misses += not_done
     tightest = fit.activities[key]
-    return Candidate(text, "missed" if misses else "holds", misses, tightest.recorded.name, margin_ns,
+    return Candidate(text, "missed" if misses else "holds", misses, not_done, tightest.recorded.name, margin_ns,
                      (tightest.median_error, tightest.p99_error))  # fmt: skip
 
 

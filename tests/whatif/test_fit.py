@@ -16,7 +16,16 @@ from satview.capture.sim.calls import Compute, Sleep
 from satview.events.spec import Release
 from satview.formats.registry import open_trace
 from satview.store.trace import Trace
-from satview.whatif.prediction import ActivityFigures, ActivityFit, ReplayBasis, ReplayFit, basis_of, figures, predict
+from satview.whatif.prediction import (
+    ActivityFigures,
+    ActivityFit,
+    ReplayBasis,
+    ReplayFit,
+    _judged,
+    basis_of,
+    figures,
+    predict,
+)
 from satview.whatif.steps import parse_changes
 from tests.benchmarks.whatif import Recorded, judge
 from tests.helpers.changed import CHANGES, RealChange, changed
@@ -209,6 +218,29 @@ def test_one_poor_activity_among_good_ones_is_named() -> None:
     assert says[1:] == [
         "Do not rely on predictions of task 1 (off by 6.0% in the median, by 0.0% in 99 %) and 1 other, out of 4."
     ]
+
+
+def test_instances_that_are_not_done_are_told_from_those_that_are_too_long() -> None:
+    """Of 100 recorded rounds 95 end, so that 4 are not done besides the one at the end; 2 of 99 take more than 20 ms.
+
+    An activity that never comes is not done 100 times.
+    """
+    known = {key: dataclasses.replace(entry, recorded=dataclasses.replace(entry.recorded, deadline_ns=20_000_000))
+             for key, entry in fit_with((0, 0), (0, 0)).activities.items()}  # fmt: skip
+    fit, (few, slow) = ReplayFit(known, 1.0), known
+
+    def judged(**predicted: ActivityFigures) -> tuple[str, int, int, str, int]:
+        found = _judged(fit, "cpus=1", {key: predicted[name] for key, name in ((few, "few"), (slow, "slow"))
+                                        if name in predicted})  # fmt: skip
+        return found.outcome, found.misses, found.not_done, found.tightest, found.margin_ns
+
+    ends = dataclasses.replace(known[few].recorded, count=95, longest_ns=12_000_000)
+    late = dataclasses.replace(known[slow].recorded, count=99, longest_ns=23_000_000, misses=2)
+    in_time = dataclasses.replace(late, longest_ns=9_000_000, misses=0)
+    assert judged(few=ends, slow=in_time) == ("missed", 4, 4, "task 0", 8_000_000)
+    assert judged(few=ends, slow=late) == ("missed", 6, 4, "task 1", -3_000_000)
+    assert judged(few=in_time, slow=in_time) == ("holds", 0, 0, "task 0", 11_000_000)
+    assert judged(few=in_time) == ("missed", 100, 100, "task 1", -20_000_000)
 
 
 def test_deadlines_and_activities_of_a_file_of_timing(tmp_path: Path) -> None:
