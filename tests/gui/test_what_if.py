@@ -90,6 +90,28 @@ def test_a_prediction_opens_below_and_is_marked_as_one(servers, qtbot):
 
 
 @pytest.mark.thorough
+def test_the_shown_prediction_can_be_saved_after_one_that_failed_or_was_cancelled(
+    servers, qtbot, tmp_path, monkeypatch
+):
+    dialog = dialog_of(servers)
+    predict(qtbot, dialog, "store:speed=2")
+    beside = servers.workspace.second_trace
+    qtbot.waitUntil(lambda: beside.comparison.second is not None, timeout=30 * SECONDS)
+    predict(qtbot, dialog, "nobody:priority=1")
+    assert dialog.fit.text().startswith("No prediction: nobody:priority=1: the trace has no such thread or process")
+    assert dialog.save_button.isEnabled()
+    dialog.predict_button.click()
+    dialog.cancel_button.click()
+    assert dialog.fit.text() == "Cancelled; nothing was predicted."
+    to = tmp_path / "kept.kev"
+    monkeypatch.setattr(dialogs, "ask_save", lambda *_: to)
+    QTest.mouseClick(dialog.save_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: dialog.saved.text() == f"Saved: {to}")
+    assert open_trace(to, None).title == "predicted: store:speed=2 (from nested-servers-recorded.kev)"
+    beside.close()
+
+
+@pytest.mark.thorough
 def test_what_may_be_the_other_way_is_said(servers, qtbot):
     """Half of the rounds of the store are short and half long: its median may be either; the report always waits."""
     dialog = dialog_of(servers)

@@ -312,7 +312,6 @@ class WhatIfDialog(Dialog):
         # The prefix keeps its files out of the list of recent files.
         self._folder = TemporaryDirectory(prefix="satview-", ignore_cleanup_errors=True)
         self._say("Replaying, unchanged and with what you changed\N{HORIZONTAL ELLIPSIS}", "dim")
-        self._predicted = None
         self.saved.say("", "dim")
         self._set_busy(True)
         self._job.start(partial(_predict, self._path.absolute(), lines, options, self._predicted_path(self._folder)))
