@@ -142,11 +142,13 @@ class Exported:
         done: Traces that this export wrote.
         unchanged: Number of traces that an earlier export wrote and that have not changed.
         skipped: Traces that could not be exported, each with its fault.
+        gone: Names of traces of the data set whose files no longer exist; their tables stay.
     """
 
     dataset: Dataset
     done: list[TraceResult] = field(default_factory=list)
     unchanged: int = 0
+    gone: tuple[str, ...] = ()
     skipped: list[TraceResult] = field(default_factory=list)
 
     def add(self, trace: TraceResult) -> None:
@@ -181,7 +183,7 @@ def export_folder(
         UsageError: There are no traces, a table does not exist, `out` is not a data set, or a package is missing.
     """
     todo = plan(folder, out, tables, patterns, user_events)
-    exported = Exported(todo.dataset, unchanged=todo.unchanged)
+    exported = Exported(todo.dataset, unchanged=todo.unchanged, gone=todo.gone)
     steps = _in_this_process(todo) if jobs <= 1 or len(todo.sources) <= 1 else _by_processes(todo, jobs)
     for number, trace in enumerate(steps, 1):
         exported.add(trace)
@@ -200,12 +202,14 @@ class Plan:
         sources: The files to export: new or changed since the last export.
         unchanged: Number of files that have not changed.
         tables: Names of the tables to write.
+        gone: Names of traces of the data set whose files no longer exist.
     """
 
     dataset: Dataset
     sources: list[DatasetSource]
     unchanged: int
     tables: tuple[str, ...]
+    gone: tuple[str, ...] = ()
 
 
 def plan(
@@ -231,7 +235,7 @@ def plan(
     sources = find_sources(folder, patterns, Path(out), user_events)
     dataset = begin_dataset(out)
     left = [source for source in sources if not dataset.has(source, names)]
-    return Plan(dataset, left, len(sources) - len(left), names)
+    return Plan(dataset, left, len(sources) - len(left), names, tuple(dataset.gone(sources)))
 
 
 def write_skipped(exported: Exported) -> None:
@@ -348,7 +352,7 @@ def export_on_cluster(
     """
     distributed = required("distributed")
     todo = plan(Path(folder).resolve(), Path(out).resolve(), tables, patterns, user_events)
-    exported = Exported(todo.dataset, unchanged=todo.unchanged)
+    exported = Exported(todo.dataset, unchanged=todo.unchanged, gone=todo.gone)
     if todo.sources:
         try:
             client = distributed.Client(address, timeout=10, set_as_default=False)

@@ -129,6 +129,19 @@ class Dataset:
             if (home / PART).is_file():
                 yield unquote(home.name.removeprefix("trace="))
 
+    def gone(self, sources: Iterable[DatasetSource]) -> list[str]:
+        """Return the names of completely exported traces that are not in `sources` and whose files no longer exist."""
+        there = {source.name for source in sources}
+        return [name for name in self.names() if name not in there and not Path(self._path_of(name)).is_file()]
+
+    def _path_of(self, name: str) -> str:
+        """Return the path of a trace's file at the time of export; empty if the table `trace` cannot be read."""
+        try:
+            record = required("pyarrow.parquet").ParquetFile(self.part(RECORD, name)).read(["path"])
+        except (OSError, ValueError):  # pyarrow raises subclasses of ValueError for damaged files
+            return ""
+        return str(record["path"][0].as_py())
+
     def has(self, source: DatasetSource, tables: Iterable[str]) -> bool:
         """Return whether the data set has at least these tables of a file, and the file has not changed since."""
         path = self.part(RECORD, source.name)
@@ -452,8 +465,9 @@ class RecordedInstances:
 
 
 def recorded_instances(
-    folder: Path, activity: str, described: Mapping[int, UserEvent] | None = None, without: Collection[Path] = ()
-) -> list[RecordedInstances]:
+    folder: Path, activity: str, described: Mapping[int, UserEvent] | None = None, without: Collection[Path] = (),
+    say: Callable[[str], object] | None = None,
+) -> list[RecordedInstances]:  # fmt: skip
     """Return the finished instances of an activity, per trace of a data set, except instances with lost events.
 
     Args:
@@ -461,9 +475,11 @@ def recorded_instances(
         activity: Name of a learned activity; activities of a timing file are not in a data set.
         described: Descriptions of events, by code, that were used for the export.
         without: Resolved paths of trace files to leave out, as the caller already has their instances.
+        say: Called with a sentence if some trace files are gone, which are then left out; None = that is an error.
 
     Raises:
-        UsageError: There is no data set, none of its traces has the activity, or a trace file is missing.
+        UsageError: There is no data set, none of its traces has the activity, or a trace file is missing; with `say`,
+            all of them are.
     """
     dataset = open_dataset(folder)
     if _TABLE not in dataset.tables:
@@ -487,9 +503,12 @@ def recorded_instances(
         for name, begin, stop in zip(names.tolist(), bounds[:-1], bounds[1:], strict=True)
     ]  # fmt: skip
     if missing := [instances.path for instances in recorded if not instances.path.is_file()]:
-        raise UsageError(f"{len(missing)} of {len(recorded)} traces of the data set {folder.name} are gone, such as "
-                         f"{missing[0]}")  # fmt: skip
-    return [instances for instances in recorded if Path(os.path.realpath(instances.path)) not in without]
+        text = f"{len(missing)} of {len(recorded)} traces of the data set {folder.name} are gone, such as {missing[0]}"
+        if say is None or len(missing) == len(recorded):
+            raise UsageError(text)
+        say(f"{text}; they are left out")
+    return [instances for instances in recorded
+            if instances.path not in missing and Path(os.path.realpath(instances.path)) not in without]  # fmt: skip
 
 
 # B. Iglewicz, D. Hoaglin: How to Detect and Handle Outliers (1993): the modified z-score and its usual limit.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,35 @@ def test_each_trace_counts_once(
     assert main(["late", "board/b.kev", "--against", "./board/b.kev"]) == 2
     assert capsys.readouterr().err == ("satview: --against names only what control 1 is explained in; a trace is not "
                                        "compared with itself\n")  # fmt: skip
+
+
+def test_traces_that_are_gone_are_named_and_left_out(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of three traces one is deleted: the tables still have it, but its rounds cannot be opened."""
+    traces = fleet.parent / "traces"
+    (traces / "c.kev").unlink()
+    assert main(["export", str(traces), "-o", str(fleet), "--table", "activity_instance"]) == 0
+    said = capsys.readouterr()
+    assert said.err == "satview: c.kev is gone; its tables stay in the data set\n"
+    assert said.out == f"{fleet}: 0 traces written, 0 events, 2 unchanged, 1 gone\n"
+    answers = []
+    for others in (fleet, traces / "board" / "b.kev"):
+        assert main(["late", str(traces / "a.kev"), "--with", str(others), "--format", "json"]) == 0
+        said = capsys.readouterr()
+        answers.append(json.loads(said.out))
+        gone = "1 of 3 traces of the data set fleet are gone, such as " + str(traces / "c.kev") + "; they are left out"
+        assert said.err == (f"satview: {gone}\n" if others == fleet else "")
+    assert answers[0] == answers[1]
+    for home in fleet.glob("*/trace=c.kev"):  # as docs/fleet.md says
+        shutil.rmtree(home)
+    assert main(["export", str(traces), "-o", str(fleet), "--table", "activity_instance"]) == 0
+    assert main(["late", str(traces / "a.kev"), "--with", str(fleet)]) == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    assert "2 unchanged\n" in said.out
+    for path in traces.rglob("*.kev"):
+        path.unlink()
+    with pytest.raises(UsageError, match="2 of 2 traces of the data set fleet are gone"):
+        recorded_instances(fleet, "control 1", say=pytest.fail)
 
 
 def test_what_the_data_set_cannot_give_is_said(fleet: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from satview.answers.late import Late, Replayed, late, schedulability
 from satview.answers.late_comparison import Measured
 from satview.answers.table import Table
 from satview.base.errors import UsageError
-from satview.base.process import COST_DATA, FINE
+from satview.base.process import COST_DATA, FINE, say
 from satview.base.safe_text import counted, visible_line
 from satview.base.threads import Begun
 from satview.cli.shared.files import InputFile, add_command, add_user_events
@@ -155,7 +155,7 @@ def _others(
 
         described = read_descriptions(args.user_events).events if args.user_events else {}
         for folder in folders:
-            found = recorded_instances(folder, activity, described, taken)
+            found = recorded_instances(folder, activity, described, taken, say)
             _untaken([instances.path for instances in found], taken)
             others += found
     return others

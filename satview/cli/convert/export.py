@@ -171,11 +171,17 @@ def _report(exported: Exported, name: str) -> int:
         say(line)
     if len(misfits) > _MOST_FAULTS:
         say(f"and {len(misfits) - _MOST_FAULTS:,} more descriptions that do not fit")
+    for gone in exported.gone[:_MOST_FAULTS]:
+        say(f"{visible_line(gone)} is gone; its tables stay in the data set")
+    if len(exported.gone) > _MOST_FAULTS:
+        say(f"and {len(exported.gone) - _MOST_FAULTS:,} more that are gone")
     events = sum(trace.events for trace in exported.done)
     parts = [f"{len(exported.done):,} traces written, {events:,} events"]
     if exported.unchanged:
         parts.append(f"{exported.unchanged:,} unchanged")
     if exported.skipped:
         parts.append(f"{len(exported.skipped):,} skipped")
+    if exported.gone:
+        parts.append(f"{len(exported.gone):,} gone")
     print(f"{name}: {', '.join(parts)}")
     return COST_DATA if exported.skipped or any(trace.costs_data for trace in exported.done) else FINE
