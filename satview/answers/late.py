@@ -501,10 +501,13 @@ class Late:
         """Return the instances of an activity that end within the trace and lack no events.
 
         Raises:
-            UsageError: There is no such activity.
+            UsageError: There is no such activity; the text names the trace, as it may be one of many.
         """
         instances = self.learned.instances
-        number = self.learned.named(name)
+        try:
+            number = self.learned.named(name)
+        except UsageError as error:
+            raise UsageError(f"{self.trace.path.name}: {error}") from error
         is_done = (instances.activity == number) & instances.is_known & ~instances.is_open
         return _Instances(self.trace, instances.taken(is_done))
 

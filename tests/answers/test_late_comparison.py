@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import partial
 from pathlib import Path
 
@@ -94,8 +95,9 @@ def test_the_slowest_of_several_traces_are_compared_with_the_faster_half_of_all(
 
 def test_a_trace_without_the_activity_is_refused(tmp_path: Path) -> None:
     found, other = late(loop(tmp_path / "a", ())), late(TraceBuilder().time_event(0).open(tmp_path))
-    with pytest.raises(UsageError, match="'control 1' names no activity"):
-        found.compared(0, against=[other])
+    for others, against in (([found, other], []), ([], [found, other])):
+        with pytest.raises(UsageError, match=f"^{re.escape(other.trace.path.name)}: 'control 1' names no activity"):
+            found.compared(0, others, against)
 
 
 def test_instances_are_chosen_evenly() -> None:
@@ -110,6 +112,15 @@ def test_the_command_compares_with_other_files(tmp_path: Path, capsys: pytest.Ca
     assert (row["whom"], row["explains_ns"]) == ("hog 1", 300)
     assert main(["late", paths[0], "--with", *[paths[1]] * 65]) == 2
     assert "65 traces are too many to compare at once; 64 at most" in capsys.readouterr().err
+
+
+def test_the_command_names_the_trace_that_lacks_an_activity_of_the_timing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "timing.toml").write_text('["control 1"]\ndeadline = "1 ms"\n')
+    paths = [str(loop(tmp_path / "a", (1, 2, 3)).path), str(TraceBuilder().time_event(0).write(tmp_path / "other.kev"))]
+    assert main(["late", paths[0], "-c", str(tmp_path / "timing.toml"), "--with", paths[1]]) == 2
+    assert capsys.readouterr().err == "satview: other.kev: 'control 1' names no activity; the trace has none\n"
 
 
 @pytest.mark.parametrize("table", ["slow-against-fast", "more-in-slow", "slow-paths"])

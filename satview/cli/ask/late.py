@@ -149,7 +149,12 @@ def _others(
         activity: Name of the activity.
         taken: Resolved paths of files that count already, which are left out of the data sets; gets those found there.
     """
-    others: list[Late | Measured] = [late(trace, timing) for trace in traces]
+    others = list[Late | Measured]()
+    for trace in traces:
+        try:
+            others.append(late(trace, timing))
+        except UsageError as error:  # the timing names an activity that this one of the traces lacks
+            raise UsageError(f"{trace.path.name}: {error}") from error
     if folders:
         from satview.fleet.query import recorded_instances
 
