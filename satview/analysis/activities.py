@@ -433,7 +433,7 @@ def activity_named(text: str, activities: Sequence[tuple[str, str]]) -> int:
         UsageError: There is none, or there are several.
     """
     names = [name for name, _ in activities]
-    fits = [names.index(text)] if text in names else named_by(text, names)
+    fits = [names.index(text)] if text in names else named_by(text, names) if text else []
     fits = [number for number in fits if activities[number][1] not in ENCLOSED] or fits
     if len(fits) == 1:
         return fits[0]

@@ -703,14 +703,14 @@ class Replayed:
 
 
 def schedulability(
-    trace: Trace, timing: Mapping[str, Timing] | None = None, only: str = "", replayed: Replayed | None = None
+    trace: Trace, timing: Mapping[str, Timing] | None = None, only: str | None = None, replayed: Replayed | None = None
 ) -> Table:
     """Return the response bounds of activities; those that may miss their deadline first, then undecided ones.
 
     Args:
         trace: The events.
         timing: The user's settings for activities, from `analysis.activities.read_timing`.
-        only: The name of the activity to return, or a part of it; empty = all.
+        only: The name of the activity to return, or a part of it; None = all.
         replayed: Result of the unchanged replay, for the column `replayed`; None = without that column.
 
     Raises:
@@ -759,7 +759,7 @@ def schedulability(
         cannot_tell="\n".join(filter(None, _unseen_triggers(trace))) if not names else
         f"no replay: {replayed.why_none}" if replayed is not None and replayed.why_none else "",
     )  # fmt: skip
-    return table.at(order[order == learned.named(only)] if only else order)
+    return table.at(order[order == learned.named(only)] if only is not None else order)
 
 
 def _holds(bound: Bound, deadline_cycles: int) -> str:

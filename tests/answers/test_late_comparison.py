@@ -114,6 +114,14 @@ def test_the_command_compares_with_other_files(tmp_path: Path, capsys: pytest.Ca
     assert "65 traces are too many to compare at once; 64 at most" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("arguments", [(), ("--schedulability", "--no-replay")])
+def test_an_empty_name_is_not_every_activity(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
+) -> None:
+    assert main(["late", str(loop(tmp_path / "a", ()).path), "", *arguments]) == 2
+    assert capsys.readouterr().err == "satview: '' names no activity; there are control 1\n"
+
+
 def test_the_command_names_the_trace_that_lacks_an_activity_of_the_timing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -50,7 +50,7 @@ def add_parser(subparsers: Any) -> None:
     parser = add_command(subparsers, "late", "what is late, and whose fault that is", description, _EPILOG)
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
-    add("activity", metavar="ACTIVITY", nargs="?", default="", help="explain this one: its name, or a part of it")
+    add("activity", metavar="ACTIVITY", nargs="?", help="explain this one: its name, or a part of it")
     add("-c", "--timing", metavar="FILE.toml", type=Path, help="deadlines, periods, and activities of your own")
     add("--against", metavar="FILE", nargs="+", type=InputFile, help="compare with these traces, in which it is fast")
     add("--with", dest="others", metavar="FILE", nargs="+", type=InputFile,
@@ -93,8 +93,8 @@ def run(args: argparse.Namespace) -> int:
     with working(working_on("looking for what is late in", trace.path)):
         answers = late(trace, timing)
         activities = Begun(answers.activities, "satview-activities")
-        activity = answers.learned.named(args.activity) if args.activity else answers.most_telling()
-        is_asked = bool(args.activity) and activity is not None
+        activity = answers.learned.named(args.activity) if args.activity is not None else answers.most_telling()
+        is_asked = args.activity is not None
         worst = answers.worst(activity, args.n) if activity is not None else np.empty(0, np.int64)
         parts, says = answers.explained(worst)
         tables = {"chains": answers.chains()}

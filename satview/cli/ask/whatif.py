@@ -51,9 +51,9 @@ def add_parser(subparsers: Any) -> None:
     add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
     add("--set", metavar="TARGET:KEY=VALUE", action="append", default=[], dest="said", help="a change; repeatable")
     add("--changes", metavar="FILE.toml", type=InputFile, help="changes from a file, made before those of --set")
-    add("--search", metavar="WHAT", default="", help="the least that keeps all deadlines: cpus, TARGET:priority or "
+    add("--search", metavar="WHAT", help="the least that keeps all deadlines: cpus, TARGET:priority or "
         "TARGET:threads")  # fmt: skip
-    add("--sensitivity", metavar="ACTIVITY", default="", help="where saved work shortens this activity most")
+    add("--sensitivity", metavar="ACTIVITY", help="where saved work shortens this activity most")
     add("-c", "--timing", metavar="FILE.toml", type=InputFile, help="activities and deadlines of your own, as for late")
     add("--seed", type=int, default=1, help="of what kernel calls cost in the replay (default %(default)s)")
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
@@ -71,11 +71,12 @@ def run(args: argparse.Namespace) -> int:
     changes = (read_changes(Path(args.changes)) if args.changes is not None else []) + parse_changes(args.said)
     timing = read_timing(Path(args.timing)) if args.timing is not None else None
     trace = open_trace(args.file, args.user_events)
-    if (args.search and args.sensitivity) or ((args.search or args.sensitivity) and (changes or args.output)):
+    asked = [text for text in (args.search, args.sensitivity) if text is not None]
+    if len(asked) > 1 or (asked and (changes or args.output)):
         raise UsageError("--search and --sensitivity make changes of their own: leave out --set, --changes and -o")
     with working(working_on("replaying", trace.path)):
         basis = basis_of(trace, timing, args.seed, changes)
-    if args.search or args.sensitivity:
+    if asked:
         _print_search(basis, args)
         return COST_DATA if trace.problems.cost_data else FINE
     with working(working_on("predicting from", trace.path)):
@@ -110,7 +111,7 @@ def _fit_record(basis: ReplayBasis) -> dict[str, float | list[str]]:
 def _print_search(basis: ReplayBasis, args: argparse.Namespace) -> None:
     trace = basis.programs.trace
     with working(working_on("trying candidates on", trace.path)):
-        if args.search:
+        if args.search is not None:
             candidates = search(basis, args.search)
             table, key = candidates_table(trace, candidates), "candidates"
             holds = [candidate.change for candidate in candidates if candidate.outcome == "holds"]
