@@ -365,6 +365,7 @@ _MOST_INTERRUPTS: Final = 1_000_000
 _LEAST_PERIOD_NS: Final = 10_000
 _MOST_NAMES: Final = 12  # in a message
 _EXAMPLE: Final = 'write it as ["planner 1"] and then priority = 22'
+_PLAIN_NUMBER: Final = re.compile(r"0x[0-9a-f]+|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?", re.IGNORECASE)
 _POLICIES: Final = {"fifo": 1, "rr": 2, "other": 3}
 _LOAD_PID: Final = 0x7FF0_0000  # pid of the first added load
 KEYS: Final = {
@@ -501,14 +502,33 @@ def _nothing(change: ProgramChange, what: str, known: Sequence[str]) -> UsageErr
     return UsageError(f"{change}: the trace has no such {what}; {there_are}")
 
 
-def _number(change: ProgramChange, least: float, most: float, kind: Callable[[str], float] = float) -> float:
+def _number(
+    change: ProgramChange, least: float, most: float, kind: Callable[[str], float] = float, form: str = "g"
+) -> float:
+    """Return the number that a change's value is, written in plain digits.
+
+    Args:
+        change: The change.
+        least: The smallest number that is accepted.
+        most: The largest.
+        kind: Converts the text.
+        form: How the range is written in a message.
+
+    Raises:
+        UsageError: The value is no number, or out of the range.
+    """
     try:
-        value = kind(change.value)
+        value = kind(change.value) if _PLAIN_NUMBER.fullmatch(change.value) else float("nan")
     except ValueError:
         value = float("nan")
     if not least <= value <= most:
-        raise UsageError(f"{change}: {change.value[:30]!r} is not a number from {least:g} to {most:g}")
+        raise UsageError(f"{change}: {change.value[:30]!r} is not a number from {least:{form}} to {most:{form}}")
     return value
+
+
+def _whole(text: str) -> int:
+    """Return a whole number; a file of changes may also have `22.0`."""
+    return int(text.removesuffix(".0"))
 
 
 # The changes.
@@ -517,7 +537,7 @@ def _number(change: ProgramChange, least: float, most: float, kind: Callable[[st
 def _set_cpus(out: Changed, change: ProgramChange) -> None:
     if change.target:
         raise UsageError(f"{change}: the CPUs are those of the target: cpus={change.value}")
-    out.cpus = int(_number(change, 1, MAX_CPUS, int))
+    out.cpus = int(_number(change, 1, MAX_CPUS, _whole))
     _check_masks(out, change)
 
 
@@ -528,7 +548,7 @@ def _check_masks(out: Changed, change: ProgramChange) -> None:
 
 
 def _set_priority(out: Changed, change: ProgramChange) -> None:
-    priority = int(_number(change, 1, 255, int))
+    priority = int(_number(change, 1, 255, _whole))
     threads = _threads(out, change)
     changed = {thread.row for thread in threads}
     for thread in threads:
@@ -564,7 +584,7 @@ def _set_policy(out: Changed, change: ProgramChange) -> None:
 
 
 def _set_runmask(out: Changed, change: ProgramChange) -> None:
-    mask = int(_number(change, 1, (1 << 64) - 1, lambda text: int(text, 0)))
+    mask = int(_number(change, 1, (1 << 64) - 1, lambda text: int(text, 0), "#x"))
     for thread in _threads(out, change):
         thread.runmask = mask
     _check_masks(out, change)
@@ -577,7 +597,7 @@ def _set_speed(out: Changed, change: ProgramChange) -> None:
 
 
 def _set_threads(out: Changed, change: ProgramChange) -> None:
-    wanted = int(_number(change, 1, _MOST_THREADS, int))
+    wanted = int(_number(change, 1, _MOST_THREADS, _whole))
     threads = _threads(out, change)
     pool = [thread for thread in threads if any(isinstance(step, Receive) for step in thread.steps)]
     chids = [step.chid for thread in pool for step in thread.steps if isinstance(step, Receive)]
@@ -624,14 +644,14 @@ def _set_inherit(out: Changed, change: ProgramChange) -> None:
 
 
 def _set_ceiling(out: Changed, change: ProgramChange) -> None:
-    _lock(out, change).ceiling = int(_number(change, 1, 255, int))
+    _lock(out, change).ceiling = int(_number(change, 1, 255, _whole))
 
 
 def _set_budget(out: Changed, change: ProgramChange) -> None:
     name = re.sub(r"^partition\s+", "", change.target).casefold()
     for partition in out.programs.partitions:
         if name in (partition.name.casefold(), str(partition.number)):
-            partition.percent = int(_number(change, 0, 100, int))
+            partition.percent = int(_number(change, 0, 100, _whole))
             if sum(entry.percent for entry in out.programs.partitions if entry.number) > 100:
                 raise UsageError(f"{change}: the budgets together are more than 100 %")
             return
@@ -670,7 +690,7 @@ def _move_handler(out: Changed, change: ProgramChange) -> None:
     words = change.value.split()
     if words[0] != "thread" or len(words) != 2:
         raise UsageError(f"{change}: a handler is moved by handler=thread PRIORITY, as in 'handler=thread 40'")
-    priority = int(_number(ProgramChange(change.target, change.key, words[1]), 1, 255, int))
+    priority = int(_number(ProgramChange(change.target, change.key, words[1]), 1, 255, _whole))
     if not line.handlers:
         raise UsageError(f"{change}: the trace shows no handler of interrupt {line.vector:#x}")
     for pid, outcomes in line.handlers.items():
@@ -709,7 +729,7 @@ def _add_load(out: Changed, change: ProgramChange) -> None:
         raise UsageError(f"{change}: {error}") from error
     if period_ns < _LEAST_PERIOD_NS or work_ns <= 0:
         raise UsageError(f"{change}: the period is 10 us at least, and the work above 0")
-    priority = int(_number(ProgramChange(change.target, "priority", said["priority"]), 1, 255, int))
+    priority = int(_number(ProgramChange(change.target, "priority", said["priority"]), 1, 255, _whole))
     name = change.target.removeprefix("load ").strip() or "load"
     pid = max([_LOAD_PID, *(thread.pid + 1 for thread in out.programs.threads if thread.pid >= _LOAD_PID)])
     steps: list[Step] = [Begin(), Every(period_ns), Work(work_ns)]

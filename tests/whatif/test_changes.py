@@ -48,6 +48,19 @@ def test_changes_leave_the_given_programs_alone(servers: Programs) -> None:
     assert changed.texts == ("screen:priority=20", "screen 1:policy=fifo", "screen:runmask=0x2")
 
 
+def test_numbers_may_be_said_in_several_ways(servers: Programs, tmp_path: Path) -> None:
+    path = tmp_path / "changes.toml"
+    path.write_text("cpus = 2.0\n[screen]\npriority = 22.0\nrunmask = 0x2\nspeed = 2\n")
+    changed = with_changes(servers, [*read_changes(path), *parse_changes(["front:speed=.5", "store:speed=1e1"])])
+    assert (changed.cpus, thread_of(changed.programs, "screen 1")) == (2, (22, 2, 2))
+    speeds = {thread.short_process: thread.speed for thread in changed.programs.threads}
+    assert (speeds["screen"], speeds["front"], speeds["store"]) == (2, 0.5, 10)
+    masks = parse_changes(["screen:runmask=0xffffffffffffffff", "report:runmask=1"])
+    changed = with_changes(servers, masks)
+    assert thread_of(changed.programs, "screen 1")[2] == (1 << 64) - 1
+    assert thread_of(changed.programs, "report 1")[2] == 1
+
+
 def test_each_wait_of_a_thread_becomes_a_step(car: Programs) -> None:
     """The driver waits for a block and sleeps while the medium works: 11 times in this trace, and then waits."""
     (completion,) = (thread for thread in car.threads if thread.name == "completion")
@@ -106,6 +119,14 @@ def test_a_file_says_the_same_as_the_command_line(tmp_path: Path) -> None:
         ("nobody:priority=22", "the trace has no such thread or process; there are procnto-smp-instr 3"),
         ("screen:priority=256", "'256' is not a number from 1 to 255"),
         ("screen:priority=high", "'high' is not a number from 1 to 255"),
+        ("screen:priority=1_0", "'1_0' is not a number from 1 to 255"),
+        ("screen:priority=\N{FULLWIDTH DIGIT THREE}", "'\N{FULLWIDTH DIGIT THREE}' is not a number from 1 to 255"),
+        ("screen:priority=22.5", "'22.5' is not a number from 1 to 255"),
+        ("screen:priority=0x10", "'0x10' is not a number from 1 to 255"),
+        ("screen:speed=1_0.5", "'1_0.5' is not a number from 0.001 to 1000"),
+        ("screen:speed=inf", "'inf' is not a number from 0.001 to 1000"),
+        ("screen:runmask=0x1_0", "'0x1_0' is not a number from 0x1 to 0xffffffffffffffff"),
+        ("screen:runmask=0x10000000000000000", "is not a number from 0x1 to 0xffffffffffffffff"),
         ("screen:colour=red", "there is no 'colour'; there are cpus, priority, policy"),
         ("priority=5", "is a change of something: TARGET:priority=5, where TARGET is a thread or process"),
         ("screen:period=5ms", "for a thread that is added 'load NAME:period=10ms,work=2ms,priority=20'"),
