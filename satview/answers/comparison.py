@@ -369,7 +369,7 @@ def change_text(change: ChangedRow) -> str:
         return "" if math.isnan(change.after) else "new"
     if math.isnan(change.after):
         return "gone"
-    return "from none" if math.isinf(change.ratio) else f"{change.ratio - 1:+.1%}"
+    return "from none" if math.isinf(change.ratio) else f"{change.ratio - 1:+z.1%}"
 
 
 def value_text(change: ChangedRow, value: float) -> str:

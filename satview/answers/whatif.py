@@ -218,7 +218,7 @@ def candidates_table(trace: Trace, candidates: Sequence[Candidate]) -> Table:
                "not_done": np.array([candidate.not_done for candidate in candidates], np.int64),
                "median_error": np.array([candidate.errors[0] for candidate in candidates], np.float64),
                "p99_error": np.array([candidate.errors[1] for candidate in candidates], np.float64)}  # fmt: skip
-    return Table(SEARCH, trace, values, texts={"margin": _figure(margins, "+.3f")}, place="")
+    return Table(SEARCH, trace, values, texts={"margin": _figure(margins, "+z.3f")}, place="")
 
 
 def sensitivity_table(trace: Trace, leverages: Sequence[Leverage]) -> Table:
@@ -233,7 +233,7 @@ def sensitivity_table(trace: Trace, leverages: Sequence[Leverage]) -> Table:
     }
     values: dict[str, Source] = {"process": Texts.of([entry.process for entry in ordered]), **figures}
     values["saved"] = np.array([trace.clock.cycles_of(entry.saved_ns) for entry in ordered], np.int64)
-    texts = {name: _figure(column, "+.2f") for name, column in figures.items()}
+    texts = {name: _figure(column, "+z.2f") for name, column in figures.items()}
     return Table(SENSITIVITY, trace, values, texts=texts, place="")
 
 
@@ -262,7 +262,7 @@ def comparison(trace: Trace, compared: Sequence[Compared], *, has_prediction: bo
     question = PREDICTION if has_prediction else FIT
     names = {column.name for column in question.columns}
     shown = {name: column for name, column in values.items() if name in names}
-    texts = {name: _figure(changes[name], "+.1f") for name in names & changes.keys()}
+    texts = {name: _figure(changes[name], "+z.1f") for name in names & changes.keys()}
     known = {f"{name}_change": np.array([Known.GUESS if entry.directions[number] is Direction.CANNOT_TELL
                                          else Known.EXACT for entry in compared], np.uint8)
              for number, name in enumerate(("median", "p99")) if has_prediction}  # fmt: skip
@@ -270,6 +270,7 @@ def comparison(trace: Trace, compared: Sequence[Compared], *, has_prediction: bo
 
 
 def _figure(values: _Floats, form: str) -> Callable[[int], str]:
+    """Return the texts of figures by row; `form` has a `z`, as there is no -0.0."""
     return lambda row: "" if np.isnan(values[row]) else f"{values[row]:{form}}"
 
 

@@ -9,8 +9,17 @@ import pytest
 
 from satview.__main__ import main
 from satview.analysis.statistics import Statistics
-from satview.answers.comparison import FIGURES, by_weight, change_table, compare, verdict_changes
+from satview.answers.comparison import (
+    FIGURES,
+    ChangedRow,
+    by_weight,
+    change_table,
+    change_text,
+    compare,
+    verdict_changes,
+)
 from satview.answers.statistics import TABLES
+from satview.answers.table import Column, Kind
 from satview.capture.buffers import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.opened import open_trace
@@ -67,6 +76,13 @@ def test_more_than_none_has_no_ratio(tmp_path):
     row = next(row for row in range(len(table))
                if (table.text(row, "figure"), table.text(row, "name")) == ("preemptions_per_s", "pid 7 1"))  # fmt: skip
     assert (table.plain(row, "before"), table.plain(row, "ratio"), table.text(row, "ratio")) == (0, None, "from none")
+
+
+def test_a_change_that_rounds_to_nothing_has_no_minus():
+    column = Column("mean", Kind.DURATION, "", "Mean")
+    texts = [change_text(ChangedRow("call", "a", column, 10_000, after, False, 1.0, (None, None), (0, 0)))
+             for after in (9_999, 10_001, 9_980)]  # fmt: skip
+    assert texts == ["+0.0%", "+0.0%", "-0.2%"]
 
 
 def test_what_only_one_has_is_new_or_gone(tmp_path, capsys):

@@ -12,7 +12,13 @@ from PySide6.QtWidgets import QApplication, QMenu, QPushButton
 from satview.events.spec import Release
 from satview.formats.registry import open_trace
 from satview.gui import dialogs
-from satview.gui.comparison.what_if_dialog import ChangeTarget, WhatIfDialog, change_completions, targets_of
+from satview.gui.comparison.what_if_dialog import (
+    ChangeTarget,
+    WhatIfDialog,
+    _outcome_text,
+    change_completions,
+    targets_of,
+)
 from satview.gui.panels.why_panel import VerdictsPanel
 from satview.timeline.lane_info import LaneKind
 from satview.whatif.prediction import basis_of
@@ -192,6 +198,13 @@ def test_a_verdict_is_asked_about_its_thread(empty_window, load, tmp_path, qtbot
     dialog = chosen(window)
     assert panel.model.index(0, 3).data().startswith("high 1 (high) (priority 30) waits 32.00 ms")
     assert dialog.changes.toPlainText() == "high 1 (high):priority="
+
+
+def test_a_change_that_rounds_to_nothing_has_no_minus():
+    row = {"activity": "loop 1", "median_ns": 10_000, "replayed_median_ns": 10_000, "predicted_median_ns": 9_999,
+           "median_change": -0.01, "fit": "good"}  # fmt: skip
+    said = _outcome_text({"changes": [], "findings": [], "not_shown": [], "activities": [row]})
+    assert said.endswith(" (+0.0 %), fit good")
 
 
 PLANNER = ChangeTarget("planner 1 (plan-50ms)", "thread", ("priority", "policy", "runmask", "speed"))

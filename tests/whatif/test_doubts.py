@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from satview.answers.whatif import Compared, Direction, comparison
+from satview.answers.whatif import Compared, Direction, Leverage, comparison, sensitivity_table
 from satview.capture.buffers import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.events.spec import Release
@@ -20,6 +20,7 @@ from satview.whatif.prediction import Prediction, _quantile, basis_of, predict
 from satview.whatif.steps import Await, parse_changes
 from tests.helpers.changed import RealChange, changed
 from tests.helpers.commands import satview
+from tests.helpers.kev import TraceBuilder
 
 NS_PER_MS = 1_000_000
 
@@ -131,6 +132,16 @@ def test_locks_of_the_library_leave_open_who_has_to_wait(tmp_path: Path) -> None
     readers = [entry for name, entry in predicted(path, "meeting_points:speed=2").items() if "reader" in name]
     assert readers
     assert Direction.LONGER not in {direction for reader in readers for direction in reader.directions}
+
+
+def test_no_change_has_no_sign_of_its_own(tmp_path: Path) -> None:
+    """9,999 after 10,000 is -0.01 %, and 3 ns of a mean are -0.003 us: both are shown as other zeros are."""
+    trace, name = TraceBuilder().time_event(0).open(tmp_path), "loop 1"
+    entry = Compared(name, (60, 60, 60), (10_000, 10_000, 9_999), (10_000, 10_000, 9_989), ((0, 0),) * 3, ((0, 0),) * 3)
+    table = comparison(trace, [entry], has_prediction=True)
+    assert (table.text(0, "median_change"), table.text(0, "p99_change")) == ("+0.0", "-0.1")
+    helps = sensitivity_table(trace, [Leverage("loop", 1_000_000, -3.0, -2_000, 60)])
+    assert [helps.text(0, column) for column in ("gain", "gain_p99", "leverage")] == ["+0.00", "-2.00", "+0.00"]
 
 
 @pytest.mark.thorough

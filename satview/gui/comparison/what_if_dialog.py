@@ -427,7 +427,7 @@ def _outcome_text(prediction: dict[str, Any]) -> str:
     lines += [
         f"{row['activity']}: median {format_duration(row['median_ns'])}, replayed "
         f"{format_duration(row['replayed_median_ns'])}, predicted {format_duration(row['predicted_median_ns'])} "
-        f"({'? ' if _is_open(row) else ''}{row['median_change']:+.1f} %), fit {row['fit']}"
+        f"({'? ' if _is_open(row) else ''}{row['median_change']:+z.1f} %), fit {row['fit']}"
         for row in comparable[:_MOST_ACTIVITIES]
     ]
     if any(map(_is_open, comparable[:_MOST_ACTIVITIES])):
