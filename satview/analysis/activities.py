@@ -17,7 +17,7 @@ from satview.base.column_arrays import ColumnTable
 from satview.base.errors import UsageError
 from satview.base.named_files import read_toml
 from satview.base.safe_text import listed
-from satview.base.shared_file import DamagedFileError, as_declared
+from satview.base.shared_file import DamagedFileError, tables_as_declared
 from satview.base.time import parse_length
 from satview.core import links
 from satview.core.links import stable_order
@@ -91,17 +91,18 @@ def read_timing(path: Path) -> dict[str, Timing]:
     """
     _, content = read_toml(path, _MOST_BYTES, _EXAMPLE)
     try:
-        timing = as_declared(content, dict[str, Timing])
+        timing = tables_as_declared(content, Timing)
     except DamagedFileError as error:
         raise UsageError(f"{path.name}: {error}; {_EXAMPLE}") from error
     for name, said in timing.items():
         if bool(said.start) != bool(said.end):
             raise UsageError(f"{path.name}: [{name}] needs start and end, or neither for one that is learned")
-        is_chain = bool(said.chain)
-        if (
-            is_chain == bool(said.start or said.period or said.deadline or said.cpus)
-            or bool(said.reaction or said.age) > is_chain
-        ):
+        of_activity = [key for key in ("start", "period", "deadline", "cpus") if getattr(said, key)]
+        of_chain = [key for key in ("reaction", "age") if getattr(said, key)]
+        if misplaced := of_activity if said.chain else of_chain:
+            home = "an activity, and this is a chain" if said.chain else "a chain: chain = 'camera > control'"
+            raise UsageError(f"{path.name}: [{name}] {misplaced[0]} is for {home}")
+        if not (of_activity or said.chain):
             raise UsageError(f"{path.name}: [{name}] needs start and end, period, deadline or cpus; or chain, with the "
                              "bounds reaction and age")  # fmt: skip
         lengths = {"period": said.period, "deadline": said.deadline, "reaction": said.reaction, "age": said.age}

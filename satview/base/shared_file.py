@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -79,6 +79,21 @@ def as_declared(content: Any, kind: type[_Kind]) -> _Kind:
         )
         where = f"{place.strip('.`')}: " if place else ""
         raise DamagedFileError(visible_line(f"{where}{what[:1].lower()}{what[1:]}")[:_SAID_MAX]) from error
+
+
+def tables_as_declared(content: Mapping[str, Any], kind: type[_Kind]) -> dict[str, _Kind]:
+    """Return the tables of a parsed TOML file by name, each as a dataclass whose fields declare their types and bounds.
+
+    Raises:
+        DamagedFileError: See `as_declared`; the text names the table.
+    """
+    tables = {}
+    for name, table in content.items():
+        try:
+            tables[name] = as_declared(table, kind)
+        except DamagedFileError as error:
+            raise DamagedFileError(visible_line(f"[{name[:_SAID_MAX]}] {error}")) from error
+    return tables
 
 
 def _converted(kind: type[_Kind], value: Any) -> _Kind:

@@ -26,7 +26,7 @@ from platformdirs import user_config_path
 from satview.base.child import absolute_program
 from satview.base.errors import SatviewError, UsageError
 from satview.base.safe_text import visible_line
-from satview.base.shared_file import DamagedFileError, as_declared, read_shared
+from satview.base.shared_file import DamagedFileError, as_declared, read_shared, tables_as_declared
 from satview.target import shell
 
 # Addresses and settings of targets, given as an address such as `ssh://root@board:2222` or a name in the user's file.
@@ -147,7 +147,7 @@ def read_profiles(path: Path) -> dict[str, Profile]:
     """
     try:
         data = read_shared(path, _FILE_BYTES_MAX) or b""
-        profiles = as_declared(tomllib.loads(data.decode("utf-8")), dict[str, Profile])
+        profiles = tables_as_declared(tomllib.loads(data.decode("utf-8")), Profile)
     except (DamagedFileError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path.name}: {error}; correct it there, or remove the file") from error
     except OSError as error:

@@ -120,11 +120,22 @@ def test_an_activity_by_expressions(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[control]\ndeadline = 5\n", "deadline: expected text, got a whole number"),
-        ('[control]\ndue = "5ms"\n', "due"),
+        (
+            "[control]\ndeadline = 5\n",
+            r"timing.toml: \[control\] deadline: expected text, got a whole number; write it",
+        ),
+        ("[control]\ncpus = [0, 'x']\n", r"\[control\] cpus\[1\]: expected a whole number, got text"),
+        ('[control]\ndue = "5ms"\n', r"\[control\] object contains unknown field due"),
+        ('[control]\ndeadline = "5ms"\nage = "9ms"\n', r"\[control\] age is for a chain: chain = 'camera > control'$"),
+        ('[control]\nreaction = "9ms"\n', r"\[control\] reaction is for a chain: chain = "),
+        ("[control]\n", r"\[control\] needs start and end, period, deadline or cpus; or chain, with the bounds"),
         ('[control]\nstart = "event == READY"\n', r"\[control\] needs start and end"),
         ('[control]\ndeadline = "-5ms"\n', "deadline is not above 0"),
-        ('[path]\nchain = "a > b"\ndeadline = "5ms"\n', "needs start and end, period, deadline or cpus; or chain"),
+        ('[path]\nchain = "a > b"\ndeadline = "5ms"\n', r"\[path\] deadline is for an activity, and this is a chain$"),
+        (
+            '[path]\nchain = "a > b"\nage = "5ms"\ncpus = [0]\n',
+            r"\[path\] cpus is for an activity, and this is a chain$",
+        ),
         ('[control]\ndeadline = "soon"\n', r"timing.toml: \[control\] deadline: 'soon' is no time"),
         ("[control\n", "line 1"),
     ],

@@ -54,7 +54,10 @@ def test_a_file_of_targets_gives_profiles_by_name(tmp_path):
     [
         ('[rig]\naddress = "rig"\n', "target 'rig': 'rig' is no address"),
         ('[rig]\naddress = "ssh://rig"\npassword = "x"\n', "unknown field `password`"),
-        ('[rig]\naddress = "ssh://rig"\nkernel_buffers = 0\n', ">= 1"),
+        (
+            '[rig]\naddress = "ssh://rig"\nkernel_buffers = 0\n',
+            "targets.toml: [rig] kernel_buffers: expected a whole number >= 1",
+        ),
         ("[rig\n", "targets.toml: Expected"),
     ],
 )
