@@ -130,6 +130,12 @@ class ReplayFit:
         poor = [fit for fit in self.activities.values() if fit.badness > 1 and not fit.recorded.is_own]
         return sorted(poor, key=lambda fit: -fit.badness)
 
+    @property
+    def with_deadlines(self) -> dict[Key, ActivityFigures]:
+        """Recorded figures of the activities with a deadline, without those of the program that writes the trace."""
+        recorded = {key: fit.recorded for key, fit in self.activities.items()}
+        return {key: figures for key, figures in recorded.items() if figures.deadline_ns > 0 and not figures.is_own}
+
     def sentences(self) -> list[str]:
         """Return sentences about the fit: a summary or warning, then activities whose predictions are unreliable."""
         if self.median_error == float("inf"):
@@ -581,10 +587,9 @@ def search(basis: ReplayBasis, asked: str) -> list[Candidate]:
         UsageError: There is nothing to search, or no activity has a deadline.
     """
     texts = candidates(basis.programs, asked)
-    if not any(judged.recorded.deadline_ns > 0 for judged in basis.fit.activities.values()):
-        raise UsageError(
-            "no activity has a deadline: nothing in the trace is regular; give some with --timing FILE.toml"
-        )
+    if not basis.fit.with_deadlines:
+        raise UsageError("no activity has a deadline: nothing in the trace is regular but for what writes it; give "
+                         "some with --timing FILE.toml")  # fmt: skip
     judged = zip(texts, _predictions(basis, texts), strict=True)
     return [_judged(basis.fit, text, figures) for text, figures in judged]
 
@@ -593,10 +598,8 @@ def _judged(fit: ReplayFit, text: str, figures: Mapping[Key, ActivityFigures] | 
     if isinstance(figures, str):
         return Candidate(text, "failed", 0, 0, figures, 0, (0.0, 0.0))
     # An activity that never ends in the prediction misses its deadline, too.
-    bound = [(key, fit_of_activity.recorded) for key, fit_of_activity in fit.activities.items()
-             if fit_of_activity.recorded.deadline_ns > 0 and not fit_of_activity.recorded.is_own]  # fmt: skip
     margins, misses, not_done = [], 0, 0
-    for key, recorded in bound:
+    for key, recorded in fit.with_deadlines.items():
         figure = figures.get(key)
         longest = figure.longest_ns if figure is not None else 2 * recorded.deadline_ns
         not_done += max(0, recorded.count - figure.count - 1) if figure is not None else recorded.count

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from satview.analysis.activities import Timing
+from satview.base.errors import UsageError
 from satview.capture.buffers import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.capture.sim.calls import Compute, Sleep
@@ -25,6 +26,7 @@ from satview.whatif.prediction import (
     basis_of,
     figures,
     predict,
+    search,
 )
 from satview.whatif.steps import parse_changes
 from tests.benchmarks.whatif import Recorded, judge
@@ -241,6 +243,13 @@ def test_instances_that_are_not_done_are_told_from_those_that_are_too_long() -> 
     assert judged(few=ends, slow=late) == ("missed", 6, 4, "task 1", -3_000_000)
     assert judged(few=in_time, slow=in_time) == ("holds", 0, 0, "task 0", 11_000_000)
     assert judged(few=in_time) == ("missed", 100, 100, "task 1", -20_000_000)
+
+
+def test_a_deadline_of_what_writes_the_trace_is_nothing_to_search_with(tmp_path: Path) -> None:
+    basis = basis_of(captured(tmp_path, "client-server", length_ms=300), {"tracelogger 1": Timing(deadline="1 ms")})
+    assert [fit.recorded.is_own for fit in basis.fit.activities.values() if fit.recorded.deadline_ns > 0] == [True]
+    with pytest.raises(UsageError, match="no activity has a deadline"):
+        search(basis, "cpus")
 
 
 def test_deadlines_and_activities_of_a_file_of_timing(tmp_path: Path) -> None:
