@@ -89,7 +89,8 @@ class DatasetSource:
     def state(self) -> dict[str, Any]:
         """Return the values that are compared to decide whether the tables must be written again."""
         described = repr(sorted(self.user_events.items())).encode() if self.user_events else b""
-        return {"version": _VERSION, "size_bytes": self.size_bytes, "modified_ns": self.modified_ns,
+        return {"version": _VERSION, "path": os.fsencode(self.path.resolve()).decode("utf-8", "replace"),
+                "size_bytes": self.size_bytes, "modified_ns": self.modified_ns,
                 **({"user_events": hashlib.sha256(described).hexdigest()} if described else {})}  # fmt: skip
 
 

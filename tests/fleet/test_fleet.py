@@ -198,6 +198,15 @@ def test_other_programs_read_it(traces, out):
         assert {name for (name,) in connection.sql(query).fetchall()} == names
 
 
+def test_traces_that_were_moved_are_written_again_with_their_new_paths(traces, out):
+    export.export_folder(traces, out, TABLES)
+    moved = traces.rename(traces.parent / "moved")
+    assert export.export_folder(moved, out, TABLES).unchanged == 0
+    paths = [path for (path,) in query_dataset(out, "select path from trace order by path").rows()]
+    assert paths == [str(moved / name) for name in ("a.kev", "board 1/b.kev", "board 1/c=%.kev")]
+    assert export.export_folder(moved, out, TABLES).unchanged == 3
+
+
 def test_it_goes_on_where_it_stopped(traces, out):
     export.export_folder(traces, out, TABLES)
     before = modified(out)

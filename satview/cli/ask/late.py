@@ -160,9 +160,9 @@ def _others(
 
         described = read_descriptions(args.user_events).events if args.user_events else {}
         for folder in folders:
-            found = recorded_instances(folder, activity, described, taken, say)
-            _untaken([instances.path for instances in found], taken)
-            others += found
+            recorded = recorded_instances(folder, activity, described, taken, say)
+            _untaken([instances.path for instances in recorded], taken)
+            others += recorded
     return others
 
 
