@@ -382,9 +382,10 @@ class Judge:
         return worst.at_worst(trust), None if rows is None else rows | lacking
 
     def _trust_in_rest(self, rests: Rests) -> tuple[Trust, _Bools | None]:
-        """Return the trust that losses and unknown states or callers leave in figures, and the affected rows.
+        """Return how far figures can be trusted in view of lost events and of unknown states or callers.
 
-        Needs of the analysis are ignored; if all are met, this is the trust in the figures.
+        Which classes of events were captured is not looked at; if all that the analysis needs were, this is the trust
+        in its figures.
 
         Args:
             rests: Data on which the figures depend.

@@ -568,7 +568,7 @@ def _within(part: TracePart, changes: _Changes) -> _Changes:
 
 
 def _births(changes: _Changes) -> NDArray[np.intp]:
-    """Return the rows of changes by which threads begin to exist: the first ones after they did not, intp (k,)."""
+    """Return the rows of changes by which threads begin to exist: each follows a state of no existence, intp (k,)."""
     follows = np.zeros(len(changes.state), np.bool_)
     follows[1:] = np.isin(changes.state[:-1], (_NONE, _GONE)) & (changes.thread[1:] == changes.thread[:-1])
     return np.flatnonzero(follows)

@@ -63,7 +63,7 @@ class Nesting:
         step: int8, 1 for an entry, -1 for an exit.
         depth: int64, number of open interrupts after the event; an exit without an entry leaves it at 0.
         time_cycles: int64, times of the events.
-        is_stray: bool, whether the event is an exit whose entry came before the part began, during an interrupt.
+        is_stray: bool, whether the event is an exit without an entry: the part began while the interrupt was handled.
     """
 
     rows: _Rows

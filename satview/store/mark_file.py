@@ -459,7 +459,10 @@ def _digest(line: str) -> str:
 
 
 def _parts(lines: list[_NoteLine], removed: list[str]) -> Iterator[tuple[list[_NoteLine], list[str]]]:
-    """Split lines into parts, a file each, small enough to be joined again later; add removed keys to the last part."""
+    """Split lines into one part per file, of at most the size up to which files are joined later.
+
+    The removed keys are added to the last part.
+    """
     part: list[_NoteLine] = []
     size_bytes = 0
     for line in lines:

@@ -579,7 +579,7 @@ class _ThreadLines(ClientJob):
         self._thread.take(line)
 
     def is_over(self) -> bool:
-        """Return True, because `CProgram` checks this connection."""
+        """Return True: nothing waits for this job; `CProgram` itself checks whether the connection has ended."""
         return True
 
     def abandon(self) -> None:

@@ -354,7 +354,7 @@ class MeasuredDurations:
         start_cycles, end_cycles: int64 (n,), start and end of each duration.
         row: int64 (n,), row of the event that starts each duration, -1 for none.
         why_none: Text of the failure if there are no durations.
-        unanswered: Number of durations that have no end in the trace.
+        unanswered: Number of starts without an end in the trace, after which no events are missing.
         unsure: Number of durations that were left out because events are missing between start and end.
         open_cycles: int64 (k,), start of each open duration.
         open_row: int64 (k,), row of the event that starts each open duration.

@@ -247,7 +247,7 @@ def _lock_times(piece: _Piece) -> tuple[int, dict[int, tuple[int, int]]]:
 
 
 def _modes(piece: _Piece) -> dict[int, bool | None]:
-    """Return for each lock in a piece whether it is taken for writing; None if the trace does not show that."""
+    """Return for each lock in a piece of a thread's program whether it is taken for writing; None if not shown."""
     out: dict[int, bool | None] = {}
     for step in piece.steps[piece.begin : piece.end]:
         if isinstance(step, (parts.Lock, parts.Unlock)) and out.get(step.thing) is None:

@@ -690,7 +690,7 @@ class _Items:
         self.replied = self._numbered(exchanges.reply_row, by, np.arange(len(exchanges)), replied & (by > 0))
 
     def _pulses(self) -> None:
-        """Store the streams (pulses by connection), the pulse each receive call gets, and whose pulses a call sends."""
+        """Store the streams (pulses of one connection each), and the pulse or stream of each receipt or send."""
         builder, trace, events = self.builder, self.builder.trace, self.builder.events
         table = messages.pulses(trace)
         sends = rows_of_codes(trace, *messages.SENDS)

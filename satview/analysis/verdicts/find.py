@@ -189,7 +189,9 @@ def _with_severity(limits: Thresholds, verdict: Verdict) -> Verdict:
 
 
 def _involves_named_thread(trace: Trace, limits: Thresholds, verdict: Verdict) -> bool:
-    """Return whether a verdict involves a thread that the user's file names for its kind, or no thread at all.
+    """Return whether to keep a verdict: it involves a thread that the user's file names for verdicts of this kind.
+
+    A verdict that involves no thread is kept, and so is every verdict of a kind for which the file names no threads.
 
     Raises:
         UsageError: A name in the file fits no thread of the trace.

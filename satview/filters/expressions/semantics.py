@@ -66,7 +66,7 @@ class FieldSpec:
 
     Attributes:
         kind: Type of its values.
-        domain: Unit for which its value is computed.
+        domain: What has one value of the field: an event code, a thread, or a single event.
         cost: Relative cost of computing it for one event.
         help: Text for completion and docs.
         known: When the kernel knows its value.

@@ -381,7 +381,7 @@ def explain(rules: Sequence[Rule], release: Release) -> tuple[Diagnostic, ...]:
 
 
 def _pass(_context: EventContext, /) -> int:
-    """Return 1: a dynamic rule that lets all events pass, for uses in which only the position of a rule matters."""
+    """Return 1: a dynamic rule that lets all events pass; used to find out to which events a rule would be attached."""
     return 1
 
 

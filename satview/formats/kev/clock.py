@@ -94,7 +94,7 @@ class ClockReview:
                 self._first_odd_row = int(claims.row[np.argmax(is_odd)])
 
     def verdicts(self, ends: dict[int, tuple[int, int]], *, is_damaged: bool = False) -> ClockVerdicts:
-        """Return the verdicts on all TIME events so far, as if no events followed; the recorded notes are kept.
+        """Return the verdicts on all TIME events so far, as if no events followed; more events can be added afterwards.
 
         Args:
             ends: CPU to row and time of its last event, if known.

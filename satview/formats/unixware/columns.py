@@ -214,7 +214,7 @@ class RecordColumns:
         Args:
             time_ns: int64 (n,), times.
             values: int64 (n, 13), fields as in `LineRecords`.
-            is_own: Whether the records are from a file of times.
+            is_own: True for records from a `.time` file, satview's own addition to the format.
         """
         self.time_ns.append(time_ns)
         self.is_own.append(np.full(len(time_ns), is_own, np.int8))
