@@ -14,6 +14,7 @@ from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
+    QApplication,
     QDialogButtonBox,
     QFileDialog,
     QHBoxLayout,
@@ -31,11 +32,13 @@ from shiboken6 import isValid
 from satview import __version__
 from satview.base.errors import UsageError, WriteError
 from satview.base.named_files import OutsideError, allow, check_named
+from satview.base.new_file import find_target
 from satview.base.plugins import all_plugins
 from satview.base.safe_text import html_text, tool_tip, visible, visible_line
-from satview.gui.widgets import Dialog, PlainLabel, line_up, resize_on_screen
+from satview.gui.widgets import Dialog, PlainLabel, line_up, resize_on_screen, sentence
 from satview.session.commands import COMMANDS, Command, KeyBindings
 from satview.session.event_text import trace_rows
+from satview.session.session import Session, Stage
 from satview.session.trace_link import TraceLink, parse_link
 from satview.store.axis import files_in, is_axis
 from satview.store.trace import Trace
@@ -162,7 +165,22 @@ def fault_of_saving(text: str) -> str:
         return "Name the file to save to."
     if not path.parent.is_dir():
         return f"There is no folder {path.parent}."
-    return f"{path.name} is a device or a pipe, not a file." if path.exists() and not path.is_file() else ""
+    if path.exists() and not path.is_file():
+        return f"{path.name} is a device or a pipe, not a file."
+    try:
+        find_target(path, _open_files() if path.exists() else ())
+    except WriteError as error:
+        return sentence(str(error))
+    return ""
+
+
+def _open_files() -> list[Path]:
+    """Return the files of the traces that any window shows or loads; not of a followed one, which may be replaced."""
+    from satview.formats.registry import source_files  # on first use: imports numpy
+
+    sessions = [session for window in QApplication.topLevelWidgets() for session in window.findChildren(Session)]
+    shown = (session for session in sessions if session.stage in (Stage.LOADING, Stage.READY) and not session.follow)
+    return [file for session in shown if session.path is not None for file in source_files(session.path)]
 
 
 class Unsaved(Enum):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -423,6 +424,26 @@ def test_a_capture_leaves_the_trace_that_is_open(application, window, tmp_path, 
     qtbot.waitUntil(lambda: other.session.stage is Stage.READY, timeout=10_000)
     assert other.session.path == tmp_path / "new.kev"
     assert window.session.opened is before
+
+
+def test_a_capture_never_replaces_a_trace_that_is_open(application, window, tmp_path, qtbot):
+    other, path = application.new_window(), tmp_path / "mine.kev"
+    shutil.copy(window.session.path, path)
+    other.session.open(path)
+    qtbot.waitUntil(lambda: other.session.stage is Stage.READY, timeout=10_000)
+    before = path.read_bytes()
+    window.registry["file.new_capture"].run()
+    dialog = window.findChild(NewCaptureDialog)
+    dialog.path.setText(str(tmp_path / "." / "mine.kev"))
+    assert dialog.message.text() == "mine.kev: this is the file that is being read; give another name."
+    assert not dialog.start_button.isEnabled()
+    dialog.start()  # Return does the same
+    assert path.read_bytes() == before
+    other.session.close()
+    dialog.path.textChanged.emit(dialog.path.text())
+    assert dialog.message.text() == "mine.kev exists and will be replaced."
+    assert dialog.start_button.isEnabled()
+    dialog.close()
 
 
 def test_the_empty_page_begins_one(empty_window, qtbot):
