@@ -31,7 +31,7 @@ from satview.base.time import TimeWindow
 from satview.formats.registry import source_files
 from satview.gui import dialogs
 from satview.gui.colours import state_colour
-from satview.gui.panel import PanelContext, TablePanel, add_copy_and_export, select_row, set_up_rows
+from satview.gui.panel import PanelContext, TablePanel, add_copy_and_export, select_row, selected_rows, set_up_rows
 from satview.gui.theme import Theme, colour, icon
 from satview.gui.widgets import Notice, line_up
 from satview.session.highlight import of_row, window_of
@@ -371,8 +371,9 @@ class AnswerPanel(TablePanel[AnswerModel]):
         of_one = before is not None and before.has_trace and answer.has_trace  # a comparison is of two
         is_longer = before is not None and of_one and before.trace is not answer.trace
         rows = [row for row in range(self.model.rowCount()) if self.model.is_open(row)] if is_longer else []
-        current = self.table.currentIndex().row() if is_longer else -1
-        unfolded, selected = (list(map(self._key, chosen)) for chosen in (rows, [current] if current >= 0 else []))
+        current = self.table.currentIndex()  # not selected if the table only has the keyboard
+        is_selected = is_longer and self.table.selectionModel().isSelected(current)
+        unfolded, selected = (list(map(self._key, chosen)) for chosen in (rows, [current.row()] * is_selected))
         self.model.show(answer, sort_name, is_descending=is_descending)
         if self.model.columns and self.model.columns[-1].kind is Kind.SENTENCE:  # few rows, of individual heights
             self.table.setWordWrap(True)
@@ -425,14 +426,21 @@ class AnswerPanel(TablePanel[AnswerModel]):
 
     def copied_text(self) -> str:
         """Return the selected rows, or else the first rows, as text if the table has the focus; else ""."""
-        return self._rows_as_text() if self.table.hasFocus() else ""
+        return self._rows_as_text(1) if self.table.hasFocus() else ""
 
-    def _rows_as_text(self) -> str:
-        if self.model.answer is None:
-            return ""
-        selected = sorted(index.row() for index in self.table.selectionModel().selectedRows())
-        rows = selected if len(selected) > 1 else range(min(self.model.rowCount(), _COPY_ROWS_MAX))
-        return self.model.answer.lines(rows)
+    def _rows_as_text(self, least: int = 2) -> str:
+        """Return the selected rows as text if there are at least `least`; else all rows.
+
+        The button Copy takes all rows while one is selected, because a panel selects the row of the selected lane.
+        """
+        selected = selected_rows(self.table)
+        if self.model.answer is None or len(selected) < least:
+            return self._all_as_text()
+        return self.model.answer.lines(selected)
+
+    def _all_as_text(self) -> str:
+        answer = self.model.answer
+        return answer.lines(range(min(self.model.rowCount(), _COPY_ROWS_MAX))) if answer is not None else ""
 
     @Slot()
     def _copy(self) -> None:

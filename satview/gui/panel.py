@@ -308,6 +308,11 @@ def selected_ranges(selected: QItemSelectionModel) -> list[range]:
     return sorted((range(rows.top(), rows.bottom() + 1) for rows in rectangles), key=lambda rows: rows.start)
 
 
+def selected_rows(table: QTableView) -> list[int]:
+    """Return the selected rows of a table whose rows are selected as a whole, in ascending order."""
+    return [row for rows in selected_ranges(table.selectionModel()) for row in rows]
+
+
 # Links in panel texts: to an event, to the lane of a thread or process, to a thread at a time.
 
 

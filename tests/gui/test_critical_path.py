@@ -11,6 +11,7 @@ from satview.__main__ import main
 from satview.analysis.thread_names import thread_of
 from satview.base.time import TimeWindow
 from satview.gui import dialogs
+from satview.gui.panel import select_row
 from satview.gui.theme import LIGHT
 
 
@@ -151,6 +152,8 @@ def test_a_click_on_a_piece_goes_there_and_copy_takes_the_table(empty_window, lo
     lines = QApplication.clipboard().text().splitlines()
     assert len(lines) == 18
     assert lines[0].split("\t") == ["Thread", "Time", "Length", "Is", "Certainty", "Event", "Ended by", "Depth", "What"]
+    select_row(panel.table, position)
+    assert [line.split("\t")[2] for line in panel.copied_text().splitlines()] == ["Length", "20.05 ms"]
 
 
 @pytest.mark.thorough

@@ -11,6 +11,7 @@ import satview
 from satview.__main__ import main
 from satview.events.states import STATE_BY_NAME
 from satview.gui.colours import value_colour
+from satview.gui.panel import select_row
 from satview.gui.panels.snapshot_panel import SnapshotPanel
 from tests.helpers.kev import TraceBuilder
 
@@ -171,6 +172,8 @@ def test_copy_takes_all_threads_while_the_table_has_the_focus(shown, qtbot):
     assert len(lines) == 1 + 12
     assert lines[0] == "State\tThread\tpid\ttid\tThreads\tCPU\tWaits for\tHeld or served by\tSince\tFor\tEvent"
     assert any(line.startswith("MUTEX\tdeadlock 2 (forwards)\t") for line in lines)
+    select_row(panel.table, states(panel)["MUTEX"])
+    assert [line.split("\t")[0] for line in panel.copied_text().splitlines()] == ["State", "MUTEX"]
 
 
 @pytest.mark.thorough

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 
 import pytest
-from PySide6.QtCore import QModelIndex, QPoint, Qt
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.gui import dialogs
+from satview.gui.panel import select_row
 from satview.gui.panels.transactions_panel import RowMode
 from satview.gui.theme import LIGHT
 from tests.gui.conftest import settle
@@ -285,18 +286,31 @@ def test_latencies_and_their_figures(empty_window, load, tmp_path, qtbot):
     assert int(times[opened.selection.event]) == START + 100
 
 
-@pytest.mark.thorough
-def test_copy_takes_the_rows(shown, qapp, qtbot):
+def test_copy_takes_the_selected_rows(shown, qapp, qtbot):
+    """One row, too; a row that has only the keyboard is not selected. The button takes all while one is selected."""
     window, panel = shown
     window.activateWindow()
-    click(panel, 0)
+
+    def copied(run):
+        qapp.clipboard().clear()
+        run()
+        title, *lines = qapp.clipboard().text().splitlines()
+        assert title.split("\t")[:3] == ["Client", "Server", "Type"]
+        return lines
+
+    key = window.registry["edit.copy"].run
+    button = next(button for button in panel.findChildren(QPushButton) if button.text() == "Copy").click
     panel.table.setFocus()
     qtbot.waitUntil(panel.table.hasFocus)
-    qapp.clipboard().clear()
-    window.actions_by_id.by_id["edit.copy"].trigger()
-    lines = qapp.clipboard().text().splitlines()
-    assert lines[0].split("\t")[:3] == ["Client", "Server", "Type"]
-    assert len(lines) == 5
+    assert panel.table.currentIndex().row() == 0
+    every = copied(key)
+    assert len(every) == 4
+    select_row(panel.table, 2)
+    assert copied(key) == [every[2]]
+    assert copied(button) == every
+    flags = QItemSelectionModel.SelectionFlag
+    panel.table.selectionModel().select(panel.model.index(0, 0), flags.Select | flags.Rows)
+    assert copied(key) == copied(button) == [every[0], every[2]]
 
 
 @pytest.mark.thorough

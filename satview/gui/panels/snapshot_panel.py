@@ -153,7 +153,7 @@ class SnapshotPanel(AnswerPanel):
         table = self.view.answer
         return table and table.at(np.concatenate([table.children(row) for row in range(len(table))]))
 
-    def _rows_as_text(self) -> str:
+    def _all_as_text(self) -> str:
         return self.exported.lines(range(len(self.exported))) if self.exported is not None else ""
 
     @Slot()

@@ -24,7 +24,7 @@ from satview.base.safe_text import html_text, tool_tip, visible_line
 from satview.base.time import format_duration, format_moment
 from satview.gui.answer_table import AnswerModel, AnswerPanel
 from satview.gui.colours import ink_on, state_colour
-from satview.gui.panel import Panel, PanelContext, follow, linked, select_row, set_up_rows
+from satview.gui.panel import Panel, PanelContext, follow, linked, select_row, selected_rows, set_up_rows
 from satview.gui.theme import Theme, css
 from satview.gui.widgets import ElidedLabel, PlainLabel, flat_button, line_up
 from satview.session.event_text import why_details
@@ -166,17 +166,19 @@ class PathPanel(AnswerPanel):
         self.totals.set_theme(theme)
         self.sums.viewport().update()
 
-    def _rows_as_text(self) -> str:
-        """Return the times per thread if their table has the focus; else the selected pieces of the path, or all."""
+    def _rows_as_text(self, least: int = 2) -> str:
+        """Return the selected rows, or all: times per thread if their table has the focus, else pieces of the path."""
         if self.sums.hasFocus() and self.totals.answer is not None:
-            return self.totals.answer.lines(range(self.totals.rowCount()))
-        if len(self.table.selectionModel().selectedRows()) > 1 or self.exported is None:
-            return super()._rows_as_text()
-        return self.exported.lines(range(len(self.exported)))
+            selected = selected_rows(self.sums)
+            return self.totals.answer.lines(selected if len(selected) >= least else range(self.totals.rowCount()))
+        return super()._rows_as_text(least)
+
+    def _all_as_text(self) -> str:
+        return self.exported.lines(range(len(self.exported))) if self.exported is not None else super()._all_as_text()
 
     def copied_text(self) -> str:
         """Return rows of the table that has the focus, as text; "" if none has."""
-        return self._rows_as_text() if self.table.hasFocus() or self.sums.hasFocus() else ""
+        return self._rows_as_text(1) if self.table.hasFocus() or self.sums.hasFocus() else ""
 
     @property
     def exported(self) -> Table | None:
