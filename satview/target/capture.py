@@ -455,8 +455,9 @@ class _ScriptRun:
         if end := re.search(rf"^{_ENDED} (\d+)", self._stderr, re.MULTILINE):
             lines = self._words()
             warnings = [line for line in lines if _WARNING.search(line)]
-            if end[1] not in ("0", "143") and lines:  # 143: killed by SIGTERM
-                self._captured.notes.append(f"tracelogger on {self._name} ended with status {end[1]}: {lines[-1]}")
+            if end[1] not in ("0", "143") and self._arrival.began_s:  # 143: killed by SIGTERM
+                failure = f"tracelogger on {self._name} ended with status {end[1]}"
+                self._captured.faults.append(": ".join([failure, *lines[-1:]]))
             elif warnings:
                 self._captured.notes.append(f"tracelogger on {self._name} said: {warnings[-1]}")
             return

@@ -192,6 +192,17 @@ def test_a_capture_of_it(resident, quick_clock, tmp_path):
     assert resident.processes() == CLIENT_SERVER
 
 
+def test_a_target_that_ends_before_its_logger_is_a_fault_of_the_capture(targets_folder, quick_clock, tmp_path):
+    """The file has less than was asked for, so that the command ends with 1 as with any other fault."""
+    there = Resident("dying", ["client-server"])
+    request = TargetRequest(find_profile("sim://dying", tmp_path / "none.toml"), tmp_path / "run.kev", seconds=8.0)
+    captured = capture(request, lambda: False, lambda _text: None, lambda _text: None, lambda _path: there.close())
+    (fault,) = captured.faults
+    assert fault.startswith("tracelogger on dying ended with status 1: ")
+    assert fault.endswith("the simulated target dying ended before its logger; stdout has what came")
+    assert captured.seconds < 6
+
+
 def test_a_capture_by_the_command_says_what_is_wrong_with_the_name(resident, tmp_path):
     done = satview("capture", "sim://other", "--for", "1s", "-o", str(tmp_path / "run.kev"))
     assert done.returncode == 2
