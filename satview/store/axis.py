@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -328,6 +329,7 @@ MOST_FILES: Final = 16
 _HEAD_BYTES: Final = 4096
 _FILE_BYTES_MAX: Final = 1 << 20
 _MOST_PS: Final = 10**12 * 86_400 * 366  # a year
+_ENDING: Final = re.compile(r"(\.[A-Za-z][\w-]*?)?(\.(gz|zst))?\Z")  # `.kev` or `.kev.gz`; not the `.1` of `run.1`
 
 
 @dataclass(frozen=True, slots=True)
@@ -460,10 +462,10 @@ def files_in(path: Path) -> list[Path]:
 
 
 def names_for(paths: Sequence[Path]) -> list[str]:
-    """Return unique short names for files: the part before the first dot, with a number if it is already used."""
+    """Return unique short names for files: each without its ending, with a number if it is already used."""
     names: list[str] = []
     for path in paths:
-        stem = path.name.partition(".")[0] or path.name
+        stem = _ENDING.sub("", path.name) or path.name
         name = "".join("_" if sign in "/:*?\n" else sign for sign in stem)[:30].strip() or "trace"
         number, base = 2, name
         while name in names:

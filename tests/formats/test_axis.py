@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -320,6 +321,20 @@ def test_the_file_names_what_is_beside_it(tmp_path):
     assert names_for(paths) == ["built", "built-2"]
     moved = tmp_path.rename(tmp_path.with_name(tmp_path.name + "-moved"))
     assert len(open_trace(moved / "x.sataxis").events)
+
+
+@pytest.mark.parametrize(
+    ("files", "names"),
+    [
+        ("run.1.kev run.2.kev", ["run.1", "run.2"]),
+        ("2024.06.10-host.kev ss6.x.kev.gz", ["2024.06.10-host", "ss6.x"]),
+        ("run.kev.zst run.txt run.perfetto-trace", ["run", "run-2", "run-3"]),
+        ("tr.1234.1 tr.1234.2", ["tr.1234.1", "tr.1234.2"]),  # without an ending
+        (".kev x/a:b.kev", [".kev", "a_b"]),
+    ],
+)
+def test_names_are_those_of_the_files_without_their_endings(files, names):
+    assert names_for([Path(file) for file in files.split()]) == names
 
 
 @pytest.mark.parametrize(
