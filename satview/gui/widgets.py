@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QListWidget,
     QListWidgetItem,
+    QMainWindow,
     QPushButton,
     QScrollBar,
     QStatusBar,
@@ -379,8 +380,12 @@ class _Floating(QFrame):
         if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
             return self._on_key(Qt.Key(event.key()))
         if isinstance(event, QFocusEvent) and event.lostFocus() and event.reason() not in _FOCUS_RETURNS:
-            self.close()
+            self._leave()
         return False
+
+    def _leave(self) -> None:
+        """Close, because another field got the focus."""
+        self.close()
 
     def _on_key(self, key: Qt.Key) -> bool:
         """Handle a key of the input field; return False if the field must handle it."""
@@ -505,29 +510,52 @@ def score(text: str, requested: str) -> int:
 
 
 class LinePrompt(_Floating):
-    """A prompt for one line over the window; errors show below the line."""
+    """A prompt for one line over the window; errors show below the line.
+
+    If another field gets the focus, the window keeps what was typed, and the next such prompt offers it; after Escape
+    it does not.
+    """
 
     def __init__(
         self, title: str, placeholder: str, accept: Callable[[str], None], parent: QWidget, text: str = ""
     ) -> None:
-        super().__init__(placeholder, text, parent)
+        kept = f"typed into {title}, from {text}"  # a property of the window
+        super().__init__(placeholder, parent.property(kept) or text, parent)
+        self._over, self._kept, self._title, self._proposed = parent, kept, title, text
+        self._is_over = False  # accepted or given up
+        parent.setProperty(kept, None)
         self._accept = accept
         self.error = PlainLabel(self, role="error")
         self.error.setWordWrap(True)
         self.error.hide()
         line_up(QVBoxLayout(self), PlainLabel(title, self), self.line, self.error, margins=(14, 12, 14, 12))
         self._show_over(parent, self.sizeHint().height())
+        if self.line.text() != text:
+            self.line.selectAll()  # typing replaces the text
 
     def _on_key(self, key: Qt.Key) -> bool:
+        if key in (Qt.Key.Key_Tab, Qt.Key.Key_Backtab):
+            return True  # there is no other field here
         if key not in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self._is_over |= key == Qt.Key.Key_Escape
             return super()._on_key(key)
         self._check()
         return True
 
+    def _leave(self) -> None:
+        typed, window = self.line.text(), self._over
+        if not self._is_over and typed.strip() and typed != self._proposed:
+            window.setProperty(self._kept, typed)
+            if isinstance(window, QMainWindow):
+                window.statusBar().showMessage(f"{self._title}: not entered, and offered again the next time", 15_000)
+        super()._leave()
+
     def _check(self) -> None:
+        self._is_over = True  # the action may give the focus to another field
         try:
             self._accept(self.line.text())
         except UsageError as error:
+            self._is_over = False
             self.error.setText(sentence(str(error)))
             self.error.show()
             self.adjustSize()

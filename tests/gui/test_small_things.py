@@ -81,6 +81,38 @@ def test_a_prompt_closes_if_another_field_gets_the_focus(window, view, opened):
     assert prompt.isHidden()
 
 
+def test_a_prompt_keeps_what_is_typed_until_it_is_entered_or_given_up(window, view, opened):
+    def prompt():
+        view.setFocus()
+        QTest.keyClick(view, K.Key_M, SHIFT)
+        return next(each for each in window.findChildren(LinePrompt) if each.isVisible())
+
+    opened.select_event(3)
+    first = prompt()
+    QTest.keyClicks(first.line, "important")
+    for key in (K.Key_Tab, K.Key_Backtab):
+        QTest.keyClick(first.line, key)
+        assert first.isVisible()
+        assert first.line.text() == "important"
+    view.setFocus()
+    assert first.isHidden()
+    said = "Note on the selected range or moment: not entered, and offered again the next time"
+    assert window.statusBar().currentMessage() == said
+    assert not len(opened.marks)
+    again = prompt()
+    assert again.line.selectedText() == "important"
+    QTest.keyClick(again.line, K.Key_Escape)
+    assert again.isHidden()
+    last = prompt()
+    assert last.line.text() == ""
+    QTest.keyClicks(last.line, "so late")
+    QTest.keyClick(last.line, K.Key_Return)
+    assert [mark.text for mark in opened.marks] == ["so late"]
+    opened.selection.set_mouse(opened.trace.clock.cycles(15_000))
+    opened.select_event(5)
+    assert prompt().line.text() == ""
+
+
 def test_find_says_that_the_filter_hides_all_hits(window, view, opened, qtbot):
     bar, message = window.workspace.find_bar, window.statusBar()
     hides = "hits, all hidden by the filter"
