@@ -117,6 +117,23 @@ def find_target(path: Path | str, reading: Sources = (), *, streams: bool = Fals
     raise WriteError(path, "this is a device or a pipe, which a file must not replace")
 
 
+def refuse_ending(path: Path | str, *endings: str, reading: Sources = ()) -> None:
+    """Check that the ending of a new file names its content; pipes, devices and open descriptors need no ending.
+
+    Args:
+        path: The name of the file.
+        endings: Endings of files with this content, such as `.kev`, in lower case.
+        reading: As for `find_target`.
+
+    Raises:
+        WriteError: As for `find_target`; or the file has another ending, or none; the text lists the endings.
+    """
+    if find_target(path, reading, streams=True).kind is not TargetKind.FILE or Path(path).suffix.lower() in endings:
+        return
+    there = f"there is {endings[0]}" if len(endings) == 1 else f"there are {', '.join(endings)}"
+    raise WriteError(path, f"the ending says what is written; {there}")
+
+
 def refuse_missing_folder(path: Path) -> None:
     """Check that the parent folder of a file or folder to be created exists.
 

@@ -32,7 +32,7 @@ from shiboken6 import isValid
 from satview import __version__
 from satview.base.errors import UsageError, WriteError
 from satview.base.named_files import OutsideError, allow, check_named
-from satview.base.new_file import find_target
+from satview.base.new_file import refuse_ending
 from satview.base.plugins import all_plugins
 from satview.base.safe_text import html_text, tool_tip, visible, visible_line
 from satview.gui.widgets import Dialog, PlainLabel, line_up, resize_on_screen, sentence
@@ -159,7 +159,7 @@ def free_path(folder: Path, name: str) -> Path:
 
 
 def fault_of_saving(text: str) -> str:
-    """Return a sentence on why no file can be saved at a typed path; "" if a file can be saved there."""
+    """Return a sentence on why no trace can be saved at a typed path; "" if one can be saved there."""
     path = Path(text.strip()).expanduser()
     if not text.strip() or path.is_dir():
         return "Name the file to save to."
@@ -168,7 +168,7 @@ def fault_of_saving(text: str) -> str:
     if path.exists() and not path.is_file():
         return f"{path.name} is a device or a pipe, not a file."
     try:
-        find_target(path, _open_files() if path.exists() else ())
+        refuse_ending(path, ".kev", reading=_open_files() if path.exists() else ())
     except WriteError as error:
         return sentence(str(error))
     return ""

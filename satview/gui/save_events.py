@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from satview.base.new_file import refuse_ending
 from satview.base.time import TimeWindow
 from satview.export.kev import write_subset
 from satview.export.listing.printer import left_out_of_listing, write_event_list, write_listing
@@ -67,6 +68,7 @@ def write_events(
     """
     mask = event_mask(trace, rows, window)
     if kind == "kev":
+        refuse_ending(path, ".kev")
         written = write_subset(trace, path, mask, window, progress=report, cancelled=is_cancelled)
         more = written.context + written.opening
         with_more = f", and {more:,} more to keep threads, names and states correct" if more else ""

@@ -109,13 +109,14 @@ def test_another_file_is_replaced(folder, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(("command", "needs"), [
-    ("convert a.kev", "OUT is missing"), ("export a.kev --format csv", "-o OUT is missing"),
+    ("convert a.kev", "OUT is missing"), ("export a.kev --table state", "-o OUT is missing"),
     ("filter a.kev -e cpu==0", ""), ("report a.kev --pictures 0", "-o OUT is missing"),
 ])  # fmt: skip
 def test_an_output_is_named_by_its_option_or_behind_the_file(folder, command, needs, monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(folder)
     name, read, *options = command.split()
-    option, behind = tmp_path / "option", tmp_path / "behind"
+    ending = {"export": ".csv", "report": ".html"}.get(name, ".kev")
+    option, behind = tmp_path / f"option{ending}", tmp_path / f"behind{ending}"
     assert main([name, read, *options, "-o", str(option)]) == 0
     assert main([name, read, str(behind), *options]) == 0
     assert option.read_bytes() == behind.read_bytes()
@@ -124,6 +125,20 @@ def test_an_output_is_named_by_its_option_or_behind_the_file(folder, command, ne
     assert f"two outputs are given, {behind} and {option}" in capsys.readouterr().err
     assert main([name, read, *options]) == (2 if needs else 0)
     assert needs in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("command", "endings"), [
+    ("filter a.kev -e cpu==0 -o", "is .kev"), ("convert a.kev", "is .kev"),
+    ("capture ssh://127.0.0.1:1 -o", "is .kev"), ("a.kev --screenshot", "are .png, .svg, .pdf"),
+])  # fmt: skip
+def test_the_name_of_a_trace_or_picture_does_not_deny_what_is_in_it(
+    folder, command, endings, monkeypatch, capsys, tmp_path
+):
+    monkeypatch.chdir(folder)
+    for name in ("prog.c", "s.foo", "s", "x.kev.gz"):
+        assert main([*command.split(), str(tmp_path / name)]) == 2
+        assert f"{name}: the ending says what is written; there {endings}\n" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_every_command_with_an_output_is_tried():

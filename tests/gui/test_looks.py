@@ -11,6 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFont
 from PySide6.QtWidgets import QApplication, QColorDialog
 
+from satview.base.errors import WriteError
 from satview.base.time import TimeWindow
 from satview.events import states
 from satview.filters.passes import Effect
@@ -330,6 +331,8 @@ def test_settings_lead_to_the_colours(window, qtbot):
 @pytest.mark.thorough
 def test_lanes_are_rectangles_in_an_svg_unless_they_are_too_many(window, tmp_path, monkeypatch):
     """The strip and the hatched piece of the legend are images, lanes are none: READY is in the file by its colour."""
+    with pytest.raises(WriteError, match=r"exp\.foo: the ending says what is written; there are \.png, \.svg, \.pdf"):
+        window.workspace.area.save_picture(tmp_path / "exp.foo", [])
     window.workspace.area.save_picture(tmp_path / "lanes.svg", [])
     text = (tmp_path / "lanes.svg").read_text()
     assert text.count("<image") == 2

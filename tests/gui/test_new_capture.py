@@ -192,6 +192,9 @@ def test_save_as_is_checked(dialog, tmp_path, monkeypatch):
     dialog.path.setText("/dev/null")
     assert dialog.message.text() == "null is a device or a pipe, not a file."
     assert not dialog.start_button.isEnabled()
+    dialog.path.setText(str(tmp_path / "ct2.txt"))
+    assert dialog.message.text() == "ct2.txt: the ending says what is written; there is .kev."
+    assert not dialog.start_button.isEnabled()
     (tmp_path / "old.kev").write_bytes(b"old")
     dialog.path.setText(str(tmp_path / "old.kev"))
     assert dialog.start_button.isEnabled()

@@ -15,7 +15,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from satview.base.errors import SatviewError, UsageError
-from satview.base.new_file import find_target
+from satview.base.new_file import find_target, refuse_ending
 from satview.base.process import COST_DATA, FINE, collected_signals, say
 from satview.base.safe_text import counted, visible, visible_line
 from satview.capture.flight_recorder import Bounds, disk_bytes
@@ -183,7 +183,8 @@ def _request(args: argparse.Namespace, target: str) -> TargetRequest:
         output = output.with_name(f"{output.stem}-{title}.kev")
     if str(output) == "-":
         raise UsageError("-o -: a capture needs a file; follow it with `satview --follow FILE` while it grows")
-    find_target(output, [rules] if rules else [])  # fails before anything starts on the target
+    find_target(output, [rules] if rules else [])
+    refuse_ending(output, ".kev")  # fails before anything starts on the target
     return TargetRequest(
         profile,
         output,

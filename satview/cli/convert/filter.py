@@ -94,7 +94,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run `satview filter` with parsed arguments; return the exit code."""
-    take_output(args)
+    take_output(args, "", ".kev")
     with redirect_stdout(_console(args)):
         return _run(args)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from satview.base.errors import UsageError
+from satview.base.new_file import refuse_ending
 
 if TYPE_CHECKING:
     from satview.analysis.alignment import AxisRequest
@@ -137,17 +138,24 @@ def add_output(add: Any, help_text: str, metavar: str = "OUT") -> None:
     add("-o", "--output", metavar=metavar, type=OutputFile, help=help_text)
 
 
-def take_output(args: argparse.Namespace, missing: str = "") -> None:
+def take_output(args: argparse.Namespace, missing: str = "", *endings: str) -> None:
     """Set `args.output` to the output that the command line names as OUT or with -o.
 
+    Args:
+        args: Options.
+        missing: Error message if no output is given; empty = none is needed.
+        endings: The endings that the output may have; none = any.
+
     Raises:
-        UsageError: Two outputs are given; or none is given, and `missing` is the error message for this case.
+        UsageError: Two outputs are given, or none and there is a message for this case, or one with another ending.
     """
     if args.out is not None and args.output is not None:
         raise UsageError(f"two outputs are given, {args.out} and {args.output}; only one can be written")
     args.output = args.out if args.output is None else args.output
     if args.output is None and missing:
         raise UsageError(missing)
+    if args.output is not None and endings:
+        refuse_ending(args.output, *endings)
 
 
 class RuleFile(InputFile):

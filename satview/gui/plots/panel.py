@@ -192,7 +192,6 @@ class PlotsPanel(Panel):
             if kind == "png":
                 save_png(plot.grab(), path, reading)
             else:
-                # As SVG, whatever the file extension.
                 save_drawing(partial(_draw, plot), plot.size(), "satview", path, reading, kind=kind)
         except WriteError as error:
             self._on_exported(error)

@@ -326,7 +326,7 @@ class SwimlaneArea(QWidget):
         return not self.no_states.isHidden() or not self._opened.lanes.rows or self.view.source.is_refined
 
     def save_picture(self, path: Path, reading: Sequence[Path], *, streams: bool = False) -> None:
-        """Save the area with title, time span and legend: as SVG or PDF by the file extension, otherwise as PNG.
+        """Save the area with title, time span and legend: as PNG, SVG or PDF by the ending of the file.
 
         Args:
             path: The file; replaced once the picture is complete.
@@ -334,7 +334,7 @@ class SwimlaneArea(QWidget):
             streams: True to write to pipes and devices too.
 
         Raises:
-            WriteError: The file cannot be written.
+            WriteError: The file cannot be written, or has another ending.
         """
         self.hover.hide()
         lanes = self.view.geometry().united(self.overview.geometry()).united(self.labels.geometry())

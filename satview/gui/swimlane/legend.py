@@ -46,7 +46,7 @@ from PySide6.QtWidgets import QToolTip, QWidget
 
 from satview.answers.activity_lanes import ACTIVITIES, DONE, IN_TIME, LATE, MEANINGS, UNFINISHED
 from satview.base.errors import WriteError
-from satview.base.new_file import write_file
+from satview.base.new_file import refuse_ending, write_file
 from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import format_moment
 from satview.events import states
@@ -470,11 +470,12 @@ def _other_entry(value: int, says: str) -> Entry:
 
 
 Draw = Callable[[QPainter], None]
+PICTURE_ENDINGS: Final = (".png", ".svg", ".pdf")
 _DOTS_PER_INCH = 96  # one logical pixel on the page per logical pixel on the screen
 
 
 def save_png(picture: QImage | QPixmap, path: Path, reading: Sequence[Path], *, streams: bool = False) -> None:
-    """Write a picture as PNG, whatever the file extension.
+    """Write a picture as PNG.
 
     Args:
         picture: The picture.
@@ -483,8 +484,9 @@ def save_png(picture: QImage | QPixmap, path: Path, reading: Sequence[Path], *, 
         streams: True to write to pipes and devices too.
 
     Raises:
-        WriteError: The file cannot be written, or the picture is empty.
+        WriteError: The file cannot be written or has another ending than `.png`, or the picture is empty.
     """
+    refuse_ending(path, ".png", reading=reading)
     buffer = _buffer()
     is_made = picture.save(buffer, "PNG")  # type: ignore[call-overload]  # the stubs name QIODevice, QBuffer is one
     if not is_made:
@@ -503,7 +505,7 @@ def save_drawing(
     kind: str = "",
     streams: bool = False,
 ) -> None:
-    """Draw into a file: SVG or PDF by its extension, otherwise PNG.
+    """Draw into a file: PNG, SVG or PDF by its ending.
 
     Args:
         draw: Draws with a painter whose unit is a logical pixel.
@@ -512,13 +514,14 @@ def save_drawing(
         path: The file; replaced once the picture is complete.
         reading: Files that must not be replaced: those of the trace.
         ratio: Pixels of a PNG per logical pixel.
-        kind: `svg` or `pdf`, whatever the extension; empty = by the extension.
+        kind: The only ending allowed, without its dot; empty = any of `PICTURE_ENDINGS`.
         streams: True to write to pipes and devices too.
 
     Raises:
-        WriteError: The file cannot be written.
+        WriteError: The file cannot be written, or has another ending.
     """
-    make = {".svg": _svg, ".pdf": _pdf}.get(f".{kind}" if kind else path.suffix.lower())
+    refuse_ending(path, *((f".{kind}",) if kind else PICTURE_ENDINGS), reading=reading)
+    make = {".svg": _svg, ".pdf": _pdf}.get(path.suffix.lower())
     if make is not None:
         write_file(path, make(draw, size, title), reading=reading, streams=streams)
         return

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final
 from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer
 
 from satview.base.errors import SatviewError
-from satview.base.new_file import find_target
+from satview.base.new_file import refuse_ending
 from satview.base.process import say
 from satview.formats.outside_names import add_symbols, read_pidin, with_names
 from satview.formats.registry import source_files
 from satview.gui.comparison.panel import ComparisonPanel
-from satview.gui.swimlane.legend import save_png
+from satview.gui.swimlane.legend import PICTURE_ENDINGS, save_png
 from satview.gui.windows.application import Application, make_qt_application, silence_offscreen
 from satview.gui.windows.command_window import Shared
 from satview.gui.windows.looks import show_link
@@ -78,10 +78,11 @@ def take(request: ScreenshotRequest) -> int:
     Raises:
         TraceFormatError: The file is not a trace.
         UsageError: The range or event does not exist.
-        WriteError: The output cannot be written.
+        WriteError: The output cannot be written, or has an ending that no picture has.
     """
     reading = source_files(request.trace)
-    find_target(request.output, reading, streams=True)  # report a bad output file before the trace is read
+    # Report a bad output file before the trace is read.
+    refuse_ending(request.output, *PICTURE_ENDINGS, reading=reading)
     if request.scale != 1:
         os.environ["QT_SCALE_FACTOR"] = str(request.scale)
     if not sys.platform.startswith(("win", "darwin", "cygwin")):
