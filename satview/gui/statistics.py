@@ -34,7 +34,7 @@ from satview.gui.answer_table import SHARE_ROLE, AnswerPanel
 from satview.gui.panel import PanelContext, Value, select_row, set_up_rows
 from satview.gui.swimlane.shares import longest_of
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import PlainLabel, line_up
+from satview.gui.widgets import ElidedLabel, line_up
 from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
 from satview.session.panels.statistics import Counted, StatisticsView
@@ -327,7 +327,7 @@ class StatisticsPanel(AnswerPanel):
         self.follows.toggled.connect(self.view.set_follows)
         line.addWidget(self.follows)
         line.addSpacing(12)
-        self.statement = PlainLabel(self)
+        self.statement = ElidedLabel(self)
         self.statement.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         line.addWidget(self.statement, 1)
         return line

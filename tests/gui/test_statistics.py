@@ -72,6 +72,22 @@ def test_hidden_it_does_not_work(window, panel, opened, ns_window, qtbot):
     assert not panel.view.is_pending
 
 
+@pytest.mark.thorough
+def test_a_statement_that_does_not_fit_ends_with_an_ellipsis_and_its_tip_says_all(window, panel, qtbot):
+    """It is drawn as if its text were as many of the first words as fit, and the ellipsis."""
+    statement, metrics = panel.statement, panel.statement.fontMetrics()
+    whole = statement.text()
+    window.resize(640, 600)
+    qtbot.waitUntil(lambda: 0 < statement.width() < metrics.horizontalAdvance(whole))
+    image = statement.grab().toImage()
+    tip = statement.toolTip()
+    assert all(part in tip for part in whole.split(" \N{MIDDLE DOT} "))
+    fitting = metrics.elidedText(whole, Qt.TextElideMode.ElideRight, statement.width())
+    assert fitting.endswith("\N{HORIZONTAL ELLIPSIS}")
+    statement.setText(fitting)
+    assert statement.grab().toImage() == image
+
+
 @pytest.fixture
 def ns_window(opened):
     from satview.base.time import TimeWindow
