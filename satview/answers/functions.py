@@ -59,7 +59,7 @@ QUESTION: Final = Question(
                "thread was at ticks of the profiler", "From"),
         Column("function", Kind.TEXT, "its name, or the address where no symbols name it", "Function"),
         Column("place", Kind.TEXT, "file and line of its beginning; empty where symbols do not say", "Place"),
-        Column("stack", Kind.TEXT, "the function and its callers, the outermost first", "Called by"),
+        Column("stack", Kind.TEXT, "the function and its callers, the outermost first", "Stack"),
         Column("address", Kind.HEX, "where it begins; of samples where the thread was", "Address"),
         Column("depth", Kind.COUNT, "how many callers it has", "Depth"),
         Column("count", Kind.COUNT, "calls, or samples", "Count"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from satview.__main__ import main
-from satview.answers.functions import FlameWidth, flame_graph, function_table
+from satview.answers.functions import QUESTION, FlameWidth, flame_graph, function_table
 from satview.answers.table import Outcome
 from satview.base.time import TimeWindow
 from satview.capture.run import Capture, run
@@ -40,7 +40,8 @@ def rows(table):
 
 def test_time_of_functions_below_their_callers(tmp_path: Path) -> None:
     found = rows(function_table(nested().open(tmp_path)))
-    assert list(found) == ["0x1000", "0x1000;0x1100"]
+    assert list(found) == ["0x1000", "0x1000;0x1100"]  # the function itself at the end, so that it is not its callers
+    assert QUESTION.column("stack").title == "Stack"
     outer, inner = found.values()
     assert [inner[name] for name in ("count", "total_ns", "self_ns", "running_ns", "longest_ns")] == [2, 50, 50, 40, 30]
     # From 5 to just behind the last event, 95: the two calls of 50 are not its own, and all waiting is theirs.
