@@ -211,7 +211,7 @@ def _verdict_lines(trace: Trace) -> tuple[DetailLine, ...]:
              for number, verdict in enumerate(verdicts[:_MAX_LINES], 1)]  # fmt: skip
     if len(verdicts) > _MAX_LINES:
         more = len(verdicts) - _MAX_LINES
-        lines.append(DetailLine("", f"and {more:,} more, v-{_MAX_LINES + 1} to v-{len(verdicts)}"))
+        lines.append(DetailLine("", f"and {more:,} more, {_numbered(Subject.VERDICT, _MAX_LINES + 1, len(verdicts))}"))
     if lines:
         return tuple(lines)
     unknown = len(undecided_table(trace))
@@ -498,10 +498,16 @@ def _logged(trace: Trace, event: int) -> str:
     return f"{trace.spec(event).name}{by} at {format_moment(int(trace.events.time_cycles[event]), trace.clock)}"
 
 
+def _numbered(subject: Subject, first: int, last: int) -> str:
+    """Return the handles from one number to another, such as `v-1 to v-3`; that alone if it is only one."""
+    return f"{subject.value}-{first}" + (f" to {subject.value}-{last}" if last > first else "")
+
+
 def _within(handle: Handle, end: int, lowest: int) -> int:
     if not lowest <= handle.number < end:
-        last = f"{handle.subject.value}-{lowest} to {handle.subject.value}-{end - 1}" if end > lowest else "none"
-        raise UsageError(f"there is no {handle.subject.name.lower()} {handle}; there are {last}")
+        existing = _numbered(handle.subject, lowest, end - 1) if end > lowest else "none"
+        there = f"there is only {existing}" if end == lowest + 1 else f"there are {existing}"
+        raise UsageError(f"there is no {handle.subject.name.lower()} {handle}; {there}")
     return handle.number
 
 
