@@ -349,7 +349,7 @@ COMMANDS: Final = (
             Needs.TRACE),
     Command("edit.redo", "&Redo", Menu.EDIT, ("Ctrl+Y", "Ctrl+Shift+Z"), "Redo the last undone change.", Needs.TRACE),
     Command("edit.copy", "&Copy", Menu.EDIT, ("Ctrl+C",),
-            "Copy the selected rows of the list, or the details of the selection.", Needs.SELECTION, starts_group=True),
+            "Copy the selected rows of the list or table, or the details.", Needs.TRACE, starts_group=True),
     Command("edit.copy_link", "Copy l&ink", Menu.EDIT, ("Ctrl+Shift+C",),
             "Copy a link to this view: the file, visible range, selected event and selected range.", Needs.TRACE),
     Command("edit.find", "&Find\N{HORIZONTAL ELLIPSIS}", Menu.EDIT, ("/", "Ctrl+F"),

@@ -7,6 +7,7 @@ import numpy as np
 import psutil
 import pytest
 from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 
 from satview.base.time import TimeWindow
@@ -283,3 +284,14 @@ def test_tables_on_activities_follow_the_file_of_timing(empty_window, load, tmp_
     window.workspace.opened.time_activities("timing.toml")
     run_query(panel, qtbot, "select misses from activity where true")
     assert cells(panel) == [["3"]]
+
+
+def test_ctrl_c_copies_the_selected_row_though_nothing_is_selected_in_the_lanes(window, panel, qtbot):
+    run_query(panel, qtbot, "select 1 as a, 'x' as b union all select 2, 'y'")
+    window.session.opened.selection.select(None, None, None)
+    panel.table.setFocus()
+    panel.table.selectRow(1)
+    window.actions_by_id.refresh()
+    assert window.actions_by_id.by_id["edit.copy"].isEnabled()
+    window.actions_by_id.by_id["edit.copy"].trigger()
+    assert QGuiApplication.clipboard().text() == "a\tb\n2\ty"

@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UsageError: The trace cannot be replayed, or a change does not apply to the trace.
     """
-    take_output(args)
+    take_output(args, "", ".kev")
     changes = (read_changes(Path(args.changes)) if args.changes is not None else []) + parse_changes(args.said)
     timing = read_timing(Path(args.timing)) if args.timing is not None else None
     trace = open_trace(args.file, args.user_events)
