@@ -176,7 +176,8 @@ def _export(
         counts = write_folder(trace, path, names, kind, rows, progress, timing)
     else:
         counts = {names[0]: write_table(trace, path, names[0], kind, rows, progress, timing)}
-    lacks = [line for name, count in counts.items() if not count for line in why_empty(trace, name, timing)]
+    empty = (name for name, count in counts.items() if not count and rows is None)  # else the selection may be empty
+    lacks = [line for name in empty for line in why_empty(trace, name, timing)]
     of_what = ", ".join(names) if len(names) <= _MOST_NAMES else f"{len(names)} tables"
     return Written(sum(counts.values()), f"rows of {of_what}", left_out=tuple(lacks))
 

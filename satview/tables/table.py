@@ -837,8 +837,10 @@ def table_of(trace: Trace, name: str, columns: ColumnsByName) -> Table:
     """
     question = SCHEMAS[name].question
     values = {column.name: columns[names_in_sql(column)[0]] for column in question.columns}
-    lacks = filter(None, (unmet.advice(trace) for unmet in _NEEDS.get(name, ())))
-    return Table(question, trace, values, place="event" if "event" in values else "", cannot_tell=next(lacks, ""))
+    rows = Table(question, trace, values, place="event" if "event" in values else "")
+    if not len(rows):
+        rows.cannot_tell = next(filter(None, (unmet.advice(trace) for unmet in _NEEDS.get(name, ()))), "")
+    return rows
 
 
 def _frozen(trace: Trace, build: Builder) -> ColumnsByName:
