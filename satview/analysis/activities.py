@@ -43,7 +43,7 @@ from satview.linkage.transactions import FREE, client_states, served_messages
 from satview.linkage.waits import LANE_VALUES, first_that_fits, state_positions, waits
 from satview.linkage.wake_ups import wake_ups
 from satview.store.arguments import argument, distinct
-from satview.store.axis import ends_of_files, files_of, last_rows
+from satview.store.axis import ends_of_files, files_of_threads, last_rows
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
 from satview.timeline.finders import function_calls, interval_rows, pairs_by_name
@@ -286,9 +286,7 @@ def _longest(
     key = trace.events.thread[begin_row].astype(np.int64) << _BITS | what
     groups, which = distinct(key)
     total = np.bincount(which, end_cycles - time[begin_row], len(groups))
-    file = np.zeros(len(groups), np.int64)
-    for number, part in enumerate(files.parts if (files := files_of(trace)) is not None else ()):
-        file[np.isin(groups >> _BITS, part.threads[1:])] = number
+    file = files_of_threads(trace, groups >> _BITS)
     order = np.lexsort((-total, file))  # the rank in a file is the position less that of the file's first
     kept = np.sort(order[np.arange(len(order)) - np.searchsorted(file[order], file[order]) < MOST_CALLS])
     is_kept = np.zeros(len(groups), np.bool_)

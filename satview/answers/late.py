@@ -392,7 +392,8 @@ class Late:
         columns = dict(zip(("min", "median", "p99", "max", "misses", "event"), figures.T, strict=True))
         count = np.array([len(measured) for measured in times], np.int64)
         undecided = np.array([np.count_nonzero(~measured.is_known) for measured in times], np.int64)
-        missed = _doubt_of_misses(count, undecided, np.array(bounds, np.int64))
+        bound = np.array(bounds, np.int64)
+        missed = _doubt_of_misses(count, undecided, bound)
         return Table(
             CHAINS,
             self.trace,
@@ -403,7 +404,7 @@ class Late:
                 "undecided": undecided,
                 **columns,
                 "misses": np.where(missed == Known.UNKNOWN, -1, np.maximum(columns["misses"], 0)),
-                "bound": np.array(bounds, np.int64),
+                "bound": bound,
             },
             known=dict.fromkeys(("min", "median", "p99", "max"), doubt) | {"misses": missed},
             cannot_tell="\n".join(lacks(self.trace, said_needs(self.trace, self.timing, ("chain",)))),

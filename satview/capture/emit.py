@@ -174,12 +174,7 @@ class Gate:
     def put(self, cpu: int, code: int, time: int, words: Sequence[int], flags: int = 0) -> bool:
         """Write an event that passed all filters; return False if tracing is off, or no buffer is free.
 
-        Args:
-            cpu: CPU that logs the event.
-            code: Class and event number as in the slot.
-            time: Time of the event in cycles, by the machine's clock.
-            words: Payload words.
-            flags: Further bits to set in the header word of each slot.
+        The arguments are those of `buffers.TraceBuffers.put`.
         """
         if not self.is_tracing or self.buffers is None:
             return False

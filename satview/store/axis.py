@@ -215,6 +215,20 @@ def file_window(trace: Trace, cpu: int, process: int) -> TimeWindow:
     return trace.window if part is None else part.window
 
 
+def files_of_threads(trace: Trace, threads: NDArray[np.integer]) -> NDArray[np.intp]:
+    """Return the position in `FileAxis.parts` of the file of each thread row, intp (n,); 0 for a single file."""
+    files = files_of(trace)
+    counts = [] if files is None else [len(part.threads) - 1 for part in files.parts]
+    return np.searchsorted(np.cumsum(counts), threads)
+
+
+def files_of_cpus(trace: Trace, cpus: NDArray[np.integer]) -> NDArray[np.intp]:
+    """Return the position in `FileAxis.parts` of the file of each CPU, intp (n,); 0 for a single file."""
+    files = files_of(trace)
+    firsts = [0] if files is None else [part.first_cpu for part in files.parts]
+    return np.searchsorted(firsts, cpus, side="right") - 1
+
+
 def program_name(trace: Trace, process: int) -> str:
     """Return the name of a process without directories, and without the name of its file on an axis."""
     files, name = files_of(trace), trace.short_process_name(process)

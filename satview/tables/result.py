@@ -42,10 +42,11 @@ class Result(Frames):
             `message: no messages are there; capture the class COMM`. Views are named only if the result shows nothing.
     """
 
-    def __init__(self, table: pa.Table, is_cut: bool = False, cannot_tell: tuple[str, ...] = ()) -> None:
+    def __init__(self, table: pa.Table, is_cut: bool = False) -> None:
         self._columns: tuple[str, ...] = _unique(table.column_names)
         self._table = _whole_numbers(table.rename_columns(list(self._columns)))
-        self.is_cut, self.cannot_tell = is_cut, cannot_tell
+        self.is_cut = is_cut
+        self.cannot_tell: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:

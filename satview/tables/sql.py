@@ -467,7 +467,6 @@ def _remedy(name: str, known: Sequence[str]) -> str:
 _LONGEST_S: Final = 292 * 365 * 86_400  # longest time in nanoseconds of 64 bits
 _TIMED: Final = frozenset(name for name, schema in SCHEMAS.items() if schema.timed is not None)
 _WAS_TIMED: Final = "tables.was_timed"
-_LACKS: Final = "tables.lacks"
 _RATE_MAX: Final = (2**63 - 1) // NS_PER_S
 
 
@@ -543,7 +542,7 @@ def _parts(trace: Trace, name: str, is_plain: bool, timing: Mapping[str, Timing]
         is_plain: Leave out the columns in nanoseconds, which SQL then computes, so that only queries that use them pay.
         timing: Content of the timing file; None = none.
     """
-    lacks = trace.cached(_LACKS, _nothing_yet)
+    lacks = _lacks(trace)
     if name not in SCHEMAS:
         lacks[name] = why_empty(trace, name)
         yield argument_table(trace, name).arrow()
@@ -555,14 +554,13 @@ def _parts(trace: Trace, name: str, is_plain: bool, timing: Mapping[str, Timing]
         else (table(trace, name, timing),)
     )
     for part in parts:
-        if name != "argument":
-            lacks[name] = () if len(part) else tuple(f"{name}: {why}" for why in part.missing)
+        lacks[name] = () if len(part) else tuple(f"{name}: {why}" for why in part.missing)
         yield part.arrow(read)
 
 
 def _doubts(trace: Trace, tables: Iterable[str], view_names: Iterable[str], result: Result) -> tuple[str, ...]:
     """Return `Result.cannot_tell` of a query that used some tables and views."""
-    lacks = trace.cached(_LACKS, _nothing_yet)
+    lacks = _lacks(trace)
     lines = [why for name in tables for why in lacks.get(name, ())]
     if result.shows_nothing:
         lines += [
@@ -571,12 +569,10 @@ def _doubts(trace: Trace, tables: Iterable[str], view_names: Iterable[str], resu
     return tuple(lines)
 
 
-def _nothing_yet(_trace: Trace) -> dict[str, tuple[str, ...]]:
-    """Return an empty dictionary, to be filled with the reasons for which the trace cannot show rows, by table.
-
-    It is cached with the trace; each table enters its reasons when it is made.
-    """
-    return {}
+def _lacks(trace: Trace) -> dict[str, tuple[str, ...]]:
+    """Return for each table that was made why the trace cannot show its rows, empty for others; gets later tables."""
+    lacks: dict[str, tuple[str, ...]] = trace.cached("tables.lacks", lambda _: {})
+    return lacks
 
 
 def _kind_view(name: str) -> str:

@@ -780,7 +780,6 @@ _NEEDS: Final = {
         ("call", "calls"), ("pulse", "pulses"), ("interrupt", "interrupts"), ("wake_up", "wake-ups"),
         ("wait", "states"), ("state", "states"), ("run", "cpu"), ("cpu_state", "cpu"), ("activation", "states"))},
     **dict.fromkeys(("client_time", "server_time"), (*ANALYSES["messages"].needs, need.STATES)),
-    "process": (need.NAMES,),
 }  # fmt: skip
 NOT_CACHED: Final = frozenset({"mark", "argument"})  # marks may change any time; arguments are larger than the trace
 

@@ -122,7 +122,7 @@ class Threads:
         times_there = self.in_state(*states)
         what = " or ".join(states)
         if not len(times_there):
-            self._refuse_unknown(f"a state of {self.says} is {what}", self._unseen())
+            self._refuse_unknown(f"a state of {self.says} is {what}", self._unmet(OPENING))
             return True
         location = times_there.location_of_first
         self.claims.locations.append(location)
@@ -145,7 +145,7 @@ class Threads:
         codes = [code for code, text in enumerate(column.texts) if text in names]
         selected = np.isin(column.code, codes) & np.isin(table["thread"], self.rows)
         measured = self._rows(f"{' or '.join(names)} of {self.says}", table, selected)
-        return replace(measured, lost=measured.lost or self._unseen())
+        return replace(measured, lost=measured.lost or self._unmet(OPENING))
 
     @property
     def runs(self) -> MeasuredDurations:
@@ -219,7 +219,11 @@ class Threads:
                                  missing=self._missing(), lost=self._lost())  # fmt: skip
 
     def _missing(self) -> str:
-        return next(filter(None, (_unmet(trace, self.is_lenient, STATES) for trace in self._traces())), "")
+        return self._unmet(STATES)
+
+    def _unmet(self, *needs: Need) -> str:
+        """Return the first reason why the traces of the threads do not meet the needs; empty if they do."""
+        return next(filter(None, (_unmet(trace, self.is_lenient, *needs) for trace in self._traces())), "")
 
     def _lost(self) -> str:
         return next(filter(None, (_lost(trace, self.is_lenient) for trace in self._traces())), "")
@@ -230,10 +234,6 @@ class Threads:
             return (self.trace,)
         has_them = {part[0].name for row in self.rows if (part := files.part_of_thread(row)) is not None}
         return tuple(part.trace for part in files.parts if part.name in has_them)
-
-    def _unseen(self) -> str:
-        """Return why the states of the threads before their first events are not known; empty if they are known."""
-        return next(filter(None, (_unmet(trace, self.is_lenient, OPENING) for trace in self._traces())), "")
 
     def _refuse_unknown(self, what: str, more: str = "") -> None:
         """Raise `KevFailure` if the trace lacks events, so that finding nothing does not prove `what`.

@@ -26,7 +26,7 @@ from satview.events.states import (
     UNKNOWN,
     VALUE_COUNT,
 )
-from satview.store.axis import AxisPart, files_of
+from satview.store.axis import AxisPart, files_of, files_of_cpus, files_of_threads
 from satview.store.tables import StateIndex
 from satview.store.time_ranges import EVERY_CPU, Cycles, TimeRanges, idle_threads, losses, losses_of
 from satview.store.trace import Trace
@@ -476,7 +476,7 @@ def states_are_cut(trace: Trace, spans: StateSpans, some: NDArray[np.intp] | Non
     """
     some = np.arange(len(spans.value)) if some is None else some
     after = np.minimum(some + 1, len(spans.value) - 1)
-    is_cut = _is_cut(trace, spans.start[some], spans.end[some], _files_of_threads(trace, spans.thread[some]))
+    is_cut = _is_cut(trace, spans.start[some], spans.end[some], files_of_threads(trace, spans.thread[some]))
     return np.asarray(is_cut | (spans.thread[after] == spans.thread[some]) & (spans.value[after] == UNKNOWN))
 
 
@@ -489,26 +489,12 @@ def runs_are_cut(trace: Trace, cpu: NDArray[np.uint8], start: Cycles, end: Cycle
         start: int64 (n,), start of each run, cycles.
         end: int64 (n,), end of each run, cycles.
     """
-    lost, is_cut = losses(trace), _is_cut(trace, start, end, _files_of_cpus(trace, cpu))
+    lost, is_cut = losses(trace), _is_cut(trace, start, end, files_of_cpus(trace, cpu))
     for number in range(trace.cpu_count if len(lost) else 0):
         here = cpu == number
         # A run that a loss cuts ends a cycle after the last event before it.
         is_cut[here] |= TimeRanges.of_rows(losses_of(lost, number)).meet(end[here] - 1, end[here])
     return is_cut
-
-
-def _files_of_threads(trace: Trace, threads: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Return the position of the file of each thread, (n,); 0 for a single file."""
-    files = files_of(trace)
-    counts = [] if files is None else [len(part.threads) - 1 for part in files.parts]
-    return np.searchsorted(np.cumsum(counts), threads)
-
-
-def _files_of_cpus(trace: Trace, cpus: NDArray[np.uint8]) -> NDArray[np.intp]:
-    """Return the position of the file of each CPU, (n,); 0 for a single file."""
-    files = files_of(trace)
-    firsts = [0] if files is None else [part.first_cpu for part in files.parts]
-    return np.searchsorted(firsts, cpus, side="right") - 1
 
 
 def _is_cut(trace: Trace, start: Cycles, end: Cycles, file: NDArray[np.intp]) -> Mask:

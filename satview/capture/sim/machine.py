@@ -494,13 +494,7 @@ class Machine(ProgramRunner):
     ) -> None:
         """End a wait and begin another one without making the thread ready (SEND to REPLY, CONDVAR to MUTEX).
 
-        Args:
-            cpu: CPU on which the kernel runs.
-            thread: The blocked thread.
-            state: State that the thread enters.
-            on: Object for which the thread waits from now on.
-            owners: Threads that hold this object, for the history.
-            waker: Thread whose call ended the first wait, for the history; None = no thread.
+        The arguments are those of `services.KernelServices.change_wait`.
         """
         thread.waiting_on = on
         time = self.set_state(cpu, thread, state)

@@ -250,14 +250,7 @@ def _itself(
 ) -> Bools:
     """Return for each call whether the thread suspended itself, so that it waited until it was continued.
 
-    Args:
-        calls: The records.
-        rows: The first records of the calls.
-        thread_of_id: Row in the thread table by (process row, tid).
-        process: Process row of every thread.
-
-    Returns:
-        bool (len(rows),).
+    Arguments and result are those of `_joins_thread`.
     """
     is_itself = [
         thread_of_id.get((int(process[calls.thread[row]]), int(calls.arguments[0][row]))) == int(calls.thread[row])

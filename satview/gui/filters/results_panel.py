@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QTableView, QVBoxLayout,
 
 from satview.gui import dialogs
 from satview.gui.event_list import EventListModel, column_widths
-from satview.gui.panel import PanelContext, TablePanel, add_copy_and_export, set_up_rows
+from satview.gui.panel import PanelContext, TablePanel, add_copy_and_export, selected_rows, set_up_rows
 from satview.gui.save_events import write_list
 from satview.gui.theme import Theme
 from satview.gui.widgets import PlainLabel, line_up
@@ -87,7 +87,7 @@ class ResultsPanel(TablePanel[HitModel]):
     @Slot()
     def copy(self) -> None:
         """Copy the selected hits, or all hits if fewer than two are selected, in the background."""
-        selected = sorted(index.row() for index in self.table.selectionModel().selectedRows())
+        selected = selected_rows(self.table)
         hits = self._opened.search.hits
         rows = hits[[row + self.model.first_row for row in selected]] if len(selected) > 1 else hits
         more = f"; the other {len(rows) - _COPY_LIMIT:,} only fit into a file" if len(rows) > _COPY_LIMIT else ""

@@ -25,7 +25,7 @@ from satview.base.errors import SatviewError, one_line
 from satview.base.safe_text import tool_tip, visible, visible_line
 from satview.filters.expressions.syntax import Completion
 from satview.gui.filters.editing import ProposingEditor
-from satview.gui.panel import Panel, PanelContext, set_up_rows
+from satview.gui.panel import Panel, PanelContext, selected_rows, set_up_rows
 from satview.gui.plots.panel import are_imported, import_plots
 from satview.gui.theme import Theme
 from satview.gui.widgets import Notice, PlainLabel, line_up
@@ -203,7 +203,7 @@ class SqlPanel(Panel):
     def copied_text(self) -> str:
         """Return the selected rows as tab-separated text, after a line of column names."""
         result = self.model.result
-        selected = sorted({index.row() for index in self.table.selectionModel().selectedRows()})[:_COPY_LIMIT]
+        selected = selected_rows(self.table)[:_COPY_LIMIT]
         if result is None or not selected:
             return ""
         lines = ["\t".join(cell_text(result.value(row, name)) for name in result.columns) for row in selected]
