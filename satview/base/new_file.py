@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import errno
 import hashlib
@@ -10,7 +11,6 @@ import re
 import shutil
 import stat
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -209,8 +209,9 @@ def _identities(source: Path | str | int) -> set[tuple[int, int]]:
 # The only module that writes files: to a temporary file in the target's folder, synced, then renamed to the target.
 #
 # A reader of the target sees the old file or the complete new one, never a part. The temporary file is called
-# `.NAME.XXXXXXXX.satview-tmp` and is removed whenever writing fails. Only a killed process or a power cut leaves one;
-# the next write to the same target removes it. Temporary files in use are known by a lock, which ends with its process.
+# `.NAME.XXXXXXXX.satview-tmp` and is removed whenever writing fails, at the latest when the process ends: a signal may
+# arrive before any block exists that would remove it. Only a killed process or a power cut leaves one; the next write
+# to the same target removes it. Temporary files in use are known by a lock, which ends with its process.
 
 
 _IS_WINDOWS: Final = os.name == "nt"  # an open file can be neither renamed nor removed there
@@ -221,6 +222,7 @@ SUFFIX: Final = ".satview-tmp"
 _NAME_BYTES_MAX: Final = 180
 _FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _CANNOT_SYNC: Final = (errno.EINVAL, errno.ENOTSUP)  # errors of a file system without fsync
+_unnamed: Final[set[Path]] = set()  # temporary files and folders of this process
 
 
 class _Lock(Enum):
@@ -318,6 +320,7 @@ class NewFile:
     def _rename(self) -> None:
         if self._part is not None:
             os.replace(self._part, self._target.path)  # noqa: PTH105  -- says what it does
+            _unnamed.discard(self._part)
             self._part, self.has_name = None, True
             sync_folder(self._target.path.parent)
 
@@ -337,8 +340,7 @@ class NewFile:
             if keeps and not self._target.path.exists():
                 os.replace(part, self._target.path)  # noqa: PTH105  -- says what it does
                 self.has_name = True
-        with contextlib.suppress(OSError):
-            part.unlink()
+        _remove(part)
 
     def _raise(self, error: BaseException) -> None:
         """Raise WriteError for an OSError other than a stream's broken pipe; just return for other errors."""
@@ -414,8 +416,9 @@ def begin_growing(path: Path | str) -> int:
             os.replace(part, target.path)  # noqa: PTH105  -- says what it does
         except BaseException:
             os.close(descriptor)
-            part.unlink(missing_ok=True)
+            _remove(part)
             raise
+        _unnamed.discard(part)
     except OSError as error:
         raise WriteError(path, error.strerror or str(error)) from error
     return descriptor
@@ -434,18 +437,37 @@ def create_beside(target: Path, mode: int | None, flags: int = 0) -> tuple[Path,
     """
     while True:
         part = target.with_name(f".{_stem(target.name)}.{os.urandom(4).hex()}{SUFFIX}")
+        _unnamed.add(part)  # before the file exists, because a signal may arrive at once
         try:
             descriptor = os.open(part, _FLAGS | flags, 0o666 if mode is None else mode & 0o700)
         except FileExistsError:
+            _unnamed.discard(part)
             continue
         is_ours = _lock(descriptor) is not _Lock.OTHERS
         if is_ours and (_IS_WINDOWS or os.fstat(descriptor).st_nlink):  # else another process took it for a leftover
             break
+        _unnamed.discard(part)
         os.close(descriptor)
     if mode is not None:
         with contextlib.suppress(OSError):  # a file system without permissions
             part.chmod(mode)
     return part, descriptor
+
+
+def _remove(part: Path) -> None:
+    if part.is_dir():
+        shutil.rmtree(part, ignore_errors=True)
+    else:
+        with contextlib.suppress(OSError):
+            part.unlink()
+    _unnamed.discard(part)
+
+
+@atexit.register
+def remove_unnamed() -> None:
+    """Remove the temporary files and folders that this process did not complete; called when it ends."""
+    for part in tuple(_unnamed):
+        _remove(part)
 
 
 def remove_leftovers(target: Path, reading: Sources = ()) -> None:
@@ -534,11 +556,10 @@ def new_folder(path: Path | str) -> Iterator[Path]:
     if path.exists() or path.is_symlink():
         raise WriteError(path, "it exists; give the name of a new folder")
     refuse_missing_folder(path)
+    part = path.with_name(f".{_stem(path.name)}.{os.urandom(4).hex()}{SUFFIX}")
+    _unnamed.add(part)
     try:
-        part = Path(tempfile.mkdtemp(SUFFIX, f".{path.name[:100]}.", path.parent))
-    except OSError as error:
-        raise WriteError(path, error.strerror or str(error)) from error
-    try:
+        part.mkdir(0o700)
         yield part
         part.chmod(0o755)
         part.rename(path)
@@ -546,4 +567,4 @@ def new_folder(path: Path | str) -> Iterator[Path]:
     except OSError as error:
         raise WriteError(path, error.strerror or str(error)) from error
     finally:
-        shutil.rmtree(part, ignore_errors=True)
+        _remove(part)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import errno
 import os
 import signal
@@ -14,8 +15,10 @@ from pathlib import Path
 import pytest
 
 import satview
+from satview.base import new_file
 from satview.base.errors import WriteError
 from satview.base.new_file import NewFile, begin_growing, find_target, new_text_file, write_file
+from satview.base.process import Ended
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="devices, signals and locks of POSIX systems")
 
@@ -638,3 +641,58 @@ def test_a_growing_file_that_cannot_take_its_name_leaves_nothing(tmp_path, monke
     with pytest.raises(WriteError, match="a: Input/output error"):
         begin_growing(tmp_path / "a")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # streams are closed by the collector
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda target: new_file.write_file(target, "new"),
+        lambda target: os.close(new_file.begin_growing(target)),
+        lambda target: _fill(target.with_name("folder")),
+    ],
+)
+def test_a_signal_at_any_instruction_leaves_no_temporary_once_the_process_ends(tmp_path, write):
+    """Raise `Ended` before one instruction of the writing module after another, until a run reaches its end."""
+    for instruction in range(10_000):
+        folder = tmp_path / str(instruction)
+        folder.mkdir()
+        try:
+            with _raised_before(instruction):
+                write(folder / "out.txt")
+        except Ended:
+            new_file.remove_unnamed()
+            assert {path.name for path in folder.iterdir()} <= {"out.txt", "folder"}
+        else:
+            break
+    assert instruction > 100
+    assert not new_file._unnamed
+
+
+def _fill(folder):
+    with new_file.new_folder(folder) as part:
+        (part / "a").write_text("a")
+
+
+@contextlib.contextmanager
+def _raised_before(instruction):
+    left = instruction
+
+    def trace(frame, event, _argument):
+        nonlocal left
+        if frame.f_code.co_filename != new_file.__file__ or frame.f_code is new_file._remove.__code__:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            left -= 1
+            if left < 0:
+                sys.settrace(None)
+                raise Ended(signal.SIGHUP)
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
