@@ -289,7 +289,7 @@ class TableExport(QObject):
 
 _PADDING_PX: Final = 24
 _MEASURED_ROWS: Final = 24
-_LEAST_PX, _LEAST_WORDS_PX, _WIDEST_PX = 48, 120, 260
+_LEAST_PX, _LEAST_WORDS_PX, _SCROLLED_WORDS_PX, _WIDEST_PX = 48, 120, 180, 260
 _CELL_PX, _NEAR_PX = 6, 4  # padding of a cell; tolerance of clicks beside the fold sign
 _COPY_ROWS_MAX: Final = 10_000
 _MARGIN: Final = 0.25  # margin on both sides when the lanes show a row
@@ -492,8 +492,10 @@ class AnswerPanel(TablePanel[AnswerModel]):
         table, widths = self.table, self._needed_px.copy()
         words = [section for section in widths if self.model.columns[section].kind.is_words]
         missing_px = sum(widths.values()) - table.viewport().width()
+        can_fit = sum(max(0, widths[section] - _LEAST_WORDS_PX) for section in words) >= missing_px
+        least_px = _LEAST_WORDS_PX if can_fit else _SCROLLED_WORDS_PX  # whoever has to scroll can read the names
         for section in sorted(words, key=widths.__getitem__, reverse=True):  # texts can be cut, numbers cannot
-            cut_px = max(0, min(missing_px, widths[section] - _LEAST_WORDS_PX))
+            cut_px = max(0, min(missing_px, widths[section] - least_px))
             widths[section] -= cut_px
             missing_px -= cut_px
         for section, width in widths.items():

@@ -222,6 +222,7 @@ def _style_sheet(theme: Theme) -> str:
     QToolBar {{ background: {panel}; border: none; border-bottom: 1px solid {line}; padding: 3px 6px; spacing: 2px; }}
     QToolBar::separator {{ background: {line}; width: 1px; margin: 4px 5px; }}
     QToolButton {{ border: none; border-radius: 4px; padding: 4px; color: {text}; background: transparent; }}
+    QToolButton:disabled {{ color: {faint}; }}
     QToolButton:hover, QToolButton:focus {{ background: {hover}; }}
     QToolButton:pressed, QToolButton:checked {{ background: {selected}; }}
     QStatusBar {{ background: {panel}; color: {dim}; border-top: 1px solid {line}; }}
@@ -294,6 +295,7 @@ def _style_sheet(theme: Theme) -> str:
     QComboBox QAbstractItemView {{ background: {panel}; border: 1px solid {line}; padding: 2px; }}
     QPushButton[flat="true"] {{ border: none; background: transparent; color: {accent}; padding: 3px 6px; }}
     QPushButton[flat="true"]:hover {{ background: {hover}; }}
+    QPushButton[flat="true"]:disabled {{ color: {faint}; }}
     QPushButton[row="true"] {{ border: none; background: transparent; text-align: left; padding: 4px 6px; }}
     QPushButton[row="true"]:hover {{ background: {hover}; }}
     QScrollBar:vertical {{ background: {base}; width: 12px; margin: 0; }}

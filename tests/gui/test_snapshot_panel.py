@@ -6,6 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QPushButton
 
 import satview
 from satview.__main__ import main
@@ -52,6 +53,23 @@ def states(panel):
     """Return {state: row} of the states."""
     rows = range(panel.model.rowCount())
     return {cells(panel, row)["state"]: row for row in rows if not panel.model.depth_at(row)}
+
+
+def test_buttons_have_the_colour_of_links_only_while_they_do_something(empty_window, load, deadlock, qtbot):
+    window = load(empty_window, deadlock)
+    panel = show(window, qtbot)
+    copy = next(button for button in panel.findChildren(QPushButton) if button.text() == "Copy")
+
+    def blue():
+        image = copy.grab().toImage()
+        colours = (image.pixelColor(x, y) for x in range(image.width()) for y in range(image.height()))
+        return max(colour.blue() - colour.red() for colour in colours)
+
+    assert not copy.isEnabled()
+    assert blue() < 100
+    look_at(window, qtbot, panel, SHOWN_AT_NS)
+    assert copy.isEnabled()
+    assert blue() > 150
 
 
 @pytest.fixture

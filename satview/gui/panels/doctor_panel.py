@@ -24,7 +24,7 @@ from satview.answers.table import Table
 from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import format_moment
 from satview.gui.answer_table import AnswerPanel
-from satview.gui.panel import Panel, PanelContext
+from satview.gui.panel import Panel, PanelContext, selected_rows
 from satview.gui.theme import Theme, colour
 from satview.gui.widgets import ElidedLabel, Notice, flat_button, line_up
 from satview.store.problems import KINDS, Problem
@@ -87,17 +87,14 @@ class DoctorPanel(AnswerPanel):
 
     def _line(self) -> CaptureLine | None:
         """Return the capture that makes the selected (or else all) analyses exact; None if no capture can."""
-        answer, rows = self.model.answer, self._rows()
+        answer, rows = self.model.answer, selected_rows(self.table)
         if answer is None:
             return None
         return capture_for(answer.at(answer.positions[rows]) if rows else answer)
 
-    def _rows(self) -> list[int]:
-        return [index.row() for index in self.table.selectionModel().selectedRows()]
-
     @Slot()
     def _on_selection(self) -> None:
-        answer, line, rows = self.model.answer, self._line(), self._rows()
+        answer, line, rows = self.model.answer, self._line(), selected_rows(self.table)
         names = ", ".join(answer.text(row, "title").lower() for row in rows) if answer is not None else ""
         for button, does in ((self.copy_line, "Copy the tracelogger command line"), (self.capture, "Capture")):
             button.setEnabled(line is not None)

@@ -38,7 +38,7 @@ from satview.timeline.spans import NO_EVENT
 if TYPE_CHECKING:
     from satview.gui.plots.duration_plot import ResponsePlot
 
-_SHARES: Final = (5, 3, 5)  # relative widths of the tables
+_SHARES: Final = (5, 4, 5)  # relative widths of the tables
 _TABS: Final = {CAUSES.name: "More in slow", PATHS.name: "Paths"}  # shorter titles, so that four tabs fit
 _MARGIN: Final = 0.25  # margin on both sides of an instance in the lanes
 _TIMING_PX: Final = 200

@@ -284,8 +284,7 @@ def _band_title(trace: Trace, by: LoadBy, subject: int) -> str:
         return "Thread not known"
     if by is LoadBy.THREAD:
         return trace.thread_name(subject)
-    name = trace.process_name(subject, with_pid=False)
-    return f"{name} ({int(trace.processes.pid[subject])})" if trace.processes.names[subject] else name
+    return trace.process_name(subject)
 
 
 def _missing(trace: Trace, load: Load) -> str:
