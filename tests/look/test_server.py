@@ -15,6 +15,7 @@ import pytest
 from satview import look as server
 from satview.__main__ import main
 from satview.base.errors import TraceFormatError, UsageError
+from satview.cli.automate.mcp import _EPILOG
 from satview.events import wire
 from satview.events.user_events import UserEvent, UserField
 from satview.formats.registry import open_trace
@@ -57,6 +58,7 @@ def call(folder):
 def test_the_tools_only_read(call):
     tools, _ = call()
     assert {tool.name for tool in tools} == {"traces", "look", "verdicts", "why", "late", "tables", "sql", "picture"}
+    assert f"Tools: {', '.join(tool.name for tool in tools)}." in " ".join(_EPILOG.split())
     for tool in tools:
         assert tool.annotations.read_only_hint is True
         assert tool.annotations.open_world_hint is False

@@ -14,8 +14,8 @@ from satview.look import make_server
 
 _EPILOG = """\
 Register it in your assistant's settings as a server with the command `satview mcp DIR`. It opens only traces below
-these folders, writes nothing, and does not use the network. Tools: traces, look, verdicts, why, tables, sql, picture.
-Needs the packages mcp, duckdb and pyarrow.
+these folders, writes nothing, and does not use the network. Tools: traces, look, verdicts, why, late,
+tables, sql, picture. Needs the packages mcp, duckdb and pyarrow.
 """
 
 
