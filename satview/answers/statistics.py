@@ -67,6 +67,7 @@ class Columns:
         meaning: str,
         *,
         follows: bool = False,
+        hides_zero: bool = False,
         moments: NDArray[np.int64] | None = None,
         events: NDArray[np.int64] | None = None,
     ) -> None:
@@ -75,7 +76,8 @@ class Columns:
         `values` has only the rows of the table; all other methods of this class take all rows of the statistics.
         `follows` is `Column.follows_filter`.
         """
-        self.described.append(Column(name, kind, meaning, title, is_nullable=not kind.is_words, follows_filter=follows))
+        self.described.append(Column(name, kind, meaning, title, is_nullable=not kind.is_words, follows_filter=follows,
+                                     hides_zero=hides_zero))  # fmt: skip
         self.values[name] = values
         if moments is not None:
             self.moments[name] = moments
@@ -126,14 +128,15 @@ class Columns:
             title: Title of the column.
             cycles: The durations.
             meaning: Meaning of the column.
-            known: Whether each row has a value; None = rows with a duration above 0 have one.
-            start: Start times of the durations, for navigation.
+            known: Whether each row has a value; None = all rows have one, or those above 0 if there is a `start`.
+            start: Start times of durations that are the longest of theirs, for navigation.
             more: More arguments of `add`.
         """
         selected = cycles[self.rows]
-        is_known = selected > 0 if known is None else known[self.rows]
+        is_known = selected >= (start is not None) if known is None else known[self.rows]
         moments = None if start is None else np.where(is_known, start[self.rows], -1)
-        self.add(name, title, Kind.DURATION, np.where(is_known, selected, -1), meaning, moments=moments, **more)
+        self.add(name, title, Kind.DURATION, np.where(is_known, selected, -1), meaning, hides_zero=known is None,
+                 moments=moments, **more)  # fmt: skip
 
     def mean(
         self, name: str, title: str, total: NDArray[np.int64], count: NDArray[np.int64], meaning: str, **more: Any
@@ -302,10 +305,13 @@ def partition_table(statistics: Statistics, _shown: Shown = None) -> Table:
         columns.add("from", "From", Kind.TIME, table.start_cycles, "when the configuration begins, cut at the range",
                     moments=table.start_cycles)  # fmt: skip
     columns.share("budget_share", "Budget", table.budget, 1.0, "share of all CPUs that it is given")
-    _observed(columns, statistics)
+    known = np.full(len(table), logs_partitions(statistics.basis))
+    known |= np.isin(table.partition, (IDLE_PARTITION, NOT_LOGGED))
+    _observed(columns, statistics, known)
     columns.count("critical_budget_ms", "Critical budget, ms", table.critical_budget_ms,
                   "how much more its critical threads may run in an averaging window")  # fmt: skip
-    columns.duration("critical", "Critical", table.critical_cycles, "threads ran that may draw on the critical budget")
+    columns.duration("critical", "Critical", table.critical_cycles, "threads ran that may draw on the critical budget",
+                     known)  # fmt: skip
     columns.duration("peak", "Most in a window", table.peak_cycles,
                      f"the most that it ran within {averaging_window_ms(trace)} ms, all CPUs together",
                      start=table.peak_start_cycles)  # fmt: skip
@@ -319,11 +325,9 @@ def partition_table(statistics: Statistics, _shown: Shown = None) -> Table:
     return table_of("partition", None, columns, "", _NO_PARTITION, note if has_partitions(trace) else "")
 
 
-def _observed(columns: Columns, statistics: Statistics) -> None:
-    """Add columns about the CPU use of partitions; values are absent if thread events do not show partitions."""
+def _observed(columns: Columns, statistics: Statistics, known: NDArray[np.bool_]) -> None:
+    """Add columns about the CPU use of partitions; `known` is whether thread events show it, bool (n,)."""
     table = statistics.partitions
-    known = np.full(len(table), logs_partitions(statistics.basis))
-    known |= np.isin(table.partition, (IDLE_PARTITION, NOT_LOGGED))
     used = np.where(known, table.run_cycles / np.maximum(table.length_cycles, 1), -1.0)
     columns.share("used_share", "Used", used, 1.0, "share of all CPUs that it used")
     has_budget = known & (table.budget > 0)
@@ -402,7 +406,7 @@ def _most(columns: Columns, statistics: Statistics) -> None:
     server[imposed.client[best]], most[imposed.client[best]] = imposed.server[best], imposed.cycles[best]
     columns.text("most_on", "Most on", lambda row: trace.thread_name(int(server[row])) if server[row] else "",
                  "the server on which it imposed most")  # fmt: skip
-    columns.duration("most_on_ns", "Of that", most, "what it imposed on that server")
+    columns.duration("most_on_ns", "Of that", most, "what it imposed on that server", most > 0)
 
 
 def _servers(columns: Columns, statistics: Statistics) -> None:

@@ -152,6 +152,7 @@ class Column:
         is_nullable: Whether values may be absent, which is null in SQL and Arrow.
         reasons: Reasons why values are not exact, by their `Known`; empty = all values are exact.
         follows_filter: Whether only events that pass the filter count, or times that begin with such events.
+        hides_zero: Whether 0 is blank in texts for people, as in a column of times that most rows did not spend.
         trust: The reason why values are not exact, if it is the same for the whole column; else None.
     """
 
@@ -163,6 +164,7 @@ class Column:
     is_nullable: bool = False
     reasons: Mapping[Known, str] = field(default_factory=dict)
     follows_filter: bool = False
+    hides_zero: bool = False
     trust: Trust | None = None
 
     @property
@@ -299,8 +301,8 @@ class _Data:
         }
         if column.kind in FRACTIONS:
             return lambda row: number_text(column.kind, values[row]) if values[row] >= 0 else ""
-        write = written.get(column.kind, str)
-        return lambda row: write(int(values[row])) if values[row] >= 0 else ""
+        write, least = written.get(column.kind, str), int(column.hides_zero)
+        return lambda row: write(int(values[row])) if values[row] >= least else ""
 
     def shown_one(self, column: Column) -> Callable[[Any], Any]:
         """Return a function that converts single values of a `Several` column to their form in JSON and CSV."""
@@ -631,7 +633,7 @@ class Table(Frames):
             return bool(np.any(values.known[self.positions]))
         if isinstance(values, Texts):
             return any(values.texts[code] for code in np.unique(values.code[self.positions]).tolist())
-        return bool(np.any(values[self.positions] >= 0))
+        return bool(np.any(values[self.positions] >= int(column.hides_zero)))
 
     def doubts(self, names: Sequence[str] = ()) -> list[str]:
         """Return the footnotes of a table: how many values of which columns are not exact, and why.

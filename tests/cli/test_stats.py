@@ -51,8 +51,8 @@ def test_csv_has_plain_numbers_with_units_in_their_names(stats):
     rows = rows_of(stats("--format", "csv")[1])
     assert [(row["thread"], row["cpu_ns"], row["reply_ns"], row["unknown_ns"]) for row in rows] == [
         ("client 1", "6999", "4001", "8000"),
-        ("server 1", "3999", "", "8000"),
-        ("unknown", "", "", ""),
+        ("server 1", "3999", "0", "8000"),
+        ("unknown", "0", "0", "0"),
     ]
     assert sum(int(row["events"]) for row in rows) == 17  # "unknown" has those of no known thread
 
@@ -87,7 +87,9 @@ def test_sort_top_and_range(stats):
 def test_json_holds_several_tables(stats):
     reported = json.loads(stats("--format", "json", "--by", "cpu", "--by", "call")[1])
     assert (reported["start_ns"], reported["end_ns"], reported["counts"]) == (0, 20_001, "all 17 events")
-    assert [cpu["busy_ns"] for cpu in reported["cpu"]] == [10_998, None]
+    assert [cpu["busy_ns"] for cpu in reported["cpu"]] == [10_998, 0]
+    assert [cpu["longest_run_ns"] is None for cpu in reported["cpu"]] == [False, True]  # nothing ran on it
+    assert "\nCPU 1   " in stats("--by", "cpu")[1]  # blank for people
     assert reported["call"][0]["call"] == "MSG_SENDV"
     assert reported["call"][0]["longest_ns"] == 7000
 
