@@ -727,8 +727,9 @@ def statistics_table(key: str, statistics: Statistics, shown: Shown = None) -> T
         return table
     if not maker.fault:
         maker.switch_off(TypeError(f"it returned {type(table).__name__}, no Table"))
-    why = f"The plug-in {maker.name} of {maker.package} is switched off: {maker.fault}"
-    return table_of(key, Kind.THREAD, Columns(statistics, np.zeros(0, np.intp)), "", why)
+    empty = table_of(key, Kind.THREAD, Columns(statistics, np.zeros(0, np.intp)), "", "")
+    empty.cannot_tell = maker.failure
+    return empty
 
 
 def _cpu_columns(

@@ -14,9 +14,10 @@ from satview.analysis.doctor import ANALYSES, diagnosis, may_be_more
 from satview.analysis.needs import PRIORITIES, CaptureLine, capture_line
 from satview.analysis.verdicts.evidence import Occurrence, Severity, Verdict
 from satview.analysis.verdicts.find import all_kinds, find_verdicts, kind_of, verdicts_of
-from satview.analysis.verdicts.rule import Rule, Thresholds, default_thresholds, rules
+from satview.analysis.verdicts.rule import Thresholds, default_thresholds, rules
 from satview.answers.frames import Several, Texts
 from satview.answers.table import CERTAINTIES, Column, Kind, Known, Question, Table
+from satview.base.plugins import PluginKind, plugins
 from satview.base.safe_text import counted
 from satview.base.time import TimeWindow
 from satview.events.spec import arguments_text
@@ -159,28 +160,31 @@ def undecided_table(
 
     Args:
         trace: The events.
-        kinds: Kinds to check; None = all that need no timing file. Kinds of plug-ins are never included.
+        kinds: Kinds to check; None = all that need no timing file. Those of plug-ins are undecided if they failed.
         timing: Contents of the timing file, for the kinds that need one; None = no file.
 
     Raises:
         UsageError: An activity of the timing file does not exist, or an expression is wrong.
     """
+    failed = [
+        plugin for plugin in plugins(PluginKind.VERDICT) if plugin.fault and (kinds is None or plugin.name in kinds)
+    ]
     if kinds is None:
         kinds = [kind for kind in rules() if default_thresholds().has_timing_for(kind)]
-    missing, reasons = list[Rule](), list[str]()
+    missing = list[tuple[str, str, str]]()
     for rule in rules().values() if len(trace.events) else ():
         if rule.kind not in kinds:
             continue
         own = any(need.reason(trace) for need in rule.needs)
         said = lacks(trace, said_needs(trace, timing or {}, rule.timing)) if rule.timing else []
         if own or said:
-            missing.append(rule)
-            reasons.append("; ".join([diagnosis(trace, rule.kind).advice] * own + said))
-    return Table(UNDECIDED, trace, {
-        "kind": Texts.of([rule.kind for rule in missing]),
-        "question": Texts.of([rule.question for rule in missing]),
-        "reason": Texts.of(reasons),
-    }, place="")  # fmt: skip
+            reason = "; ".join([diagnosis(trace, rule.kind).advice] * own + said)
+            missing.append((rule.kind, rule.question, reason))
+    missing += [(plugin.name, f"Is there any {plugin.name}?", plugin.failure) for plugin in failed]
+    texts = {
+        name: Texts.of([row[number] for row in missing]) for number, name in enumerate(("kind", "question", "reason"))
+    }
+    return Table(UNDECIDED, trace, texts, place="")
 
 
 def verdict_table(trace: Trace, verdicts: Sequence[Verdict], undecided: Table) -> Table:

@@ -63,19 +63,25 @@ class Plugin:
     _entry: metadata.EntryPoint
     _value: Any = None
 
+    @property
+    def failure(self) -> str:
+        """Statement that the plug-in is switched off and why, without a full stop; empty if it is not."""
+        is_off = f"the {self.kind.word} plug-in {self.name} of {self.package} is switched off: {self.fault}"
+        return is_off if self.fault else ""
+
     def value(self) -> Any:
         """Return the object of the entry point, imported at the first call; None if the plug-in is switched off."""
         if self._value is None and not self.fault:
             try:
                 self._value = self._entry.load()
-            except Exception as error:  # noqa: BLE001  -- importing a foreign module may raise anything
+            except (Exception, SystemExit) as error:  # noqa: BLE001  -- importing a foreign module may raise anything
                 self.switch_off(error)
         return None if self.fault else self._value
 
     def switch_off(self, error: BaseException) -> None:
         """Switch the plug-in off because of an error, and log it."""
         self.fault = one_line(error)
-        _log("info", f"the {self.kind.word} plug-in {self.name} of {self.package} is switched off: {self.fault}")
+        _log("info", self.failure)
 
     def run(self, function: Callable[[Any], _T], instead: _T) -> _T:
         """Call a function with the plug-in's object and return the result; if the call raises, switch the plug-in off.
@@ -94,7 +100,7 @@ class Plugin:
             return function(value)
         except (SatviewError, Cancelled):
             raise
-        except Exception as error:  # noqa: BLE001  -- any bug of the plug-in
+        except (Exception, SystemExit) as error:  # noqa: BLE001  -- any bug of the plug-in, sys.exit() included
             self.switch_off(error)
             return instead
 
@@ -104,11 +110,16 @@ _plugins_by_kind: Final[dict[PluginKind, tuple[Plugin, ...]]] = {}
 _reported: Final[list[Plugin]] = []
 
 
+def are_disabled() -> bool:
+    """Return whether the user's environment disables all plug-ins."""
+    return os.environ.get("SATVIEW_PLUGINS") == "off"
+
+
 def plugins(kind: PluginKind) -> tuple[Plugin, ...]:
     """Return the plug-ins of a kind, sorted by name, those that are switched off included; cached."""
     with _lock:
         if kind not in _plugins_by_kind:
-            _plugins_by_kind[kind] = () if os.environ.get("SATVIEW_PLUGINS") == "off" else _look(kind)
+            _plugins_by_kind[kind] = () if are_disabled() else _look(kind)
         return _plugins_by_kind[kind]
 
 
@@ -130,10 +141,7 @@ def newly_switched_off() -> list[str]:
             if plugin.fault and plugin not in _reported
         ]  # fmt: skip
         _reported.extend(failed)
-    return [
-        f"the {plugin.kind.word} plug-in {plugin.name} of {plugin.package} is switched off: {plugin.fault}"
-        for plugin in failed
-    ]
+    return [plugin.failure for plugin in failed]
 
 
 def forget() -> None:

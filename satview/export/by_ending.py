@@ -235,5 +235,5 @@ def _write_plugged(trace: Trace, path: Path | str, by: Plugin) -> int:
     with NewFile(path, reading=source_files(trace.path), streams=True) as file:
         count = by.run(lambda write: int(write(trace, file.stream)), -1)
         if count < 0:
-            raise WriteError(path, f"the plug-in {by.name} of {by.package} is switched off: {by.fault}")
+            raise WriteError(path, by.failure)
     return count

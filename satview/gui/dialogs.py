@@ -33,7 +33,7 @@ from satview import __version__
 from satview.base.errors import UsageError, WriteError
 from satview.base.named_files import OutsideError, allow, check_named
 from satview.base.new_file import refuse_ending
-from satview.base.plugins import all_plugins
+from satview.base.plugins import all_plugins, are_disabled
 from satview.base.safe_text import html_text, tool_tip, visible, visible_line
 from satview.gui.widgets import Dialog, PlainLabel, line_up, resize_on_screen, sentence
 from satview.session.commands import COMMANDS, Command, KeyBindings
@@ -513,6 +513,7 @@ def table_key(text: str) -> str:
 
 
 _NONE = "No plug-ins are installed. docs/plugins.md explains how to write one; examples/plugins has one of each kind."
+_DISABLED = "Plug-ins are disabled by SATVIEW_PLUGINS=off."
 _SOME = "These come from other installed packages. A plug-in that fails is switched off until the next start."
 
 
@@ -524,7 +525,7 @@ class PluginsDialog(Dialog):
         installed = all_plugins()
         self.head = PlainLabel(self)
         self.head.setWordWrap(True)
-        self.head.setText(_SOME if installed else _NONE)
+        self.head.setText(_SOME if installed else _DISABLED if are_disabled() else _NONE)
         self.tree = QTreeWidget(self)
         self.tree.setAccessibleName("Plug-ins")
         self.tree.setHeaderLabels(["Kind", "Name", "Package", "State"])

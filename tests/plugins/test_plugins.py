@@ -52,7 +52,7 @@ def test_without_plugins(path, capsys, monkeypatch, installed, with_plugins):
     with_plugins(installed)
     monkeypatch.setenv("SATVIEW_PLUGINS", "off")
     assert main(["plugins"]) == 0
-    assert capsys.readouterr().out == "no plug-ins are installed\n"
+    assert capsys.readouterr().out == "plug-ins are disabled by SATVIEW_PLUGINS=off\n"
     assert main(["stats", str(path), "--by", "short-runs"]) == 2
 
 
@@ -152,7 +152,8 @@ def test_an_analysis_that_fails(package, path, code):
     found = Statistics(open_trace(path))
     table = statistics_table("broken", found)
     assert len(table) == 0
-    assert table.says_why_empty.startswith("The plug-in broken of bad-plugin 1.0 is switched off: ")
+    says = "Cannot tell: the analysis plug-in broken of bad-plugin 1.0 is switched off: "
+    assert table.says_why_empty.startswith(says)
     assert len(statistics_table("thread", found)) == 2, "the others are as they were"
     assert statistics_titles()["broken"] == "broken"
 
@@ -192,11 +193,25 @@ def test_a_verdict_that_fails(package, path, code):
     assert state_of(PluginKind.VERDICT)
 
 
+@pytest.mark.parametrize("code", [FAILS, "import sys\nthing = lambda *_: sys.exit(0)\n"])
+def test_what_a_plugin_that_failed_would_have_said_cannot_be_told(package, path, capsys, code):
+    package("satview.verdicts", "broken", code)
+    package("satview.analyses", "broken", code, "bad_analysis")
+    fault = "ValueError: oh no" if code == FAILS else "SystemExit: 0"
+    assert main(["check", str(path), "--kind", "broken", "--format", "json"]) == 4
+    reported = json.loads(capsys.readouterr().out)
+    assert reported["outcome"] == "cannot tell"
+    assert [row["kind"] for row in reported["undecided"]] == ["broken"]
+    assert reported["undecided"][0]["reason"].endswith(f"is switched off: {fault}")
+    assert main(["stats", str(path), "--by", "broken", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["cannot_tell"]["broken"].endswith(f"is switched off: {fault}")
+
+
 def test_an_export_that_fails_leaves_the_old_file(package, path, tmp_path, capsys):
     package("satview.exports", "xyz", FAILS)
     (tmp_path / "a.xyz").write_text("old")
     assert main(["export", str(path), "-o", str(tmp_path / "a.xyz")]) == 2
-    assert "the plug-in xyz of bad-plugin 1.0 is switched off: ValueError: oh no" in capsys.readouterr().err
+    assert "the export plug-in xyz of bad-plugin 1.0 is switched off: ValueError: oh no" in capsys.readouterr().err
     assert (tmp_path / "a.xyz").read_text() == "old"
     assert sorted(each.name for each in tmp_path.iterdir() if each.is_file()) == ["a.xyz", "built.kev"]
 

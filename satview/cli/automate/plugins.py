@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from satview.base.plugins import all_plugins
+from satview.base.plugins import all_plugins, are_disabled
 from satview.base.process import FINE
 from satview.base.safe_text import visible_line
 
@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps([{"kind": plugin.kind.word, "name": plugin.name, "package": plugin.package,
                            "switched_off": plugin.fault or None} for plugin in installed], indent=1))  # fmt: skip
     elif not installed:
-        print("no plug-ins are installed")
+        print("plug-ins are disabled by SATVIEW_PLUGINS=off" if are_disabled() else "no plug-ins are installed")
     for plugin in installed if args.format == "table" else ():
         state = f"switched off: {plugin.fault}" if plugin.fault else "on"
         print(visible_line(f"{plugin.kind.word:<9} {plugin.name:<20} {plugin.package:<32} {state}"))

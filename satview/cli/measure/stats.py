@@ -160,6 +160,8 @@ def _print_json(statistics: Statistics, args: argparse.Namespace, tables: list[T
         **{table.question.name: table.records() for table in tables},
         "trust": {table.question.name: _trust(table) for table in tables},
     }
+    if unanswered := {table.question.name: ". ".join(table.missing) for table in tables if table.missing}:
+        reported["cannot_tell"] = unanswered
     print_json(reported)
 
 
