@@ -14,8 +14,9 @@ from rich.table import Table
 from satview.base.errors import UsageError
 from satview.base.new_file import NewFile, is_standard_output
 from satview.base.process import COST_DATA, FINE, say
+from satview.base.safe_text import visible_line
 from satview.cli.shared.files import InputFile, OutputFile, add_command, add_names
-from satview.cli.shared.terminal import cell, make_console, working, working_on
+from satview.cli.shared.terminal import cell, dim, make_console, working, working_on
 
 if TYPE_CHECKING:
     from satview.tables.result import Result
@@ -190,18 +191,14 @@ def _json_rows(result: Result) -> Iterator[dict[str, Any]]:
 
 
 def _print_table(result: Result) -> None:
+    from satview.cli.shared.table_output import print_rows
     from satview.tables.result import value_text
 
-    console = make_console(400)
-    shown = Table(box=None, pad_edge=False, header_style="bold")
     types = result.arrow().schema.types
-    for name, kind in zip(result.columns, types, strict=True):
-        is_number = str(kind).startswith(("int", "uint", "double", "float", "decimal"))
-        shown.add_column(cell(name), no_wrap=True, justify="right" if is_number else "left")
-    for row in result.rows():
-        shown.add_row(*(cell(value_text(value)) for value in row))
-    console.print(shown)
-    console.print(f"[dim]{result.summary}[/dim]")
+    is_right = [str(kind).startswith(("int", "uint", "double", "float", "decimal")) for kind in types]
+    rows = [[visible_line(value_text(value)) for value in row] for row in result.rows()]
+    print_rows([visible_line(name) for name in result.columns], rows, is_right)
+    print(dim(result.summary))
 
 
 def _print_list() -> None:
