@@ -184,3 +184,13 @@ def test_parts_of_events_beyond_some_are_counted(tmp_path, monkeypatch, kind, sl
     said = [each for each in open_kev(path).problems if each.kind.slug == slug]
     found = [(each.detail == "and more of the same", each.count) for each in said]
     assert found == [(False, 1)] * most + [(True, rest)] * bool(rest)
+
+
+@pytest.mark.parametrize("said", ["999999999", "0", "-4", "two"])
+def test_a_number_of_cpus_that_no_trace_can_have_is_reported_and_the_system_page_counts(tmp_path, said):
+    path = TraceBuilder().time_event(0).state("RUNNING", 10, 7, 1).write(tmp_path / "t.kev")
+    path.write_bytes(path.read_bytes().replace(b"TRACE_CPU_NUM::1", b"TRACE_CPU_NUM::" + said.encode(), 1))
+    trace = open_kev(path)
+    assert trace.cpu_count == 1
+    says = f"TRACE_CPU_NUM is '{said}', not 1 to 64: system page and events count"
+    assert [(problem.kind.slug, problem.detail) for problem in trace.problems] == [("header", says)]

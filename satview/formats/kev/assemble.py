@@ -59,6 +59,7 @@ _MOST_OPEN: Final = 0.1  # if a larger share of a CPU's interrupts has no exit, 
 _MOST_WITHIN: Final = 8  # maximum number of interrupt events from entry to exit of nested interrupts
 _SAMPLE: Final = 4096  # number of a CPU's interrupt events that decide whether the others are examined
 _CALLS: Final = wire.KER_EXIT_OFFSET  # kernel call entries have smaller numbers
+_CPUS_MAX: Final = 64  # the header word has six bits for the CPU (section 3)
 
 
 def no_gaps() -> Gaps:
@@ -402,8 +403,7 @@ def trace_from_slots(
     if repair.is_ring(surroundings, decoded.code[decoded.rare_rows], decoded.rare_words):
         report_ring_tail(events, rate, region, problems)
     start = int(events.time_cycles[0]) if len(events) else 0
-    # The header word has six bits for the CPU (section 3), so no file can name more than 64.
-    cpus = count_cpus(events, min(64, max(header.number("CPU_NUM") or 0, len(system.cpus) if system else 0)))
+    cpus = count_cpus(events, _declared_cpus(header, system, problems))
     _report_skew(cpus, system, release, problems)
     return Trace(
         Path(path),
@@ -492,6 +492,16 @@ def _has_common_clock(system: SystemInfo | None, release: Release) -> bool:
     # 6.x kernels subtract the difference (format description, 5.1).
     flags = system.values.get("qtime.flags") if system else None
     return flags is None or bool(flags & GLOBAL_CLOCK) or release == Release.QNX_6
+
+
+def _declared_cpus(header: Header, system: SystemInfo | None, problems: Problems) -> int:
+    """Return the number of CPUs by header and system page, 0 to 64; report a number that no trace can have."""
+    said, in_page = header.get("CPU_NUM"), len(system.cpus) if system else 0
+    cpus = header.number("CPU_NUM")
+    if said and (cpus is None or not 1 <= cpus <= _CPUS_MAX):
+        problems.add("header", f"TRACE_CPU_NUM is {said[:20]!r}, not 1 to {_CPUS_MAX}: system page and events count", 0)
+        cpus = 0
+    return min(_CPUS_MAX, max(cpus or 0, in_page))
 
 
 def _report_skew(cpus: int, system: SystemInfo | None, release: Release, problems: Problems) -> None:
