@@ -10,7 +10,7 @@ import re
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from satview.answers.frames import Texts
 from satview.answers.late import late
 from satview.answers.late_comparison import Sample
-from satview.answers.table import Column, Kind, Question, Table
+from satview.answers.table import Column, Kind, Known, Question, Table
 from satview.base.errors import UsageError
 from satview.base.named_files import resource_path
 from satview.base.new_file import NewFile
@@ -329,7 +329,7 @@ def _plain(path: str) -> str:
 
 _CLOCK: Final = "_clock_of_trace"
 _TRACES: Final = f"SELECT trace, start_cycles, cycles_per_s FROM {_CLOCK} ORDER BY trace"  # noqa: S608  -- of ours
-_LACKS: Final = f"""SELECT cannot_show FROM (
+_LACKS: Final = f"""SELECT trace, cannot_show FROM (
     SELECT NULL::VARCHAR AS cannot_show WHERE false UNION ALL BY NAME SELECT * FROM {_CLOCK})"""  # noqa: S608  -- of ours
 _IN_CYCLES: Final = re.compile(rf'"(?P<column>\w+)_cycles"|Function with name "?(?P<macro>{"|".join(CLOCK_MACROS)})\b')
 _MIN_S: Final = 0.001
@@ -375,21 +375,16 @@ def query_dataset(
             raise
         absent = f"{name['column']}_cycles; there is {name['column']}_ns" if name["column"] else f"{name['macro']}()"
         raise UsageError(f"traces have different clocks, so that over many of them there is no {absent}") from error
-    result.cannot_tell = tuple(_cannot_tell(lacks, mentioned(query, dataset.tables)[0]))
+    tables = mentioned(query, dataset.tables)[0]  # of the query, and of its views
+    # One text for each trace: lines that begin with the name of a table; None in older data sets.
+    missing = {trace: [line for line in (text or "").splitlines() if line.partition(":")[0] in tables]
+               for trace, text in lacks}  # fmt: skip
+    result.silent_traces = frozenset(trace for trace, lines in missing.items() if lines)
+    counts = Counter(line for lines in missing.values() for line in lines)
+    result.cannot_tell = tuple(
+        f"{line} ({count:,} of {counted(len(lacks), 'trace')})" for line, count in counts.items()
+    )
     return result
-
-
-def _cannot_tell(lacks: Sequence[tuple[str | None]], tables: Iterable[str]) -> Iterator[str]:
-    """Yield a sentence for each table of a query and each reason why traces cannot show its rows.
-
-    Args:
-        lacks: For each trace one text: lines that begin with the name of a table; None in older data sets.
-        tables: Names of the tables of the query, and of those of its views.
-    """
-    counts = Counter(line for (text,) in lacks for line in (text or "").splitlines())
-    for line, count in counts.items():
-        if line.partition(":")[0] in tables:
-            yield f"{line} ({count:,} of {counted(len(lacks), 'trace')})"
 
 
 def _kind_rows(dataset: Dataset) -> Iterator[tuple[str, str, str]]:
@@ -538,7 +533,8 @@ class Metric:
         title: Name for readers.
         unit: Unit of the value.
         sql: Query with the columns `trace` and `value`; optional columns are `start_ns`, `end_ns` and `event`.
-        is_zero: Whether a trace without a row in the result has the value 0; otherwise it has no value.
+        is_zero: Whether a trace without a row in the result has the value 0; otherwise it has no value. A trace that
+            cannot show such rows has none, and a count of 0 is its lower bound.
     """
 
     name: str
@@ -562,7 +558,17 @@ _OUTLIER_TEXTS: Final = ("", "far from the others")
 _COLUMNS: Final = (
     Column("trace", Kind.TEXT, "its name in the data set", "Trace"),
     Column("begin", Kind.TEXT, "when it begins, UTC; empty if its file does not say", "Begins (UTC)"),
-    Column("value", Kind.FIGURE, "the figure", "Value", is_nullable=True),
+    Column(
+        "value",
+        Kind.FIGURE,
+        "the figure",
+        "Value",
+        is_nullable=True,
+        reasons={
+            Known.UNKNOWN: "the trace cannot show it",
+            Known.AT_LEAST: "the trace cannot show all of them",
+        },
+    ),
     Column("outlier", Kind.TEXT, "whether its modified z-score is above 3.5", "Outlier"),
     Column("start", Kind.TIME, "where in the trace the figure comes from", "From", is_nullable=True),
     Column("end", Kind.TIME, "the end of that", is_nullable=True),
@@ -622,10 +628,13 @@ def trend(
     if "trace" not in result.columns or "value" not in result.columns:
         raise UsageError(f"the query has the columns {', '.join(result.columns)}; it needs trace and value")
     by_trace = {row["trace"]: row for row in _records(result)}
-    missing = 0.0 if selected.is_zero else float("nan")
     order = list(traces.rows())
     rows = [by_trace.get(name, {}) for name, *_ in order]
-    values = np.array([_number(row.get("value"), missing) for row in rows], np.float64)
+    is_silent = np.array([name in result.silent_traces and name not in by_trace for name, *_ in order], np.bool_)
+    is_least = is_silent & (selected.is_zero and selected.unit is MetricUnit.COUNT)
+    instead = np.where(is_silent & ~is_least | (not selected.is_zero), np.nan, 0.0).tolist()
+    values = np.array([_number(row.get("value"), none) for row, none in zip(rows, instead, strict=True)], np.float64)
+    known = np.where(is_least, Known.AT_LEAST, np.where(is_silent, Known.UNKNOWN, Known.EXACT)).astype(np.uint8)
     is_far, begins = outliers(values), [begin for _, begin, *_ in order]
     start, end, event = (np.array([-1 if row.get(name) is None else int(row[name]) for row in rows], np.int64)
                          for name in ("start_ns", "end_ns", "event"))  # fmt: skip
@@ -645,7 +654,8 @@ def trend(
         "path": Texts.of([file for _, _, file, _ in order]),
         "command": lambda: Texts.of([location(table, row).command if far else "" for row, far in enumerate(is_far)]),
         "tone": Texts(is_far.astype(np.uint8), ("", "error")),
-    }, texts={"value": lambda row: selected.text(values[row])})  # fmt: skip
+    }, known={"value": known}, texts={"value": lambda row: selected.text(values[row])},
+        cannot_tell="\n".join(result.cannot_tell))  # fmt: skip
     return table
 
 

@@ -40,6 +40,7 @@ class Result(Frames):
         is_cut: Whether rows beyond the size limit were cut off.
         cannot_tell: Reasons why the trace cannot show rows of tables and views of the query, each a sentence:
             `message: no messages are there; capture the class COMM`. Views are named only if the result shows nothing.
+        silent_traces: Names of the traces of a data set that cannot show rows of a table of the query.
     """
 
     def __init__(self, table: pa.Table, is_cut: bool = False) -> None:
@@ -47,6 +48,7 @@ class Result(Frames):
         self._table = _whole_numbers(table.rename_columns(list(self._columns)))
         self.is_cut = is_cut
         self.cannot_tell: tuple[str, ...] = ()
+        self.silent_traces: frozenset[str] = frozenset()
 
     @property
     def columns(self) -> tuple[str, ...]:

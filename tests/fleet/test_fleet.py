@@ -449,7 +449,8 @@ def test_every_metric_holds_for_every_trace(traces, out):
     for name, metric in query.metrics().items():
         found = query.trend(out, name)
         assert len(found) == 3
-        assert not np.isnan(found["value"]).any() or not metric.is_zero, name
+        is_unknown = [found.text(row, "value") == "unknown" for row in range(3)]  # there are no interrupts
+        assert np.isnan(found["value"]).tolist() == is_unknown or not metric.is_zero, name
     load = query.trend(out, "cpu-load").records()[0]
     trace = open_trace(traces / load["trace"])
     busy = int(trace.statistics().cpus.busy_cycles.sum())
@@ -501,3 +502,25 @@ def test_the_command_trends(nightly, capsys):
     assert "ready-longest" in capsys.readouterr().out
     assert main(["trends", str(nightly.parent)]) == 2
     assert "no data set of traces" in capsys.readouterr().err
+
+
+def test_a_figure_that_a_trace_cannot_show_is_unknown_and_a_count_of_nothing_a_bound(tmp_path, out):
+    """One trace has states and an interrupt, the other one an event of the user alone."""
+    (tmp_path / "traces").mkdir()
+    builder = TraceBuilder().time_event(0).state("RUNNING", 10, 7, 1)
+    builder.event(wire.code(wire.WireClass.INT, 1), 20, (3, 0)).event(wire.code(wire.WireClass.INT, 2), 30, (3, 0))
+    builder.state("READY", 50, 7, 1).write(tmp_path / "traces" / "all.kev")
+    TraceBuilder().time_event(0).event(wire.code(wire.WireClass.USER, 1), 90).write(tmp_path / "traces" / "few.kev")
+    export.export_folder(tmp_path / "traces", out)
+    for metric, all_text in (("mutex-longest", "0 ns"), ("migrations", "0.0 /s"), ("lost", "0 ns")):
+        found = query.trend(out, metric)
+        assert [found.text(row, "value") for row in (0, 1)] == [all_text, "0 ns" if metric == "lost" else "unknown"]
+    assert (
+        query.trend(out, "migrations").records()[1] | {"value": None, "known": {"value": "unknown"}}
+        == (query.trend(out, "migrations").records()[1])
+    )
+    rate = query.trend(out, "interrupt-rate")
+    assert rate.text(1, "value") == "unknown"
+    assert query.middle(rate["value"]) == rate["value"][0] > 0
+    assert query.trend(out, "verdicts").text(1, "value") == "≥ 0"
+    assert "no states of threads are there" in query.trend(out, "verdicts").cannot_tell
