@@ -623,9 +623,28 @@ def _of_pulses(trace: Trace) -> _TriggeredWork:
     group = pid.astype(np.int64) << 32 | scoid
     thread = np.where(received >= 0, trace.events.thread[received], 0).astype(np.int64)
     thread = np.where(thread > 0, thread, _only_of(group, thread))
-    thread[~is_linked] = 0  # whether it was received is not known
+    lost = np.flatnonzero(~is_linked)
+    lost = lost[sent[lost] <= _last_receipts(trace, pid[lost].astype(np.int64))]  # others queue when the trace ends
+    thread[lost] = 0  # whether it was received is not known
     begin, end = _served(trace, thread, sent, received)
     return _part(trace, "pulse", group, thread, sent, begin, end, certainty == Certainty.EXACT)
+
+
+def _last_receipts(trace: Trace, pid: _Ints) -> _Ints:
+    """Return the event with which the last pulse of each process was received, int64 (n,); -1 if none was.
+
+    Args:
+        trace: The events.
+        pid: int64 (n,), numbers of the processes.
+    """
+    receipts = rows_of_codes(trace, messages.PULSE_RECEIPT).astype(np.int64)
+    of_process = np.full(len(trace.processes), -1)
+    of_process[trace.threads.process[trace.events.thread[receipts]]] = receipts  # ascending: the last one stays
+    pids, process = np.unique(trace.processes.pid, return_inverse=True)
+    last = np.full(len(pids), -1)
+    np.maximum.at(last, process, of_process)
+    position = np.minimum(np.searchsorted(pids, pid), len(pids) - 1)
+    return np.where(pids[position] == pid, last[position], -1)
 
 
 def _only_of(group: _Ints, thread: _Ints) -> _Ints:

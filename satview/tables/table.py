@@ -795,6 +795,8 @@ def table(trace: Trace, name: str, timing: Mapping[str, Timing] | None = None) -
     Raises:
         UsageError: There is no such table, or the timing does not fit the trace.
     """
+    if name.lower() in kinds(trace):
+        raise UsageError(f"{name[:40]} has the events of one kind: trace.arguments({name[:40]!r}) returns it")
     if name not in SCHEMAS:
         raise UsageError(unknown_table(name, kinds(trace)))
     if (timed := SCHEMAS[name].timed) is not None:

@@ -223,6 +223,28 @@ def test_a_pulse_that_queues_waits_for_earlier_work(tmp_path: Path) -> None:
                      ("earlier work", 2_000), ("own work", 1_000)]  # fmt: skip
 
 
+@pytest.mark.parametrize("is_last", [True, False])
+def test_a_pulse_that_still_queues_when_the_trace_ends_is_unfinished_and_spoils_no_figure(
+    tmp_path: Path, *, is_last: bool
+) -> None:
+    """A pulse every 10,000 is received 100 later, not the one of 45,000: it still queues, unless a later one came."""
+    send, receive = wire.code(wire.WireClass.COMM, 4), wire.code(wire.WireClass.COMM, 3)
+    connection = (0x40000001, 5)
+    build = TraceBuilder().time_event(0).process_name(1, 5, "bin/control")
+    build.state("RUNNING", 10, 5, 1).state("RECEIVE", 20, 5, 1)
+    for sent in (10_000, 20_000, 30_000, 40_000) if is_last else (10_000, 20_000, 30_000, 50_000):
+        if sent == 50_000:
+            build.event(send, 45_000, connection)
+        build.event(send, sent, connection).state("RUNNING", sent + 100, 5, 1).event(receive, sent + 100, connection)
+        build.state("RECEIVE", sent + 1_000, 5, 1)
+    if is_last:
+        build.event(send, 45_000, connection)
+    trace = build.event(wire.code(6, 1), 60_000).open(tmp_path)
+    (row,) = late(trace).activities().records()
+    assert (row["activity"], row["count"], row["undecided"]) == ("control 1", 5, int(not is_last))
+    assert (row["max_ns"], row["known"]["max_ns"]) == ((15_001, "at least") if is_last else (1_000, "estimate"))
+
+
 def test_a_length_that_is_not_known_is_not_said(tmp_path: Path) -> None:
     """Two kinds of pulses every 10,000, each received 1,000 later; without states nobody knows by which thread."""
     send, receive = wire.code(wire.WireClass.COMM, 4), wire.code(wire.WireClass.COMM, 3)

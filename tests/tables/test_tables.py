@@ -482,6 +482,8 @@ def test_a_trace_shows_itself(small):
 def test_unknown_names(small):
     with pytest.raises(UsageError, match=r"there is no table 'states'; is state or .* meant\? there are event"):
         small.table("states")
+    with pytest.raises(UsageError, match=r"call_msg_sendv has .* one kind: trace.arguments\('call_msg_sendv'\)"):
+        small.table("call_msg_sendv")
     with pytest.raises(UsageError, match="no column 'stat'; it has thread, state"):
         small.table("state")["stat"]
 
