@@ -1,6 +1,6 @@
-"""Shows how long messages wait for their server, and the server for its reply.
+"""Shows how long messages wait for their server.
 
-A send and its receive have the same rcvid and server; the reply names the client.
+A send and its receive have the same rcvid and server.
 
     python examples/message_latency.py trace.kev
 """

@@ -341,7 +341,7 @@ def _screenshot(options: argparse.Namespace) -> int:
         and 200 <= int(width) <= 16000
         and 200 <= int(height) <= 16000
     ):
-        raise UsageError(f"--size {options.size} must be between 200x200 and 16000x16000")
+        raise UsageError(f"--size {options.size[:40]!r}: write WIDTHxHEIGHT, from 200x200 to 16000x16000")
     link = _link(options, str(options.files[0]))
     looks = _looks(options) | {"window/theme": options.theme if options.theme in ("light", "dark") else "light"}
     from satview.gui.windows import screenshot  # Qt: only when a picture is requested

@@ -29,7 +29,10 @@ def main(argv: list[str] | None = None) -> int:
     """Run a program with tracing; return its exit code, or 2 for invalid arguments."""
     given = sys.argv[1:] if argv is None else argv
     is_module = given[:1] == ["-m"]  # argparse would take options of the module for ours
-    options = _parser().parse_args(given[1:] if is_module else given)
+    parser = _parser()
+    options = parser.parse_args(given[1:] if is_module else given)
+    if options.program is None:
+        parser.error("name the program: a SCRIPT, or -m and a MODULE")
     program, arguments = options.program, [options.program, *options.arguments]
     if not is_module and not os.path.exists(program):  # noqa: PTH110
         return _refuse(f"{program}: there is no such file; check the name")
@@ -54,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         usage="%(prog)s [-h] (SCRIPT | -m MODULE) [ARGS ...]",
     )
-    parser.add_argument("program", metavar="SCRIPT", help="the program; -m before it: a module")
+    parser.add_argument("program", metavar="SCRIPT", nargs="?", help="the program; -m before it: a module")
     parser.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="its arguments")
     return parser
 

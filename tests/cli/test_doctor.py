@@ -78,6 +78,12 @@ def test_what_is_exact_needs_no_rules(satview, fast):
     assert "no capture would show more of who used the cpus" in err
 
 
+def test_rules_have_one_format(satview, fast):
+    code, out, err = satview("doctor", fast, "--rules", "all", "--format", "json")
+    assert (code, out) == (2, "")
+    assert "leave out --format" in err
+
+
 def test_bad_use(satview, tmp_path):
     (tmp_path / "x.kev").write_bytes(b"nothing")
     assert satview("doctor", tmp_path / "x.kev")[0] == 2

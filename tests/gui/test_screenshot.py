@@ -55,7 +55,7 @@ def test_dark_at_twice_the_pixels_and_lost_data(tmp_path):
         [
             (("--session", "/x"), "no session"),
             (("--range", "5s..6s"), "outside the trace"),
-            (("--size", "big"), "--size big must be between 200x200 and 16000x16000"),
+            (("--size", "big"), "--size 'big': write WIDTHxHEIGHT, from 200x200 to 16000x16000"),
         ],
         1,
     ),

@@ -421,7 +421,7 @@ class TestCommand:
             (["-m", "no_such_module_at_all"], {}, "there is no module"),
             (["file"], {"THR_TRACE_EVENTS": "mutx"}, "names no category with mutx"),
             (["file"], {"THR_TRACE_DIR": str(tmp_path / "file")}, "set THR_TRACE_DIR"),
-            ([], {}, "SCRIPT"),
+            ([], {}, "error: name the program: a SCRIPT, or -m and a MODULE\n"),
         ):
             done = subprocess.run(
                 [sys.executable, "-m", "satview.threadtrace", *arguments],
