@@ -148,13 +148,38 @@ def test_every_notation_of_a_range(path, capsys):
 
 
 @pytest.mark.parametrize(
-    "options", [["--pid", "99"], ["--cpu", "9"], ["--from", "9s", "--format", "csv"], ["--class", "COMM"]]
+    ("options", "reason"),
+    [
+        (["--pid", "99"], "none of 3 events fits --pid 99"),
+        (["--cpu", "9,10", "--format", "csv"], "none of 3 events fits --cpu 9,10"),
+        (["--class", "COMM"], "none of 3 events fits --class COMM"),
+        (["--class", "KER_CALL", "--event", "MSG_SENDV"], "none of 3 events fits --class KER_CALL --event MSG_SENDV"),
+        (["--from", "1100us", "--to", "1900us"], "no event is in the range"),
+        (["--tid", "3", "--to", "2ms"], "each option lets some events pass, but none of them passes all"),
+    ],
 )
-def test_a_selection_of_nothing_says_so(path, options, capsys):
+def test_a_selection_of_nothing_says_why(path, options, reason, capsys):
+    """The events are of the threads 1, 2 and 3, at 0, 1 and 2 ms."""
     assert main(["traceprinter", str(path), *options]) == 1
     printed = capsys.readouterr()
     assert "THRUNNING" not in printed.out
-    assert printed.err == "satview traceprinter: no event matched the options that select events\n"
+    assert printed.err == f"satview traceprinter: no event matched: {reason}\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--from", "2ms", "--to", "1ms"], "the range from 2ms to 1ms is empty"),
+        (["--to", "0s"], "the range from the start to 0s is empty"),
+        (["--from", "3ms"], "3.000 ms from the start is outside this trace, which takes 2.000 ms"),
+        (["--class", "THREAD", "--event", "MSG_SENDV"], "no event can ever fit: no MSG_SENDV is of the class THREAD"),
+    ],
+)
+def test_a_selection_that_no_event_can_meet_is_refused(path, options, reason, tmp_path, capsys):
+    output = tmp_path / "out.txt"
+    assert main(["traceprinter", str(path), *options, "-o", str(output)]) == 2
+    assert capsys.readouterr().err == f"satview traceprinter: {reason}\n"
+    assert not output.exists()
 
 
 def test_what_needs_the_whole_trace_needs_a_file(path, capsys):

@@ -13,7 +13,7 @@ from typing import TextIO
 from satview.base.errors import SatviewError, UsageError
 from satview.base.new_file import find_target, new_text_file
 from satview.base.process import BAD_USE, COST_DATA, FINE, drop_output, standard_input
-from satview.base.safe_text import visible
+from satview.base.safe_text import counted, visible
 from satview.base.time import TimeWindow, parse_since_start
 from satview.cli.shared.files import InputFile, OutputFile, add_range, add_user_events
 from satview.cli.shared.terminal import working, working_on
@@ -94,10 +94,10 @@ def run(args: argparse.Namespace) -> int:
         args.file = args.file or args.file_argument or InputFile(DEFAULT_INPUT)
         selection = _selection(args)
         with opened(args.file, standard_input()) as source, _output(args) as out:
-            printed = _print(source, args, selection, out)
+            printer = _print(source, args, selection, out)
             code = _report(source.problems)
-        if not printed and selection != ListedEvents():
-            print("satview traceprinter: no event matched the options that select events", file=sys.stderr)
+        if not printer.printed and selection != ListedEvents():
+            print(visible(f"satview traceprinter: no event matched: {_why_nothing(printer, args)}"), file=sys.stderr)
             return COST_DATA
         return code
     except BrokenPipeError:
@@ -113,8 +113,12 @@ def run(args: argparse.Namespace) -> int:
     return BAD_USE
 
 
-def _print(source: TraceSource, args: argparse.Namespace, selection: ListedEvents, out: TextIO) -> int:
-    """Print the events; return their number."""
+def _print(source: TraceSource, args: argparse.Namespace, selection: ListedEvents, out: TextIO) -> Printer:
+    """Print the events; return the printer, which knows their number.
+
+    Raises:
+        UsageError: The selection names what the release does not have, or is outside the trace.
+    """
     layout = args.layout or layout_of(source.release)
     is_text = args.format == "text"
     style = Style(layout, source.release, source.byte_order, args.vendor, args.one_line, source.notations)
@@ -138,16 +142,32 @@ def _print(source: TraceSource, args: argparse.Namespace, selection: ListedEvent
         for text in printer.text():
             out.write(visible(text))
             out.flush()
-        return printer.printed
-    out.flush()
-    slots = _slots_of(source)
-    with working(working_on("printing", source.path)) as report:
-        for piece in printer.encoded(  # names stay byte for byte
-            lambda batch: report((batch.first_slot + len(batch.slots)) / slots) if slots else None
-        ):
-            out.buffer.write(piece)
-            out.buffer.flush()
-    return printer.printed
+    else:
+        out.flush()
+        slots = _slots_of(source)
+        with working(working_on("printing", source.path)) as report:
+            for piece in printer.encoded(  # names stay byte for byte
+                lambda batch: report((batch.first_slot + len(batch.slots)) / slots) if slots else None
+            ):
+                out.buffer.write(piece)
+                out.buffer.flush()
+    printer.selector.refuse_beyond()
+    return printer
+
+
+def _why_nothing(printer: Printer, args: argparse.Namespace) -> str:
+    """Return the reason why no event was printed, as a sentence without a full stop."""
+    selector = printer.selector
+    if not selector.events:
+        return "the trace has no events"
+    for part, fitting in selector.fitting.items():
+        if not fitting and part == "time":
+            return "no event is in the range"
+        if not fitting:
+            given = {name: _items(getattr(args, f"{name}_")) for name in part.split(" and ")}
+            options = " ".join(f"--{name} {','.join(items)}" for name, items in given.items() if items)
+            return f"none of {counted(selector.events, 'event')} fits {options}"
+    return "each option lets some events pass, but none of them passes all"
 
 
 def _slots_of(source: TraceSource) -> int:
@@ -192,15 +212,24 @@ def _report(problems: Problems) -> int:
 
 
 def _selection(args: argparse.Namespace) -> ListedEvents:
+    """Return the selection that the options request.
+
+    Raises:
+        UsageError: A text is not a number or time, or the range is empty or not in the trace.
+    """
+    window = _window(args)
+    from_ns, to_ns = parse_since_start(args.from_ or ""), parse_since_start(args.to or "")
+    if to_ns is not None and to_ns <= (from_ns or 0):
+        raise UsageError(f"the range from {args.from_ or 'the start'} to {args.to} is empty")
     return ListedEvents(
         frozenset(_items(args.class_)),
         frozenset(_items(args.event_)),
         _numbers("--pid", args.pid_),
         _numbers("--tid", args.tid_),
         _numbers("--cpu", args.cpu_),
-        parse_since_start(args.from_ or ""),
-        parse_since_start(args.to or ""),
-        _window(args),
+        from_ns,
+        to_ns,
+        window,
     )
 
 

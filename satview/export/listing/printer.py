@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from satview.base.errors import Cancelled, UsageError
 from satview.base.new_file import NewFile
 from satview.base.safe_text import counted, csv_text
-from satview.base.time import NS_PER_S, TimeWindow
+from satview.base.time import NS_PER_S, TimeWindow, format_duration
 from satview.core import printing
 from satview.core.printing import LineField
 from satview.events import wire
@@ -65,11 +65,23 @@ class ListedEvents:
 
 @dataclass(slots=True)
 class Selector:
-    """Applies a selection to the events of one release."""
+    """Applies a selection to the events of one release.
+
+    Attributes:
+        selection: The selection.
+        names: The release's classes and events.
+        cycles_per_s: Rate of the trace's counter.
+        events: Number of events that `rows` was given so far.
+        length_cycles: Time from the first to the last of them.
+        fitting: How many of them fit each part of the selection: `class and event`, `pid`, `tid`, `cpu` and `time`.
+    """
 
     selection: ListedEvents
     names: Catalogue
     cycles_per_s: int
+    events: int = 0
+    length_cycles: int = 0
+    fitting: dict[str, int] = dataclasses.field(default_factory=dict)
     _codes: NDArray[np.bool_] = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
@@ -85,7 +97,10 @@ class Selector:
             events = np.zeros(wire.CODE_COUNT, np.bool_)
             for name in sorted(selected.events):
                 events[list(self._known_event(name))] = True
-            table = table & events if selected.classes else events
+            if selected.classes and not (table & events).any():
+                named = (", ".join(sorted(names)) for names in (selected.events, selected.classes))
+                raise UsageError("no event can ever fit: no {} is of the class {}".format(*named))
+            table = table & events
         return table
 
     def _known_classes(self, known: Iterable[str]) -> list[str]:
@@ -122,21 +137,59 @@ class Selector:
         Returns:
             int64 (n,), rows within the batch.
         """
-        selected = self.selection
-        shown = self._codes[batch.code]
-        if selected.cpus:
-            shown &= np.isin(batch.cpu, list(selected.cpus))
-        for requested, values in ((selected.pids, ids[0]), (selected.tids, ids[1])):
-            if requested:
-                shown &= np.isin(values, list(requested))[batch.thread]
-        # Limits are rounded up to whole cycles.
-        if selected.from_ns is not None:
-            shown &= batch.time_cycles >= start_cycles - (-selected.from_ns * self.cycles_per_s // NS_PER_S)
-        if selected.to_ns is not None:
-            shown &= batch.time_cycles < start_cycles - (-selected.to_ns * self.cycles_per_s // NS_PER_S)
-        if selected.window is not None:
-            shown &= (batch.time_cycles >= selected.window.start) & (batch.time_cycles < selected.window.end)
+        shown = np.ones(len(batch), np.bool_)
+        for name, fits in self._parts(batch, start_cycles, ids):
+            self.fitting[name] = self.fitting.get(name, 0) + int(np.count_nonzero(fits))
+            shown &= fits
+        self.events += len(batch)
+        self.length_cycles = max(self.length_cycles, int(batch.time_cycles.max(initial=start_cycles)) - start_cycles)
         return np.flatnonzero(shown)
+
+    def _parts(
+        self, batch: Batch, start_cycles: int, ids: tuple[NDArray[np.int32], NDArray[np.int32]]
+    ) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+        """Yield each part of the selection, and which events of a batch fit it, bool (events,)."""
+        selected, times = self.selection, batch.time_cycles
+        if selected.classes or selected.events:
+            yield "class and event", self._codes[batch.code]
+        for name, requested, values in (("pid", selected.pids, ids[0]), ("tid", selected.tids, ids[1])):
+            if requested:
+                yield name, np.isin(values, list(requested))[batch.thread]
+        if selected.cpus:
+            yield "cpu", np.isin(batch.cpu, list(selected.cpus))
+        starts, ends = list[int](), list[int]()
+        if selected.from_ns is not None:
+            starts.append(start_cycles + self._cycles_of(selected.from_ns))
+        if selected.to_ns is not None:
+            ends.append(start_cycles + self._cycles_of(selected.to_ns))
+        if selected.window is not None:
+            starts.append(selected.window.start)
+            ends.append(selected.window.end)
+        if starts or ends:
+            fits = np.ones(len(batch), np.bool_)
+            if starts:
+                fits &= times >= max(starts)
+            if ends:
+                fits &= times < min(ends)
+            yield "time", fits
+
+    def _cycles_of(self, length_ns: Fraction) -> int:
+        """Return a length in cycles, rounded up."""
+        return -int(-length_ns * self.cycles_per_s // NS_PER_S)
+
+    def refuse_beyond(self) -> None:
+        """Refuse a selection that begins after the last event; to be called after all events.
+
+        Raises:
+            UsageError: It does.
+        """
+        from_ns = self.selection.from_ns
+        if self.events and from_ns is not None and self._cycles_of(from_ns) > self.length_cycles:
+            length_ns = self.length_cycles * NS_PER_S // self.cycles_per_s
+            raise UsageError(
+                f"{format_duration(int(from_ns))} from the start is outside this trace, which takes "
+                f"{format_duration(length_ns)}"
+            )
 
 
 # Lines of events of a chunk.
@@ -394,6 +447,9 @@ def _one_ahead(batches: Iterator[_Pending]) -> Iterator[_Pending]:
 class Printer:
     """Prints the events of a trace in an output format.
 
+    Raises:
+        UsageError: The selection names a class or event that the release does not have.
+
     Attributes:
         source: The trace to print; it is read once.
         rows: The output format.
@@ -402,6 +458,7 @@ class Printer:
         rows_to_print: Returns the events of a batch to print, ascending; None = `selection` decides.
         is_ahead: Read the next events before the last ones are yielded; not for a pipe, where this may take long.
         printed: Number of events printed so far.
+        selector: Applies `selection`.
     """
 
     source: TraceSource
@@ -411,6 +468,10 @@ class Printer:
     rows_to_print: Callable[[Batch], NDArray[np.int64]] | None = None
     is_ahead: bool = False
     printed: int = 0
+    selector: Selector = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        self.selector = Selector(self.selection, self.source.catalogue, self.source.cycles_per_s)
 
     def text(self, after: Callable[[Batch], None] | None = None) -> Iterator[str]:
         """Yield the listing as text, in pieces, like `encoded`."""
@@ -422,9 +483,6 @@ class Printer:
 
         Args:
             after: Called with each chunk once it is printed.
-
-        Raises:
-            UsageError: The selection names a class or event that the release does not have.
         """
         batches = self.batches(after)
         yield "".join(self.rows.head(self.source)).encode("utf-8", "surrogateescape")
@@ -437,20 +495,12 @@ class Printer:
         yield self.rows.tail(self.printed).encode()
 
     def batches(self, after: Callable[[Batch], None] | None = None) -> Iterator[tuple[Batch, NDArray[np.int64], Lines]]:
-        """Return for each chunk its events, the rows to print, int64 (k,), and their lines.
+        """Yield for each chunk its events, the rows to print, int64 (k,), and their lines.
 
         Args:
             after: Called with each chunk once it is printed.
-
-        Raises:
-            UsageError: The selection names a class or event that the release does not have.
         """
-        return self._batches(Selector(self.selection, self.source.catalogue, self.source.cycles_per_s), after)
-
-    def _batches(
-        self, selector: Selector, after: Callable[[Batch], None] | None
-    ) -> Iterator[tuple[Batch, NDArray[np.int64], Lines]]:
-        batches = self._pending(selector)
+        batches = self._pending()
         for batch, rows, make in _one_ahead(batches) if self.is_ahead else batches:
             lines = make()
             self.printed += lines.printed
@@ -458,7 +508,7 @@ class Printer:
             if after is not None:
                 after(batch)
 
-    def _pending(self, selector: Selector) -> Iterator[_Pending]:
+    def _pending(self) -> Iterator[_Pending]:
         """Yield for each chunk its events, the rows to print, and a function that makes their lines."""
         start_cycles: int | None = None
         job = CoreLines(self.source, self.rows)
@@ -469,8 +519,8 @@ class Printer:
             rows = np.arange(len(batch))
             if self.rows_to_print is not None:
                 rows = self.rows_to_print(batch)
-            elif not selector.is_everything:
-                rows = selector.rows(batch, start_cycles or 0, self.source.events.thread_ids())
+            elif not self.selector.is_everything:
+                rows = self.selector.rows(batch, start_cycles or 0, self.source.events.thread_ids())
             yield batch, rows, job.begin(batch, rows)
 
     def _with_slots(self, batch: Batch, rows: NDArray[np.int64], lines: Lines) -> list[str]:
