@@ -187,3 +187,14 @@ def test_what_needs_the_whole_trace_needs_a_file(path, capsys):
     assert "standard input is read once" in capsys.readouterr().err
     assert main(["traceprinter", str(path), "--range", "1ms..2ms", "--from", "1ms"]) == 2
     assert "--range replaces --from and --to" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [["-n"], ["-v"], ["--vendor"], ["--layout", "7"], ["--time", "wall"]])
+def test_an_option_of_the_text_is_refused_for_rows(path, options, tmp_path, capsys):
+    output = tmp_path / "out.csv"
+    assert main(["traceprinter", str(path), *options, "--format", "csv", "-o", str(output)]) == 2
+    assert capsys.readouterr().err == (
+        f"satview traceprinter: {options[0]}: only for text; rows of --format csv have time_ns since the first "
+        "event, time_cycles and all arguments\n"
+    )
+    assert not output.exists()

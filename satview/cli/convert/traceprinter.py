@@ -67,7 +67,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--layout", choices=LAYOUTS, help="use the layout of this release (default: that of the trace)")
     parser.add_argument("--time", choices=TIMES, help="cycles: low word; full: 64 bits; ns: seconds since the first "
                         "event; wall: approximate date (default: set by the layout)")  # fmt: skip
-    parser.add_argument("--format", choices=("text", *FORMATS), default="text", help="output format (default: text)")
+    parser.add_argument("--format", choices=("text", *FORMATS), default="text", help="output format (default: text); "
+                        "-n, -p, -v, --vendor, --layout and --time are only for text")  # fmt: skip
     selected = parser.add_argument_group("events to print; options are repeatable and take comma-separated lists")
     for name, what in (
         ("class", "class, for example KER_CALL or THREAD"),
@@ -92,6 +93,8 @@ def run(args: argparse.Namespace) -> int:
         if args.file and args.file_argument:
             raise UsageError(f"two traces are given, -f {args.file} and {args.file_argument}; one is printed at a time")
         args.file = args.file or args.file_argument or InputFile(DEFAULT_INPUT)
+        if args.format != "text":
+            _refuse_options_of_text(args)
         selection = _selection(args)
         with opened(args.file, standard_input()) as source, _output(args) as out:
             printer = _print(source, args, selection, out)
@@ -173,6 +176,21 @@ def _why_nothing(printer: Printer, args: argparse.Namespace) -> str:
 def _slots_of(source: TraceSource) -> int:
     """Return the approximate number of slots of a file, for the progress line; 0 if its size does not show it."""
     return source.path.stat().st_size // SLOT_BYTES if source.format == "kev" and source.path.is_file() else 0
+
+
+def _refuse_options_of_text(args: argparse.Namespace) -> None:
+    """Refuse options that change only the text, as the rows of other formats are always the same.
+
+    Raises:
+        UsageError: One is given.
+    """
+    given = {"-n": args.one_line, "-v": args.verbose, "--vendor": args.vendor, "--layout": args.layout,
+             "--time": args.time}  # fmt: skip
+    if names := [name for name, value in given.items() if value]:
+        raise UsageError(
+            f"{', '.join(names)}: only for text; rows of --format {args.format} have time_ns since the first event, "
+            "time_cycles and all arguments"
+        )
 
 
 def _event_format(args: argparse.Namespace, style: Style) -> PrintedFormat | None:
