@@ -19,11 +19,11 @@ from satview.analysis.doctor import diagnosis
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis, Scope, scope_of
 from satview.analysis.times.message_times import Occurrences, occurrences
-from satview.analysis.verdicts.find import find_verdicts
 from satview.answers.frames import Texts
 from satview.answers.latencies import LatencyFilter, latency_figures, latency_table
 from satview.answers.statistics import TABLES
 from satview.answers.table import SUBJECT, Column, Kind, Question, Table, number_text
+from satview.answers.verdicts import find
 from satview.base.time import NS_PER_S, TimeWindow
 from satview.events.states import STATE_BY_NAME
 from satview.linkage.transactions import transactions
@@ -270,9 +270,20 @@ def change_table(changes: Sequence[ChangedRow], limit: float = math.inf) -> Tabl
     }, place="")  # fmt: skip
 
 
-def verdict_changes(before: Trace, after: Trace) -> dict[str, tuple[int, int]]:
-    """Return the number of verdicts in the first and the second trace, by kind of verdict."""
-    old, new = (Counter(str(verdict.kind) for verdict in find_verdicts(trace)) for trace in (before, after))
+def verdict_changes(
+    before: Trace, after: Trace, windows: tuple[TimeWindow | None, TimeWindow | None] = (None, None)
+) -> dict[str, tuple[int, int]]:
+    """Return the number of verdicts in the first and the second trace, by kind of verdict.
+
+    Args:
+        before: The first trace.
+        after: The second trace.
+        windows: Part of each trace in which the problem must occur; None = all.
+    """
+    old, new = (
+        Counter(str(verdict.kind) for verdict in find(trace, everything=window is not None).within(window).verdicts)
+        for trace, window in zip((before, after), windows, strict=True)
+    )
     return {kind: (old[kind], new[kind]) for kind in dict.fromkeys((*new, *old))}
 
 

@@ -137,6 +137,27 @@ def test_a_lesson(tmp_path, capsys):
             assert change.after in table[change.column.key].tolist()
 
 
+def test_a_part_is_said_to_be_one(pair, capsys):
+    """One call of two, and one of three, is in the first 100 \u00b5s; the traces end at 200 and 300 \u00b5s."""
+    assert main(["compare", *map(str, pair), "--by", "call", "--range", "0s..100us"]) == 0
+    assert capsys.readouterr().out.splitlines()[:2] == [
+        "Before:  a.kev, 5 of 9 events in 100.0 \u00b5s of 200.0 \u00b5s",
+        "After:   b.kev, 5 of 11 events in 100.0 \u00b5s of 300.0 \u00b5s",
+    ]
+    assert main(["compare", *map(str, pair), "--by", "call"]) == 0
+    assert capsys.readouterr().out.startswith("Before:  a.kev, 9 events in 200.0 \u00b5s\n")
+
+
+def test_verdicts_are_those_of_the_part(tmp_path, capsys):
+    """A thread is READY from 0.1 s to 0.4 s; a part after that has no verdict on it."""
+    builder = TraceBuilder().time_event(0).state("RUNNING", 10, 7, 1).state("READY", 100_000_000, 7, 1)
+    builder.state("RUNNING", 400_000_000, 7, 1).state("RECEIVE", 400_001_000, 7, 1).event(6 << 10, 900_000_000)
+    path = str(builder.write(tmp_path / "a.kev"))
+    for options, verdicts in ((), {"starvation": [1, 1]}), (("--range", "0.5s..0.8s"), {}):
+        assert main(["compare", path, path, *options, "--format", "json"]) == 0
+        assert json.loads(capsys.readouterr().out)["verdicts"] == verdicts
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [

@@ -30,7 +30,6 @@ from satview.cli.shared.traces import describe, open_trace, range_of
 
 if TYPE_CHECKING:
     from satview.answers.comparison import ChangedRow
-    from satview.store.trace import Trace
 
 FOUND: Final = 3
 UNDECIDED: Final = 4
@@ -80,13 +79,13 @@ def run(args: argparse.Namespace) -> int:
     with working(working_on("comparing with", before.path)) as report:
         changes = compare_statistics(old, new, args.by or (), report=report)
     with working(working_on("checking", before.path)):
-        verdicts = verdict_changes(before, after)
+        verdicts = verdict_changes(before, after, (old.window, new.window) if args.range else (None, None))
     limit = math.inf if args.worse_than is None else 1 + args.worse_than / 100
     table = change_table(changes, limit)
     table.cannot_tell = "\n".join(cannot_tell := one_sided(before, after, args.by or ()))
     worse = [changes[row] for row in np.flatnonzero(table["worse"]).tolist()]
     if args.format == "table":
-        _print_tables(before, after, changes, verdicts, args.top)
+        _print_tables(old, new, changes, verdicts, args)
         for line in cannot_tell:
             print(visible_line(f"Cannot tell: {line}."))
         for change in worse:
@@ -103,25 +102,38 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print_tables(
-    before: Trace, after: Trace, every_change: list[ChangedRow], verdicts: dict[str, tuple[int, int]], top: int
+    old: Statistics,
+    new: Statistics,
+    every_change: list[ChangedRow],
+    verdicts: dict[str, tuple[int, int]],
+    args: argparse.Namespace,
 ) -> None:
-    lengths = [f"{trace.path.name}, {len(trace.events):,} events in {format_duration(trace.duration_ns)}"
-               for trace in (before, after)]  # fmt: skip
-    for line in (f"Before:  {lengths[0]}", f"After:   {lengths[1]}"):
-        print(visible_line(line))
+    for side, statistics in (("Before: ", old), ("After:  ", new)):
+        print(visible_line(f"{side} {_compared(statistics, is_part=bool(args.range))}"))
     print(f"\n{bold('Verdicts')}")
     for line in [f"{kind}: {old} before, {new} after" for kind, (old, new) in verdicts.items()] or ["none in either"]:
         print(visible_line(f"  {line}"))
-    for trace in (before, after):
+    for trace in (old.trace, new.trace):
         if kinds := list(undecided_table(trace)["kind"]):
             print(visible_line(f"  cannot tell of {trace.path.name}: {', '.join(kinds)}"))
-    most = [change for change in by_weight(every_change, once=True) if change.weight][:top]
+    most = [change for change in by_weight(every_change, once=True) if change.weight][: args.top]
     if most:
         print_for_people(change_table(most), names=("name", "title", *_VALUES))
     by_figure: dict[str, list[ChangedRow]] = {}
     for change in every_change:
         by_figure.setdefault(f"{change.by}: {change.column.title}", []).append(change)
     for title, changes in by_figure.items():
-        shown = [change for change in changes if max(0, change.before) or max(0, change.after)][:top]
+        shown = [change for change in changes if max(0, change.before) or max(0, change.after)][: args.top]
         if shown:
             print_for_people(change_table(shown), names=("name", *_VALUES), title=title)
+
+
+def _compared(statistics: Statistics, *, is_part: bool) -> str:
+    """Return a text that says what of a trace is compared: the file, its events and their time."""
+    trace = statistics.trace
+    events, length = f"{len(trace.events):,} events", format_duration(trace.duration_ns)
+    if is_part:
+        rows = trace.rows_between(statistics.window)
+        part = format_duration(trace.clock.duration_ns(statistics.window.length))
+        events, length = f"{rows.stop - rows.start:,} of {events}", f"{part} of {length}"
+    return f"{trace.path.name}, {events} in {length}"
