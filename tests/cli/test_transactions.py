@@ -122,6 +122,7 @@ def test_latencies_per_source_and_one_by_one(command: Run, flood: Path) -> None:
     "arguments",
     [
         ("transactions", "--top", "-1"),
+        ("transactions", "--top", "0"),
         ("transactions", "--range", "5s..4s"),
         ("transactions", "--type", "x"),
         ("transactions", "--sort", "size"),
@@ -129,6 +130,7 @@ def test_latencies_per_source_and_one_by_one(command: Run, flood: Path) -> None:
         ("latencies", "--sort", "total"),
         ("latencies", "--interrupt", "seven"),
         ("latencies", "--list", "--top", "-2"),
+        ("latencies", "--list", "--top", "0"),
     ],
 )
 def test_bad_use_is_refused(command: Run, inversion: Path, arguments: tuple[str, ...]) -> None:

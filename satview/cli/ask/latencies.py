@@ -9,7 +9,7 @@ from satview.analysis.thread_names import refuse_unknown
 from satview.answers.latencies import LEGS, LatencyFilter, latency_figures, latency_table, refuse_unknown_interrupt
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
-from satview.cli.shared.files import InputFile, add_command, add_names, add_range, number
+from satview.cli.shared.files import InputFile, add_command, add_names, add_range, number, refuse_no_rows
 from satview.cli.shared.table_output import FORMATS, print_table
 from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.traces import open_named, range_of
@@ -41,7 +41,7 @@ def add_parser(subparsers: Any) -> None:
     add("--list", action="store_true", help="list them individually, longest first")
     add("--sort", choices=_SORTS, default=None,
         help="with --list: sort by this leg or by time (default total)")  # fmt: skip
-    add("--top", type=int, default=0, metavar="N", help="with --list: only the first N")
+    add("--top", type=int, metavar="N", help="with --list: only the first N")
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
     add_names(parser.add_argument)
 
@@ -53,8 +53,7 @@ def run(args: argparse.Namespace) -> int:
         UsageError: The range, a number or a combination of options is not valid, or the trace has no such thread or
             interrupt.
     """
-    if args.top < 0:
-        raise UsageError(f"--top {args.top} is not a number of rows")
+    refuse_no_rows(args.top)
     if not args.list and (args.top or args.sort):
         raise UsageError("--sort and --top need --list")
     trace = open_named(args)
@@ -72,5 +71,5 @@ def run(args: argparse.Namespace) -> int:
         latencies = latency_figures(trace, latencies)
     elif args.sort != "time":
         latencies = latencies.sorted_by((args.sort or "total").replace("-", "_"))
-    print_table(latencies.head(args.top) if args.top else latencies, args.format, "latencies", head)
+    print_table(latencies.head(args.top), args.format, "latencies", head)
     return COST_DATA if trace.problems.cost_data else FINE

@@ -7,9 +7,8 @@ from typing import Any, Final
 
 from satview.analysis.thread_names import refuse_unknown
 from satview.answers.transactions import LEGS, TransactionFilter, transaction_table
-from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
-from satview.cli.shared.files import InputFile, add_command, add_names, add_range, number
+from satview.cli.shared.files import InputFile, add_command, add_names, add_range, number, refuse_no_rows
 from satview.cli.shared.table_output import FORMATS, print_table
 from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.traces import open_named, range_of
@@ -37,7 +36,7 @@ def add_parser(subparsers: Any) -> None:
     add_range(add, "only those sent in this range")
     add("--sort", choices=_SORTS, default="round-trip",
         help="sort by this, largest first, or by time (default %(default)s)")  # fmt: skip
-    add("--top", type=int, default=0, metavar="N", help="only the first N, not counting nested messages")
+    add("--top", type=int, metavar="N", help="only the first N, not counting nested messages")
     add("--nested", action="store_true", help="below each message, show those its servers sent to handle it")
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
     add_names(parser.add_argument)
@@ -49,8 +48,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UsageError: The range or a number is not valid, or the trace has no thread or process of a name.
     """
-    if args.top < 0:
-        raise UsageError(f"--top {args.top} is not a number of rows")
+    refuse_no_rows(args.top)
     trace = open_named(args)
     window = range_of(args.range, trace)
     for name in filter(None, (args.client.strip(), args.server.strip())):
@@ -62,6 +60,6 @@ def run(args: argparse.Namespace) -> int:
     head = [f"{trace.path.name}: {len(messages):,} of {messages.total:,} messages"]
     if len(lost_marks(trace)):
         head.append("Events were lost: times across these positions are unknown.")
-    shown = messages.head(args.top) if args.top else messages
+    shown = messages.head(args.top)
     print_table(shown.unfolded() if args.nested else shown, args.format, "transactions", head)
     return COST_DATA if trace.problems.cost_data else FINE

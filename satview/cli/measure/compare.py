@@ -23,7 +23,7 @@ from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.safe_text import visible_line
 from satview.base.time import format_duration
-from satview.cli.shared.files import InputFile, add_command, add_range, add_user_events
+from satview.cli.shared.files import InputFile, add_command, add_range, add_user_events, refuse_no_rows
 from satview.cli.shared.table_output import FORMATS, print_for_people, print_table
 from satview.cli.shared.terminal import bold, working, working_on
 from satview.cli.shared.traces import describe, open_trace, range_of
@@ -68,8 +68,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UsageError: A number is not valid.
     """
-    if args.top < 1:
-        raise UsageError(f"--top {args.top} is no number of rows")
+    refuse_no_rows(args.top)
     if args.worse_than is not None and not args.worse_than >= 0:
         raise UsageError(f"--worse-than {args.worse_than} is no percentage")
     before, after = open_trace(args.before), open_trace(args.after)

@@ -19,7 +19,7 @@ from satview.answers.table import Kind, Table
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.base.time import format_duration
-from satview.cli.shared.files import InputFile, RuleFile, add_command, add_names, add_range
+from satview.cli.shared.files import InputFile, RuleFile, add_command, add_names, add_range, refuse_no_rows
 from satview.cli.shared.table_output import print_for_people, print_json, print_table
 from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.traces import open_named, range_of
@@ -63,7 +63,7 @@ def add_parser(subparsers: Any) -> None:
     add("--allow-code", action="store_true", help="run the Python files that CALL rules name; they can do anything")
     add("--format", choices=("table", "csv", "json"), default="table", help="(default %(default)s)")
     add("--sort", default="", metavar="COLUMN", help="name of a column as in CSV, such as longest_ready_ns")
-    add("--top", type=int, default=0, metavar="N", help="the first N rows only")
+    add("--top", type=int, metavar="N", help="the first N rows only")
     add_names(parser.add_argument, symbols=True)
 
 
@@ -73,8 +73,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UsageError: The range, a filter or a column is not valid.
     """
-    if args.top < 0:
-        raise UsageError(f"--top {args.top} is no number of rows")
+    refuse_no_rows(args.top)
     if args.per_server and _PER_SERVER not in _requested(args.by):
         raise UsageError(f"--per-server adds columns to --by {_PER_SERVER}; give that too")
     trace = open_named(args, says_outside=False)
@@ -98,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
             report(number / len(names))
             is_wide = args.per_server and name == _PER_SERVER
             make = partial(client_server_table, per_server=True) if is_wide else partial(statistics_table, name)
-            tables.append(_ordered(make(statistics, shown), args.sort).head(args.top or None))
+            tables.append(_ordered(make(statistics, shown), args.sort).head(args.top))
     if args.format == "csv":
         if len(tables) > 1:
             raise UsageError("--format csv holds one table; choose one with --by, or --format json")

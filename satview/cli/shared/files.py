@@ -126,6 +126,19 @@ def seconds(text: str) -> float:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def refuse_no_rows(top: int | None) -> None:
+    """Refuse a value of `--top` that is below 1, which would show nothing.
+
+    Args:
+        top: The value; None = the option is not given.
+
+    Raises:
+        UsageError: It is.
+    """
+    if top is not None and top < 1:
+        raise UsageError(f"--top {top} is no number of rows")
+
+
 def add_output(add: Any, help_text: str, metavar: str = "OUT") -> None:
     """Add the output of a command that reads one file: `-o OUT`, or OUT after the file; see `take_output`.
 
