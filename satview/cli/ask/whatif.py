@@ -72,7 +72,9 @@ def run(args: argparse.Namespace) -> int:
     timing = read_timing(Path(args.timing)) if args.timing is not None else None
     trace = open_trace(args.file, args.user_events)
     asked = [text for text in (args.search, args.sensitivity) if text is not None]
-    if len(asked) > 1 or (asked and (changes or args.output)):
+    if len(asked) > 1:
+        raise UsageError("--search and --sensitivity are two questions: give one of them")
+    if asked and (changes or args.output):
         raise UsageError("--search and --sensitivity make changes of their own: leave out --set, --changes and -o")
     with working(working_on("replaying", trace.path)):
         basis = basis_of(trace, timing, args.seed, changes)
