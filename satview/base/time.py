@@ -411,7 +411,7 @@ def parse_range(text: str, axis: MomentAxis) -> TimeWindow:
     start = parse_moment(ends[0], axis) if ends[0] else limits.start
     end = _end(_plain(ends[1]), start, axis) if ends[1] else limits.end
     if end <= start:
-        raise UsageError(f"range {text[:_SHOWN]!r} ends before it begins")
+        raise UsageError(f"range {text[:_SHOWN]!r} {'is empty' if end == start else 'ends before it begins'}")
     if end <= limits.start or start >= limits.end:
         raise UsageError(f"range {text[:_SHOWN]!r} is outside the trace")
     return TimeWindow(start, end)

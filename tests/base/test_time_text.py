@@ -123,7 +123,13 @@ def test_a_moment_and_a_length_are_read_back_at_every_rate(cycles, rate):
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [("1us", "is no range"), ("2us..1us", "before it begins"), ("5s..6s", "outside"), ("a..b", "no time")],
+    [
+        ("1us", "is no range"),
+        ("2us..1us", "before it begins"),
+        ("1us..1us", "is empty"),
+        ("5s..6s", "outside"),
+        ("a..b", "no time"),
+    ],
 )
 def test_what_is_no_range(text, why):
     with pytest.raises(UsageError, match=why):
