@@ -153,7 +153,8 @@ MICROSECOND: Final = "\N{MICRO SIGN}s"
 UNITS: Final = (("s", NS_PER_S), ("ms", 1_000_000), (MICROSECOND, 1_000), ("ns", 1))  # as printed, the largest first
 # As typed, in lower case. There are two Unicode characters for micro, and most people write a u.
 UNITS_NS: Final = {**dict(UNITS), "us": 1_000, "\N{GREEK SMALL LETTER MU}s": 1_000}
-EXAMPLES: Final = "1.2s, 350us, 2ms or 800ns, -5s from the end, #1200, 25% or 06:19:01"
+LENGTH_EXAMPLES: Final = "1.2s, 350us, 2ms or 800ns"
+EXAMPLES: Final = f"{LENGTH_EXAMPLES}, -5s from the end, #1200, 25% or 06:19:01"
 _DIGITS_OF_NS: Final = 9  # decimals of a nanosecond that are tested: 2.5 GHz has one, 2.6 GHz and 24 MHz endless ones
 _MOST_NS: Final = 10**19
 _SPACES: Final = " \u00a0\u2007\u2009\u202f"  # between groups of digits; most of them do not break
@@ -302,10 +303,14 @@ class TimePosition:
     event: int | None = None
 
 
-def parse_length(text: str) -> Fraction:
+def parse_length(text: str, examples: str = LENGTH_EXAMPLES) -> Fraction:
     """Return the length that a text means, exactly, in nanoseconds; without a unit it is in seconds. May be negative.
 
     Lengths are limited to 317 years, which is longer than any trace.
+
+    Args:
+        text: The length.
+        examples: What the text may be, for the error.
 
     Raises:
         UsageError: The text is no length; the error gives the first wrong character.
@@ -313,11 +318,11 @@ def parse_length(text: str) -> Fraction:
     text = _plain(text)
     match = _AMOUNT.match(text)
     if match is None:
-        raise _refused(text, 0)
+        raise _refused(text, 0, examples)
     if match[3] and match[3].lower() not in UNITS_NS:
-        raise _refused(text, match.start(3))
+        raise _refused(text, match.start(3), examples)
     if match.end() < len(text) or match.end() > _MOST_DIGITS:
-        raise _refused(text, min(match.end(), _MOST_DIGITS))
+        raise _refused(text, min(match.end(), _MOST_DIGITS), examples)
     length_ns = min(amount_ns(match[2], match[3] or "s"), Fraction(_MOST_NS))
     return -length_ns if match[1] == "-" else length_ns
 
@@ -356,7 +361,7 @@ def parse_moment(text: str, axis: MomentAxis) -> int:
     """
     text, limits = _plain(text), axis.limits
     if len(text) > _MOST_DIGITS:
-        raise _refused(text, _MOST_DIGITS)
+        raise _refused(text, _MOST_DIGITS, EXAMPLES)
     if text.startswith("#"):
         return int(axis.event_times[_event(text, len(axis.event_times))])
     if _COUNTER.fullmatch(text):
@@ -367,7 +372,7 @@ def parse_moment(text: str, axis: MomentAxis) -> int:
         return limits.start + int(_value(match[1]) * limits.length / 100)
     if match := _WALL.fullmatch(text):
         return _wall(match, axis)
-    length_ns = parse_length(text)
+    length_ns = parse_length(text, EXAMPLES)
     if text.startswith("-"):
         return limits.end - _cycles_of(-length_ns, axis.clock)
     return axis.clock.start_cycles + _cycles_of(length_ns, axis.clock)
@@ -429,11 +434,11 @@ def _plain(text: str) -> str:
     return text.strip().replace("\N{MINUS SIGN}", "-")
 
 
-def _refused(text: str, position: int) -> UsageError:
+def _refused(text: str, position: int, examples: str) -> UsageError:
     """Return the error for a text that is no time, with the position of the first wrong character."""
     position += len(text[position:]) - len(text[position:].lstrip())
     where = f", from character {position + 1} on" if 0 < position < len(text) else ""
-    return UsageError(f"{text[:_SHOWN]!r} is no time{where}; write {EXAMPLES}")
+    return UsageError(f"{text[:_SHOWN]!r} is no time{where}; write {examples}")
 
 
 def _cycles_of(length_ns: Fraction, clock: Clock) -> int:

@@ -72,6 +72,17 @@ def test_what_is_no_time_is_shown_by_its_first_character(text, position):
         parse_length(text)
 
 
+@pytest.mark.parametrize("text", ["25%", "#12", "06:19:01"])
+def test_a_length_is_not_advised_to_be_a_moment(text):
+    lengths = "; write 1.2s, 350us, 2ms or 800ns"
+    with pytest.raises(UsageError, match=f"{lengths}$"):
+        parse_length(text)
+    with pytest.raises(UsageError, match=f"{lengths}$"):
+        parse_range(f"1us..+{text}", AXIS)
+    with pytest.raises(UsageError, match=f"{lengths}, -5s from the end, #1200, 25% or 06:19:01$"):
+        parse_moment("soon", AXIS)
+
+
 def test_only_times_since_the_start_are_known_before_the_end():
     assert parse_since_start("1 200 ns") == 1_200
     assert parse_since_start("0.0000000004s") == Fraction(4, 10)
