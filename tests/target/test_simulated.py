@@ -13,6 +13,7 @@ from contextlib import suppress
 
 import pytest
 
+from satview.__main__ import main
 from satview.base.errors import UsageError
 from satview.events.spec import Release
 from satview.events.wire import WireClass
@@ -319,3 +320,25 @@ def test_the_command_serves_until_it_is_ended(targets_folder, tmp_path):
     done = satview("target", "--name", "mine", "--end")
     assert done.returncode == 2
     assert b"no simulated target called mine runs here" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--sdk", "SDK", "--cpus", "3"], "--sdk: cannot be used with --cpus,"),
+        (["--run", "pidin", "--cpus", "2", "--workload", "nosuch"], "--run: cannot be used with --cpus, --workload,"),
+        (["--shell", "--seed", "1"], "--shell: cannot be used with --seed,"),
+        (["--end", "--release", "8.0"], "--end: cannot be used with --release,"),
+    ],
+)
+def test_what_a_new_target_is_cannot_be_said_without_one(targets_folder, tmp_path, options, says, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["target", *options]) == 2
+    assert capsys.readouterr().err == f"satview: {says} because it boots no target\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_sdk_is_for_a_release(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["target", "--sdk", "SDK", "--release", "8.0"]) == 0
+    assert (tmp_path / "SDK" / "Makefile").exists()

@@ -8,8 +8,9 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from satview.base.errors import UsageError
 from satview.base.process import FINE, collected_signals, say
 from satview.capture.sim.target import target
 from satview.capture.workloads import registry
@@ -21,6 +22,8 @@ from satview.target.c_programs import write_sdk
 from satview.target.line import TargetError
 from satview.target.simulated import SimulatedTarget, checked_name
 
+# Options that say what a new target is, and their defaults.
+_OF_BOOT: Final[dict[str, Any]] = {"release": Release.QNX_7.value, "cpus": 2, "seed": 1, "workload": ()}
 _EPILOG = """\
 One terminal runs the target, others are shells on it:
 
@@ -47,17 +50,23 @@ def add_parser(subparsers: Any) -> None:
                       help="write what C programs for --release compile with: headers, library, examples")  # fmt: skip
     what.add_argument("--end", action="store_true", help="end a target that runs")
     group = parser.add_argument_group("the target")
-    group.add_argument("--release", choices=RELEASES, default=Release.QNX_7.value, help="release (7.x)")
-    group.add_argument("--cpus", type=int, default=2, help="1 to 64 (2)")
-    group.add_argument("--seed", type=int, default=1, help="of everything that varies (1)")
+    group.add_argument("--release", choices=RELEASES, help="release (7.x)")
+    group.add_argument("--cpus", type=int, help="1 to 64 (2)")
+    group.add_argument("--seed", type=int, help="of everything that varies (1)")
     group.add_argument(
-        "--workload", metavar="NAME|FILE.py", type=InputFile, action="append", default=[],
+        "--workload", metavar="NAME|FILE.py", type=InputFile, action="append",
         help="a workload that runs as long as the target; may be given several times",
     )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run `satview target` with parsed arguments; return the exit code."""
+    """Run `satview target` with parsed arguments; return the exit code.
+
+    Raises:
+        UsageError: Options that go with a new target are given without one.
+        TargetError: There is no such target.
+    """
+    _refuse_options_of_boot(args)
     try:
         folder = shell.folder_of(checked_name(args.name))
         if args.end:
@@ -75,6 +84,24 @@ def run(args: argparse.Namespace) -> int:
         return _serve(args)
     except shell.NoTargetError as error:
         raise TargetError(str(error)) from error
+
+
+def _refuse_options_of_boot(args: argparse.Namespace) -> None:
+    """Refuse options that say what a new target is if none is booted; set those that are not given.
+
+    Raises:
+        UsageError: Such an option is given; the text names it.
+    """
+    others = {"--shell": args.shell, "--run": args.run is not None, "--sdk": args.sdk is not None, "--end": args.end}
+    given = [f"--{name}" for name in _OF_BOOT if getattr(args, name) is not None]
+    if args.sdk is not None and "--release" in given:
+        given.remove("--release")
+    for flag, is_given in others.items():
+        if is_given and given:
+            raise UsageError(f"{flag}: cannot be used with {', '.join(given)}, because it boots no target")
+    for name, default in _OF_BOOT.items():
+        if getattr(args, name) is None:
+            setattr(args, name, default)
 
 
 def _serve(args: argparse.Namespace) -> int:
