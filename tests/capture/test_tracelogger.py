@@ -527,12 +527,15 @@ def test_options_of_every_release_cause_no_complaint(
         (("-S", "12x"), "-S 12x"),
         (("-S", "0"), "-S 0"),
         (("-M",), "-M needs -S"),
-        (("-d", "2"), "-d1"),
+        (("-d", "2"), "satview tracelogger: -d 2: the only daemon mode is -d1\n"),
         (("-p", "there"), "-p there"),
         (("-k", "0"), "-k 0"),
         (("-n", "-3"), "-n -3"),
         (("--workload", "nonsense"), "no workload"),
         (("--cpus", "99"), "1 to 64"),
+        (("--cpus", "0"), "0 CPUs: a target has 1 to 64"),
+        (("-c", "--duration", "0"), "--duration 0: must be from 1e-06 to 86400"),
+        (("--events", "0"), "0 events: 1 to 2000000000"),
         (("-s", "-1"), "-s -1"),
         (("-s", "nan"), "argument -s: 'nan' is no time"),
         (("-D", "inf"), "argument -D: 'inf' is no time"),
@@ -551,6 +554,7 @@ def test_bad_use_is_one_sentence_and_exit_code_2(
     assert tracelogger(tmp_path, *options) == 2
     err = capsys.readouterr().err
     assert text in err
+    assert "no --control program" not in err
     assert "Traceback" not in err
 
 

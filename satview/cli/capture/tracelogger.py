@@ -94,7 +94,7 @@ def _capture(args: argparse.Namespace) -> int:
         check_stays(args)
         args.release = release_there(checked_name(args.target)).value
     check_release(args)
-    if args.events:
+    if args.events is not None:
         return _write_tiles(args, say)
     limit = size_of(args.size)
     for note in notes(args, limit):
@@ -115,9 +115,9 @@ def _capture(args: argparse.Namespace) -> int:
         capture = Capture(
             args.workload,
             args.seed,
-            args.cpus,
+            args.cpus or 0,
             Release(args.release),
-            int(args.duration * NS_PER_S),
+            int((args.duration or 0) * NS_PER_S),
             logger_options(args),
             control=registry.load(args.control, Release(args.release)) if args.control else None,
             attributes=attributes(args),
@@ -169,7 +169,7 @@ def _write_tiles(args: argparse.Namespace, say: Callable[[int, str], None]) -> i
     with collected_signals() as caught:
         with working(f"simulating {args.workload}"):
             tile = make_tile(
-                args.workload, args.seed, args.cpus, Release(args.release), args.wide, lambda: bool(caught)
+                args.workload, args.seed, args.cpus or 0, Release(args.release), args.wide, lambda: bool(caught)
             )
         with working(working_on("writing", args.file)) as report:
             written = write_tiles(args.file, args.events, tile, report, lambda: bool(caught), attributes(args))

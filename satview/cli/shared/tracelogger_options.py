@@ -14,6 +14,7 @@ from satview.base.new_file import is_standard_output
 from satview.capture.buffers import DAY_S, MOST_BUFFERS, LoggerOptions
 from satview.capture.flight_recorder import Bounds, QstForm, disk_bytes
 from satview.capture.run import RECORDER_DAYS
+from satview.capture.sim.target import target
 from satview.capture.workloads.registry import is_wide
 from satview.cli.shared.files import InputFile, OutputFile, RuleFile, seconds
 from satview.events.spec import Release
@@ -92,7 +93,7 @@ def add_target_options(parser: argparse.ArgumentParser) -> None:
                        help="log on the target of this name that `satview target` runs, as its shells do")  # fmt: skip
     group.add_argument("--list-workloads", action="store_true", help="print the names of all workloads")
     group.add_argument("--seed", type=int, default=1, help="the same seed gives the same file (1)")
-    group.add_argument("--cpus", type=int, default=0, help="1 to 64 (set by the workload)")
+    group.add_argument("--cpus", type=int, help="1 to 64 (set by the workload)")
     group.add_argument("--release", choices=RELEASES, default=Release.QNX_7.value, help="release of the target (7.x)")
     group.add_argument(
         "--skew", metavar="ns", type=int, help="largest difference between the counters of two CPUs (40 in 6.x, else 0)"
@@ -101,14 +102,12 @@ def add_target_options(parser: argparse.ArgumentParser) -> None:
         "--duration",
         metavar="sec",
         type=seconds,
-        default=0,
         help="simulated time until the signal that ends a continuous or ring capture: seconds, or 350ms",
     )
     group.add_argument(
         "--events",
         metavar="N",
         type=int,
-        default=0,
         help="write N events (up to 10^8 and beyond) by repeating a simulated span of the workload",
     )
     group.add_argument(
@@ -165,16 +164,20 @@ def add_target_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check_numbers(args: argparse.Namespace) -> None:
-    """Refuse times that are negative, not numbers, or longer than a simulation can last.
+    """Refuse times that are negative, not numbers, or longer than a simulation can last, and CPUs that cannot be.
 
     Raises:
-        UsageError: A time is out of range; the message names the option.
+        UsageError: A number is out of range.
     """
+    if args.cpus is not None:
+        target(Release(args.release), args.cpus)
+    longest = DAY_S * (RECORDER_DAYS if args.every else 1)
+    if args.duration is not None and not 1e-6 <= args.duration <= longest:
+        raise UsageError(f"--duration {args.duration:g}: must be from 1e-06 to {longest:g}")
     for flag, value, least, most in (
         ("-s", args.seconds, 1e-6, DAY_S),
         ("-D", args.flush, 1e-3, DAY_S),
         ("--disk", args.disk, 0, 60_000),
-        ("--duration", args.duration, 1e-6, DAY_S * (RECORDER_DAYS if args.every else 1)),
         ("--pace", args.pace, 1e-3, 1e6),
     ):
         if value and not least <= value <= most:
@@ -203,8 +206,9 @@ def check_stays(args: argparse.Namespace) -> None:
     Raises:
         UsageError: Such an option is given with --target.
     """
-    not_there = (("--workload", args.workload != DEFAULT_WORKLOAD), ("--seed", args.seed != 1), ("--cpus", args.cpus),
-                 ("--skew", args.skew is not None), ("--duration", args.duration), ("--events", args.events),
+    not_there = (("--workload", args.workload != DEFAULT_WORKLOAD), ("--seed", args.seed != 1),
+                 ("--cpus", args.cpus is not None), ("--skew", args.skew is not None),
+                 ("--duration", args.duration is not None), ("--events", args.events is not None),
                  ("--control", args.control), ("--no-privilege", args.no_privilege), ("--pace", args.pace),
                  ("--probe", args.probe), ("--qst", args.qst), ("--allow-code", args.allow_code))  # fmt: skip
     if given := [flag for flag, is_given in not_there if is_given]:
@@ -232,8 +236,6 @@ def logger_options(args: argparse.Namespace) -> LoggerOptions:
     Raises:
         UsageError: A number is out of bounds.
     """
-    if args.daemon not in (None, "1"):
-        raise UsageError(f"-d {args.daemon}: the only daemon mode is -d1")
     for number, what in ((args.own_buffers, "-b"), (args.kernel_buffers, "-k")):
         if not 1 <= number <= MOST_BUFFERS:
             raise UsageError(f"{what} {number}: must be 1 to {MOST_BUFFERS} buffers")
@@ -323,6 +325,8 @@ def notes(args: argparse.Namespace, limit: int) -> Iterator[str]:
 
 
 def _check_together(args: argparse.Namespace, limit: int) -> None:
+    if args.daemon not in (None, "1"):
+        raise UsageError(f"-d {args.daemon}: the only daemon mode is -d1")
     if args.wide and args.fast:
         raise UsageError("--fast: cannot be used with -w")
     if args.probe and (args.daemon is not None or args.control):
