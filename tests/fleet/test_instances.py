@@ -71,9 +71,12 @@ def test_each_trace_counts_once(
     assert against != both
     assert answer("--with", "c.kev", "--against", "c.kev", "board/b.kev", "a.kev") == against
     assert answer("--with", "c.kev", "--against", fleet) == against
-    assert main(["late", "board/b.kev", "--against", "./board/b.kev"]) == 2
-    assert capsys.readouterr().err == ("satview: --against names only what control 1 is explained in; a trace is not "
-                                       "compared with itself\n")  # fmt: skip
+    nothing = "satview: nothing is left to compare control 1 with: --against names only what counts already, as FILE"
+    for options, says in (([], nothing), (["--with", "c.kev"], f"{nothing} or by --with")):
+        assert main(["late", "board/b.kev", "--against", "./board/b.kev", *options]) == 2
+        assert capsys.readouterr().err == f"{says}\n"
+    assert main(["late", "board/b.kev", "--against", "c.kev", "--with", "c.kev"]) == 2
+    assert capsys.readouterr().err == f"{nothing} or by --with\n"
 
 
 def test_traces_that_are_gone_are_named_and_left_out(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:

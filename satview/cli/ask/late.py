@@ -105,7 +105,10 @@ def run(args: argparse.Namespace) -> int:
         others, against = (_others(args, opened, timing, folders, name, taken) if name else [] for opened, folders in
                            zip(traces, datasets, strict=True))  # fmt: skip
         if name and args.against and not against:
-            raise UsageError(f"--against names only what {name} is explained in; a trace is not compared with itself")
+            counts_as = f"FILE{' or by --with' if args.others else ''}"
+            raise UsageError(
+                f"nothing is left to compare {name} with: --against names only what counts already, as {counts_as}"
+            )
         differences = answers.compared(activity, others, against)
         tables |= {"slow-against-fast": differences.times, "more-in-slow": differences.causes,
                    "slow-paths": differences.paths}  # fmt: skip
