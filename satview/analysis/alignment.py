@@ -12,6 +12,7 @@ import numpy as np
 from platformdirs import user_state_path
 
 from satview.base.errors import UsageError
+from satview.base.safe_text import counted
 from satview.base.time import NS_PER_S, parse_length
 from satview.events.user_events import UserEvent
 from satview.filters.expressions.expression import select
@@ -61,7 +62,7 @@ def anchor_of(trace: Trace, condition: str, number: int = 1) -> Anchor:
     except UsageError as error:
         raise UsageError(f"{trace.path.name}: {error}") from error
     if len(rows) < number:
-        what = f"only {len(rows)} events" if len(rows) else "no event"
+        what = f"only {counted(len(rows), 'event')}" if len(rows) else "no event"
         raise UsageError(
             f"{trace.path.name} has {what} where {condition[:80]}; align by another event, or type an offset"
         )
@@ -184,9 +185,9 @@ def plan(request: AxisRequest, cancelled: Callable[[], bool] | None = None) -> l
     """
     names = list(request.names) or names_for(request.paths)
     if len(names) != len(request.paths):
-        raise UsageError(f"there are {len(request.paths)} files and {len(names)} names for them")
+        raise UsageError(f"{counted(len(names), 'name')} given for {counted(len(request.paths), 'file')}")
     if request.number < 1:
-        raise UsageError(f"{request.number} is not an event number; the first event is 1")
+        raise UsageError(f"{request.number} is not the number of a match; the first match is 1")
     typed = _typed(names, request.offsets or {})
     entries = [AxisEntry(path, name, typed.get(name, 0)) for path, name in zip(request.paths, names, strict=True)]
     check_entries(entries)

@@ -430,7 +430,7 @@ def check_entries(entries: Sequence[AxisEntry]) -> None:
             name, path or offset is not valid.
     """
     if not 2 <= len(entries) <= MOST_FILES:
-        raise UsageError(f"an axis has 2 to {MOST_FILES} files, and here are {len(entries)}")
+        raise UsageError(f"an axis has 2 to {MOST_FILES} files, not {len(entries)}")
     if any(str(entry.path) == "-" for entry in entries):
         raise UsageError("standard input cannot be read again, as an axis has to be; write it to a file first")
     for entry in entries:

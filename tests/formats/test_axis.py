@@ -296,6 +296,10 @@ def test_offsets_from_a_common_event(tmp_path):
     assert 'event == "USREVENT/EVENT 0"' in common_events([one, two])
     with pytest.raises(UsageError, match=r'built.kev has only 2 events where event == "USREVENT/EVENT 7"'):
         offsets_ps([one, two], 'event == "USREVENT/EVENT 7"', 3)
+    for count, counted in ((1, "1 event"), (1_200, "1,200 events")):
+        many = marked(tmp_path / f"{count}", range(500, 500 + count))
+        with pytest.raises(UsageError, match=f"built.kev has only {counted} where "):
+            offsets_ps([many, one], 'event == "USREVENT/EVENT 7"', 9_999)
     found = axis(tmp_path, one, two, -1_000_000)
     times = [found.events.time_cycles[part.rows[select(part.trace, 'event == "USREVENT/EVENT 7"')[0]]]
              for part in files_of(found).parts]  # fmt: skip
@@ -340,7 +344,7 @@ def test_names_are_those_of_the_files_without_their_endings(files, names):
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ({"files": []}, "an axis has 2 to 16 files, and here are 0"),
+        ({"files": []}, "an axis has 2 to 16 files, not 0"),
         ({"files": [{"path": "a.kev", "name": "a"}] * 2}, "a.kev is named twice"),
         ({"files": [{"path": "a.kev", "name": "a"}, {"path": "b.kev", "name": "a"}]}, "two files are called 'a'"),
         (
