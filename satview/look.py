@@ -187,9 +187,9 @@ def look(trace: Trace, handle: str = "") -> Details:
 
 def overview(trace: Trace) -> Details:
     """Return a summary: verdicts, CPU load, busiest threads and processes, activities, and limits of the trace."""
-    events = f"{len(trace.events):,} events in {format_duration(trusted_duration_ns(trace))}"
+    events = f"{counted(len(trace.events), 'event')} in {format_duration(trusted_duration_ns(trace))}"
     cpus = counted(trace.cpu_count, "CPU")
-    subtitle = f"{events}, {cpus}, release {trace.release}, {len(trace.threads) - 1} threads"
+    subtitle = f"{events}, {cpus}, release {trace.release}, {counted(len(trace.threads) - 1, 'thread')}"
     if not len(trace.events):
         return Details(trace.path.name, subtitle, "trace")
     statistics = Statistics(trace)
@@ -300,9 +300,8 @@ def _activity_lines(answer: Late, thread: int | None = None) -> tuple[DetailLine
         shown = shown.rows(shown["thread"] == thread)
     lines = []
     for row in range(min(len(shown), _MAX_LINES)):
-        figures = (
-            f"{shown.held(row, 'count'):,} times, median {shown.text(row, 'median')}, longest {shown.text(row, 'max')}"
-        )
+        count, median, longest = shown.held(row, "count"), shown.text(row, "median"), shown.text(row, "max")
+        figures = f"{counted(count, 'time')}, median {median}, longest {longest}"
         deadline = shown.text(row, "deadline")
         bound = f", deadline {deadline}, misses {shown.text(row, 'misses')}" if deadline else ""
         event = shown.event(row)
@@ -371,7 +370,7 @@ def _state_lines(trace: Trace, row: int) -> tuple[DetailLine, ...]:
         event = int(events[row_of_longest])
         total, longest = (trace.clock.duration_ns(int(cycles))
                           for cycles in (lengths[in_state].sum(), lengths[row_of_longest]))  # fmt: skip
-        text = f"{format_duration(total)}, {len(in_state):,} times, longest {format_duration(longest)}"
+        text = f"{format_duration(total)}, {counted(len(in_state), 'time')}, longest {format_duration(longest)}"
         lines.append((total, DetailLine(name, text, event=event if event >= 0 else None)))
     return tuple(line for _, line in sorted(lines, key=lambda line: -line[0]))
 

@@ -13,6 +13,7 @@ from satview.analysis.activities import Timing
 from satview.base.errors import UsageError, WriteError
 from satview.base.new_file import NewFile
 from satview.base.plugins import Plugin, PluginKind, plugins
+from satview.base.safe_text import counted
 from satview.base.time import TimeWindow
 from satview.export.kev import Bools, SubsetReport, write_subset
 from satview.export.listing.printer import left_out_of_listing, write_event_list, write_listing
@@ -163,7 +164,7 @@ def _export(
     if kind in _OF_EVENTS:
         count = (write_event_list if kind == "list" else write_listing)(trace, path, rows, progress)
         missing = left_out_of_listing(trace, rows, count)
-        return Written(count, "events", left_out=(missing,) if missing else ())
+        return Written(count, "event" if count == 1 else "events", left_out=(missing,) if missing else ())
     if kind == "perfetto":
         return Written(write_perfetto(trace, path, progress, window=window, events=events), "packets")
     if kind == "chrome":
@@ -179,7 +180,8 @@ def _export(
     empty = (name for name, count in counts.items() if not count and rows is None)  # else the selection may be empty
     lacks = [line for name in empty for line in why_empty(trace, name, timing)]
     of_what = ", ".join(names) if len(names) <= _MOST_NAMES else f"{len(names)} tables"
-    return Written(sum(counts.values()), f"rows of {of_what}", left_out=tuple(lacks))
+    total = sum(counts.values())
+    return Written(total, f"row{'s' * (total != 1)} of {of_what}", left_out=tuple(lacks))
 
 
 def _left_out(
@@ -189,11 +191,11 @@ def _left_out(
     if window is not None:
         inside = trace.rows_between(window)
         if outside := len(trace.events) - (inside.stop - inside.start):
-            yield f"{outside:,} events are outside of the range"
+            yield f"{counted(outside, 'event')} {'is' if outside == 1 else 'are'} outside of the range"
     if events is not None:
         part = trace.rows_between(window) if window is not None else slice(0, len(trace.events))
         if refused := int(np.count_nonzero(~events[part])):
-            yield f"{refused:,} events do not fit the filter"
+            yield f"{counted(refused, 'event')} {'does' if refused == 1 else 'do'} not fit the filter"
     if kind in _WITHOUT_EVENTS:
         yield f"arguments of events are left out: {_WITHOUT_EVENTS[kind]} has nothing of that form"
         without = [f"{count:,} of {name}" for name, count in trace.class_counts().items() if name in _NO_SLICES]

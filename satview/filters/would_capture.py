@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import UsageError
+from satview.base.safe_text import counted
 from satview.base.threads import Once
 from satview.base.time import NS_PER_S, TimeWindow
 from satview.events.catalogue import BUFFER_SIZES, BufferSizes
@@ -363,7 +364,7 @@ def why_nothing(
         if not codes[code[passes]].any():
             return f"`{condition.text}` needs events that the rules leave out"
         if not condition.mask(trace, np.arange(rows.start, rows.stop), derived).any():
-            none = f"`{condition.text}` holds for none of {len(code):,} events"
+            none = f"`{condition.text}` holds for none of {counted(len(code), 'event')}"
             is_unknown = _reads_priority(condition.tree) and not TraceDerivedColumns(trace).has_priorities()
             return none + (": no priorities are there, which wide events of THREAD show" if is_unknown else "")
     return "each rule and condition lets some events pass, but none of them passes all"

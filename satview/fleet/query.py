@@ -639,7 +639,7 @@ def trend(
     start, end, event = (np.array([-1 if row.get(name) is None else int(row[name]) for row in rows], np.int64)
                          for name in ("start_ns", "end_ns", "event"))  # fmt: skip
     median = selected.text(middle(values)) or "unknown"
-    note = f"median {median}, {len(order):,} traces, {int(is_far.sum()):,} far from the others"
+    note = f"median {median}, {counted(len(order), 'trace')}, {int(is_far.sum()):,} far from the others"
     empty = "No trace is far from the others." if order else "The data set has no traces."
     question = Question("trend", selected.title, selected.title, _COLUMNS, "", empty, tone="tone", note=note)
     table = Table(question, None, {

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import UsageError
+from satview.base.safe_text import counted
 from satview.base.threads import Once
 from satview.base.time import Clock, MomentAxis, TimeWindow, format_duration
 from satview.events.catalogue import Catalogue
@@ -345,8 +346,8 @@ class Trace:
     _cached: Once = field(default_factory=Once, repr=False, compare=False)
 
     def __repr__(self) -> str:
-        return (f"<{type(self).__name__} {self.path.name}: {len(self.events):,} events in "
-                f"{format_duration(self.duration_ns)}, {self.cpu_count} CPU{'s' * (self.cpu_count != 1)}, "
+        return (f"<{type(self).__name__} {self.path.name}: {counted(len(self.events), 'event')} in "
+                f"{format_duration(self.duration_ns)}, {counted(self.cpu_count, 'CPU')}, "
                 f"{self.release}>")  # fmt: skip
 
     def iter_events(

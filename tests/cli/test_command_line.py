@@ -92,6 +92,21 @@ def test_device_node_stays_a_device(trace, command):
     assert satview(*command.format(t=trace).split(), "/dev/full").returncode == 2
 
 
+def test_counts_have_commas_and_agree_with_their_noun(tmp_path):
+    """A trace of 1,201 events, alone in its folder."""
+    (tmp_path / "in").mkdir()
+    builder = TraceBuilder().time_event(0)
+    for number in range(1_200):
+        builder.state("RUNNING", 10 + number, 2, 1)
+    many = builder.write(tmp_path / "in" / "t.kev")
+    for command, says in (
+        (("convert", many, tmp_path / "c.kev"), "c.kev: 1,201 slots"),
+        (("export", many.parent, "-o", tmp_path / "fleet", "--jobs", "1"), "fleet: 1 trace written, 1,201 events"),
+        (("export", many, "-o", tmp_path / "one.csv", "--range", "#1..#1"), "one.csv: 1 row of event"),
+    ):
+        assert satview(*command).stdout.decode().splitlines()[0] == f"{tmp_path}/{says}"
+
+
 @pytest.mark.parametrize("output", fewer(("-", "/dev/stdout", "/dev/fd/1"), 1))
 def test_trace_goes_to_standard_output_and_messages_elsewhere(trace, output):
     satview("convert", trace, trace.parent / "copy.kev")

@@ -170,5 +170,5 @@ def test_not_a_trace(stats, tmp_path):
 
 def test_a_range_from_the_end_is_no_option(stats):
     """`--range -4us..` as two arguments: EVENT 8 alone, as the BUFFER event at 16 us is a cycle too early."""
-    assert stats("--range", "-4us..")[1].splitlines()[0] == "scene.kev: 4.000 µs, counting all 1 events"
-    assert stats("--range=-5us..-2us")[1].splitlines()[0] == "scene.kev: 3.000 µs, counting all 1 events"
+    assert stats("--range", "-4us..")[1].splitlines()[0] == "scene.kev: 4.000 µs, counting 1 event"
+    assert stats("--range=-5us..-2us")[1].splitlines()[0] == "scene.kev: 3.000 µs, counting 1 event"

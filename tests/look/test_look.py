@@ -95,6 +95,12 @@ def test_a_verdict_leads_to_its_events(trace):
     assert f"--select {verdict.evidence[0] + 1}" in text
 
 
+def test_what_is_there_once_is_one(tmp_path):
+    trace = TraceBuilder().time_event(0).state("RUNNING", 10, 7, 1).state("RECEIVE", 20, 7, 1).open(tmp_path)
+    assert "3 events in 20 ns, 1 CPU, release 7.x, 1 thread" in as_text(look(trace))
+    assert "10 ns, 1 time, longest 10 ns" in as_text(look(trace, "t-1"))
+
+
 def test_a_thread_has_the_numbers_of_the_tables(trace):
     row = next(row for row in range(len(trace.threads)) if trace.thread_name(row).startswith("high"))
     text = as_text(look(trace, f"t-{row}"))

@@ -199,10 +199,10 @@ def test_selected_events(dense, tmp_path):
         # 4 of 5 events: the BUFFER event is another one in the new file.
         (["a.kev"], ["a.kev: 4 of 5 events", "1 BUFFER events are not copied: the new file has its own, "]),
         (["a.kev", "--range", "#3..#4", "-e", "class == USER"],
-         ["a.kev: 1 of 5 events", "3 events are outside of the range", "1 events do not fit the filter"]),
+         ["a.kev: 1 of 5 events", "3 events are outside of the range", "1 event does not fit the filter"]),
         (["a.csv", "--format", "list"], ["a.csv: 5 events"]),
         (["a.csv"], ["a.csv: 5 rows of event", "arguments are left out: a table has the same columns for all events"]),
-        (["a.csv", "--table", "cpu"], ["a.csv: 1 rows of cpu"]),
+        (["a.csv", "--table", "cpu"], ["a.csv: 1 row of cpu"]),
         (["a.pftrace"], ["a.pftrace: ", "arguments of events are left out"]),
         (["a.json"], ["a.json: ", "arguments of events are left out",
                       "events that are no slices are left out: 2 of CONTROL, 1 of USREVENT, 1 of pulses"]),
@@ -404,5 +404,5 @@ def test_an_empty_table_is_written_with_the_reason(tmp_path, capsys):
     names = [word for name in ("call", "loss", "cpu") for word in ("--table", name)]
     assert main(["export", path, "-o", str(tmp_path / "out"), *names]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].endswith("out: 1 rows of call, loss, cpu")
+    assert lines[0].endswith("out: 1 row of call, loss, cpu")
     assert lines[1:] == ["  call: no kernel calls are there; capture the class KERCALL"]

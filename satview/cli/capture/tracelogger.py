@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from satview.base.errors import SatviewError, UsageError
 from satview.base.new_file import find_target, is_standard_output
 from satview.base.process import collected_signals
-from satview.base.safe_text import visible, visible_line
+from satview.base.safe_text import counted, visible, visible_line
 from satview.base.time import NS_PER_S
 from satview.capture.flight_recorder import QstForm
 from satview.capture.run import Capture, CaptureResult, make_tile, write_tiles
@@ -173,7 +173,7 @@ def _write_tiles(args: argparse.Namespace, say: Callable[[int, str], None]) -> i
             )
         with working(working_on("writing", args.file)) as report:
             written = write_tiles(args.file, args.events, tile, report, lambda: bool(caught), attributes(args))
-    say(1, f"{written} events written")
+    say(1, f"{counted(written, 'event')} written")
     return _say_findings(tile.findings, say)
 
 

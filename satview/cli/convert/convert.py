@@ -8,6 +8,7 @@ import sys
 from satview.base.errors import SatviewError
 from satview.base.new_file import is_standard_output
 from satview.base.process import BAD_USE, COST_DATA, FINE, say
+from satview.base.safe_text import counted
 from satview.cli.shared.files import InputFile, add_names, add_output, take_output
 from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.traces import open_named
@@ -32,7 +33,8 @@ def run(args: argparse.Namespace) -> int:
     except SatviewError as error:
         say(str(error))
         return BAD_USE
-    print(f"{args.output}: {count} slots", file=sys.stderr if is_standard_output(args.output) else sys.stdout)
+    written = f"{args.output}: {counted(count, 'slot')}"
+    print(written, file=sys.stderr if is_standard_output(args.output) else sys.stdout)
     if lost := without_names(trace):
         say(f"{trace.path.name}: {lost}")
     return COST_DATA if trace.problems.cost_data or lost else FINE

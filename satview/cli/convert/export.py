@@ -14,7 +14,7 @@ from satview.analysis.activities import read_timing
 from satview.base.errors import UsageError
 from satview.base.new_file import is_standard_output
 from satview.base.process import COST_DATA, FINE, say
-from satview.base.safe_text import visible_line
+from satview.base.safe_text import counted, visible_line
 from satview.cli.convert.filter import built_rules, print_report, report_nothing, selected_events
 from satview.cli.shared.files import InputFile, add_command, add_names, add_output, add_range, take_output
 from satview.cli.shared.terminal import working, working_on
@@ -176,7 +176,7 @@ def _report(exported: Exported, name: str) -> int:
     if len(exported.gone) > _MOST_FAULTS:
         say(f"and {len(exported.gone) - _MOST_FAULTS:,} more that are gone")
     events = sum(trace.events for trace in exported.done)
-    parts = [f"{len(exported.done):,} traces written, {events:,} events"]
+    parts = [f"{counted(len(exported.done), 'trace')} written, {counted(events, 'event')}"]
     if exported.unchanged:
         parts.append(f"{exported.unchanged:,} unchanged")
     if exported.skipped:

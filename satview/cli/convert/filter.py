@@ -307,7 +307,7 @@ def print_report(report: SubsetReport) -> None:
         print(f"  {report.context:,} more to keep threads, names and states correct (--exact leaves them out)")
     if report.opening:
         print(f"  {report.opening:,} generated to show the states at the start of the range")
-    print(f"  {report.slots:,} slots")
+    print(f"  {counted(report.slots, 'slot')}")
 
 
 def print_answer(answer: WouldCapture) -> None:

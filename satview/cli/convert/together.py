@@ -10,7 +10,7 @@ from satview.analysis.alignment import plan
 from satview.base.errors import UsageError
 from satview.base.named_files import outside_of
 from satview.base.process import COST_DATA, FINE
-from satview.base.safe_text import visible_line
+from satview.base.safe_text import counted, visible_line
 from satview.base.time import format_duration, format_moment
 from satview.cli.shared.files import InputFile, OutputFile, add_axis_options, add_command, add_user_events, axis_request
 from satview.cli.shared.terminal import cell, make_console
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     axis = files_of(trace)
     for part in axis.parts if axis is not None else ():
         begin = format_moment(part.window.start, trace.clock)
-        console.print(cell(f"{part.name}: {part.trace.path.name}, {len(part.trace.events):,} events in "
+        console.print(cell(f"{part.name}: {part.trace.path.name}, {counted(len(part.trace.events), 'event')} in "
                            f"{format_duration(part.trace.duration_ns)} from {begin}"))  # fmt: skip
     for problem in trace.problems:
         if problem.kind.slug in ("no-overlap", "scaled-clock"):

@@ -9,7 +9,7 @@ from typing import Any, Final
 from satview.analysis.doctor import summary, unanswered
 from satview.base.errors import TraceFormatError
 from satview.base.process import BAD_USE, COST_DATA, FINE, say
-from satview.base.safe_text import visible_line
+from satview.base.safe_text import counted, visible_line
 from satview.base.time import format_duration, format_time, hex_cycles
 from satview.cli.shared.files import InputFile, add_names
 from satview.cli.shared.terminal import bold
@@ -134,7 +134,7 @@ def print_page(trace: Trace) -> None:
         ("Clock", f"{reported['cycles_per_s']:,} cycles per second"),
         ("Time", _time_range(trace)),
         ("Outside", outside_words(trace)),
-        ("Slots, events", f"{reported['slots']:,} slots, {reported['events']:,} events"),
+        ("Slots, events", f"{counted(reported['slots'], 'slot')}, {counted(reported['events'], 'event')}"),
         ("Lines", ", ".join(f"{count:,} {kind}" for kind, count in trace.lines.items())),
         ("Processes, threads", f"{reported['processes']:,}, {reported['threads']:,}"),
         ("Names", trace.pidin),

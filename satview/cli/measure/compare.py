@@ -21,7 +21,7 @@ from satview.answers.comparison import (
 from satview.answers.verdicts import undecided_table
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE, say
-from satview.base.safe_text import visible_line
+from satview.base.safe_text import counted, visible_line
 from satview.base.time import format_duration
 from satview.cli.shared.files import InputFile, add_command, add_range, add_user_events, refuse_no_rows
 from satview.cli.shared.table_output import FORMATS, print_for_people, print_table
@@ -130,7 +130,7 @@ def _print_tables(
 def _compared(statistics: Statistics, *, is_part: bool) -> str:
     """Return a text that says what of a trace is compared: the file, its events and their time."""
     trace = statistics.trace
-    events, length = f"{len(trace.events):,} events", format_duration(trace.duration_ns)
+    events, length = counted(len(trace.events), "event"), format_duration(trace.duration_ns)
     if is_part:
         rows = trace.rows_between(statistics.window)
         part = format_duration(trace.clock.duration_ns(statistics.window.length))

@@ -141,7 +141,7 @@ def _counted(statistics: Statistics, args: argparse.Namespace) -> str:
     rows = statistics.trace.rows_between(statistics.window)
     total = rows.stop - rows.start
     if statistics.passes is None:
-        return f"all {total:,} events"
+        return "1 event" if total == 1 else f"all {total:,} events"
     rules = [f"rules of {Path(name).name}" for name in args.rules]
     count = int(np.count_nonzero(statistics.passes[rows]))
     return f"{count:,} of {total:,} events, those that pass: {' and '.join([*rules, *args.expression])}"
