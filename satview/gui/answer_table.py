@@ -26,7 +26,7 @@ from PySide6.QtWidgets import (
 
 from satview.answers.table import Column, Kind, Known, Table
 from satview.base.column_arrays import borrowed
-from satview.base.safe_text import tool_tip, visible_line
+from satview.base.safe_text import counted, tool_tip, visible_line
 from satview.base.time import TimeWindow
 from satview.formats.registry import source_files
 from satview.gui import dialogs
@@ -277,7 +277,7 @@ class TableExport(QObject):
     @Slot(object)
     def _on_done(self, count: object) -> None:
         if isinstance(count, int):
-            self._statement.setText(f"Wrote {count:,} rows")
+            self._statement.setText(f"Wrote {counted(count, 'row')}")
 
     @Slot(object)
     def _on_failed(self, error: Exception) -> None:

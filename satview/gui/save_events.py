@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from satview.base.new_file import refuse_ending
+from satview.base.safe_text import counted
 from satview.base.time import TimeWindow
 from satview.export.kev import write_subset
 from satview.export.listing.printer import left_out_of_listing, write_event_list, write_listing
@@ -72,7 +73,7 @@ def write_events(
         written = write_subset(trace, path, mask, window, progress=report, cancelled=is_cancelled)
         more = written.context + written.opening
         with_more = f", and {more:,} more to keep threads, names and states correct" if more else ""
-        return "; ".join((f"{path.name}: {written.selected:,} events{with_more}", *written.left_out))
+        return "; ".join((f"{path.name}: {counted(written.selected, 'event')}{with_more}", *written.left_out))
     write = write_listing if kind == "txt" else write_event_list
     return f"{path.name}: {_counted(trace, mask, write(trace, path, mask, report, is_cancelled))}"
 
@@ -85,7 +86,7 @@ def write_list(trace: Trace, path: Path, rows: NDArray[np.uint32], is_cancelled:
 
 def _counted(trace: Trace, mask: NDArray[np.bool_], written: int) -> str:
     """Return text on how many events were written, and how many of the events in `mask` were left out."""
-    return "; ".join(filter(None, (f"{written:,} events", left_out_of_listing(trace, mask, written))))
+    return "; ".join(filter(None, (counted(written, "event"), left_out_of_listing(trace, mask, written))))
 
 
 def event_mask(trace: Trace, rows: NDArray[np.uint32] | None, window: TimeWindow | None) -> NDArray[np.bool_]:
@@ -191,7 +192,7 @@ class SaveEventsDialog(Dialog):
     def _show(self) -> None:
         rows = self._opened.filters.rows if self.filtered.isChecked() else None
         selected, trace = int(event_mask(self._opened.trace, rows, self._window).sum()), self._opened.trace
-        self.count.setText(f"{selected:,} of {len(trace.events):,} events")
+        self.count.setText(f"{selected:,} of {counted(len(trace.events), 'event')}")
         self.note.setText(_NOTES[self.kind.currentData()])
         self.save_button.setEnabled(selected > 0 and not self._job.is_busy)
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import UsageError
-from satview.base.safe_text import visible_line
+from satview.base.safe_text import counted, visible_line
 from satview.core import links
 from satview.core.loading import joined, same_rows
 from satview.events.catalogue import catalogue, shown_texts
@@ -390,9 +390,8 @@ def misfits(trace: Trace) -> list[str]:
                     needed = start + max(field.size * field.count, 1)
                     if start >= 0 and (short := int(np.count_nonzero(sizes < needed))):
                         name = f"{file_trace.catalogue.class_name(code)} {file_trace.catalogue.name(code)}"
-                        sentences.append(
-                            f"{name}: {short:,} of {len(sizes):,} events end before {visible_line(field.label)!r}"
-                        )
+                        events, end = counted(len(sizes), "event"), "ends" if len(sizes) == 1 else "end"
+                        sentences.append(f"{name}: {short:,} of {events} {end} before {visible_line(field.label)!r}")
                         break
     return sentences
 

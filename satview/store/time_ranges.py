@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.column_arrays import numbers_of
+from satview.base.safe_text import counted
 from satview.base.threads import Once
 from satview.base.time import Clock, TimeWindow, format_duration, format_moment, range_text
 from satview.core import statistics
@@ -387,7 +388,8 @@ class Outside:
         """Return a sentence on the events outside; times are relative to the first event of the trace."""
         start, end = (format_duration(trace.clock.ns(time)) for time in (self.start_cycles, self.end_cycles))
         why = ", ".join(kind.title for kind in self.reasons)
-        return f"{self.events:,} events from {start} to {end} lie outside of the time that can be trusted ({why})"
+        events, lie = counted(self.events, "event"), "lies" if self.events == 1 else "lie"
+        return f"{events} from {start} to {end} {lie} outside of the time that can be trusted ({why})"
 
     def record(self, trace: Trace) -> dict[str, Any]:
         """Return the events outside as values for JSON; times are in nanoseconds since the first event of the trace."""

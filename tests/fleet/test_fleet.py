@@ -340,7 +340,7 @@ def test_descriptions_of_user_events_are_for_all_traces(traces, out, capfd):
         printed = capfd.readouterr()
         assert printed.out == f"{out}: {written}\n"
         is_short = arguments[-1:] == [str(short)]
-        assert ("user20.kev: USREVENT EVENT 100: 1 of 1 events end before 'sum'" in printed.err) is is_short
+        assert ("user20.kev: USREVENT EVENT 100: 1 of 1 event ends before 'sum'" in printed.err) is is_short
         if arguments[-1:] == [str(described)]:
             assert query_dataset(out, "select trace, depth, d1 from user_100 order by trace").rows() == [
                 ("user10.kev", 10, 11), ("user20.kev", 20, 21)

@@ -84,7 +84,7 @@ def test_an_event_without_end_is_said_to_be_left_out(tmp_path, kind):
     trace = open_trace(write_trace(tmp_path / "cut.kev", builder.writer.slots()[:-1]))
     rows, done = np.flatnonzero(trace.events.code == MSG_SENDV).astype(np.uint32), lambda *_: False
     assert (len(rows), len(trace.truncated)) == (2, 1)
-    says = "1 events; left out, as by the vendor's printer: 1 event without end"
+    says = "1 event; left out, as by the vendor's printer: 1 event without end"
     assert write_events(trace, tmp_path / "x", kind, rows, None, done, done) == f"x: {says}"
     assert write_list(trace, tmp_path / "x", rows, done, done) == f"Wrote {says}"
 

@@ -242,7 +242,7 @@ class StatusFields(QWidget):
             rows = self._opened.trace.rows_between(time_range)
             text = (
                 f"Range {length_text(time_range.length, self._opened.trace.clock)}"
-                f"   {rows.stop - rows.start:,} events"
+                f"   {counted(rows.stop - rows.start, 'event')}"
                 f"   {self._time(time_range.start)} \N{EN DASH} {self._time(time_range.end)}"
             )
         self.time_range.setText(text)
@@ -255,7 +255,7 @@ class StatusFields(QWidget):
         text = f"{counted(hidden, 'lane')} hidden   " if hidden else ""
         text += f"Showing {self._length(window.length)}"
         if filters.is_active:
-            text += f"   filter: {filters.row_count:,} of {len(self._opened.trace.events):,} events"
+            text += f"   filter: {filters.row_count:,} of {counted(len(self._opened.trace.events), 'event')}"
         self.window_field.setText(text)
 
     @Slot()

@@ -20,6 +20,7 @@ from satview.answers.statistics import statistics_table
 from satview.answers.table import Table
 from satview.base.column_arrays import borrowed
 from satview.base.new_file import new_text_file
+from satview.base.safe_text import counted
 from satview.base.time import TimeWindow
 from satview.session.open_trace import OpenTrace
 from satview.session.range_view import Extent, ExtentAnswer
@@ -58,12 +59,12 @@ class Counted:
     def statement(self) -> str:
         """Sentence on how many events are counted, and whether only those that the filter shows."""
         if not self.follows:
-            return f"Counts all {self.all_events:,} events"
+            return "Counts 1 event" if self.all_events == 1 else f"Counts all {self.all_events:,} events"
         if self.events == self.all_events and self.kinds == self.all_kinds:
             return f"Follows the filter, which hides none of the {self.all_events:,} events"
         return (
             f"Follows the filter: {self.kinds:,} of {self.all_kinds:,} kinds, {self.threads:,} of "
-            f"{self.all_threads:,} threads; counts {self.events:,} of {self.all_events:,} events"
+            f"{counted(self.all_threads, 'thread')}; counts {self.events:,} of {counted(self.all_events, 'event')}"
         )
 
     @property
