@@ -112,7 +112,8 @@ def window_of(trace: Trace, begin: str | None, end: str | None, range_text: str 
         range_text: Value of `--range`; empty = not given.
 
     Raises:
-        UsageError: A text is not a time or range, the range is empty, or --range is combined with the other options.
+        UsageError: A text is not a time or range, the range is empty or outside the trace, or --range is combined with
+            the other options.
     """
     if range_text:
         if begin is not None or end is not None:
@@ -123,7 +124,7 @@ def window_of(trace: Trace, begin: str | None, end: str | None, range_text: str 
     axis = trace.time_axis
     start = parse_moment(begin, axis) if begin is not None else trace.window.start
     stop = parse_moment(end, axis) if end is not None else trace.window.end
-    if stop <= start:
+    if stop <= start or start >= trace.window.end or stop <= trace.window.start:
         raise UsageError(
             f"the range from {begin or 'the start'} to {end or 'the end'} is empty or outside this trace, "
             f"which takes {format_duration(trace.duration_ns)}"
