@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from satview.analysis.times.basis import Mark
 from satview.analysis.times.message_times import has_sizes
+from satview.analysis.times.state_times import missing_in_dump
 from satview.analysis.wait_graph import has_whole_states
 from satview.base.safe_text import counted
 from satview.base.time import format_duration
@@ -259,9 +260,13 @@ def _damage(trace: Trace) -> str:
 
 
 def _opening(trace: Trace) -> str:
-    if trace.pairs is not None or trace.dump_end_cycles >= trace.window.start:
+    if trace.pairs is not None:
         return ""
-    return "it does not begin with the dump of all threads, so each is unknown before its first event"
+    if trace.dump_end_cycles < trace.window.start:
+        return "it does not begin with the dump of all threads, so each is unknown before its first event"
+    count = np.count_nonzero(missing_in_dump(trace))
+    of_all = f"{count:,} of {counted(len(trace.threads) - 1, 'thread')}"
+    return f"the dump at its begin lacks {of_all}, each unknown before its first event" if count else ""
 
 
 _THREAD: Final = (C.THREAD,)

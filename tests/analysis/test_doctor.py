@@ -9,7 +9,7 @@ import pytest
 
 import satview
 from satview.analysis.doctor import ANALYSES, diagnosis, notes, summary
-from satview.analysis.needs import CALLS, INTERRUPTS, MESSAGES, PRIORITIES, PULSES, STATES
+from satview.analysis.needs import CALLS, INTERRUPTS, MESSAGES, OPENING, PRIORITIES, PULSES, STATES
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import EXACT, Mark, Trust
 from satview.analysis.verdicts.find import find_verdicts
@@ -140,6 +140,31 @@ def test_the_capture_that_is_proposed_answers(left_out, release, tmp_path):
         again = trace_of("automotive", tmp_path / "again", release, tuple((name, *words) for name, words in calls))
         says = {row["key"]: row["reason"] for row in doctor(again) if not Mark(row["mark"]).is_answer}
         assert not {key: says[key] for key in keys - NEVER if key in says}, capture_rules
+
+
+@pytest.mark.parametrize(("first", "mark"), [("RUNNING", Mark.LOWER_BOUND), ("CREATE", Mark.EXACT)])
+def test_a_dump_without_all_threads_makes_bounds_in_doctor_and_statistics(first, mark, tmp_path):
+    """Thread 1 of pid 7 is in the dump; thread 2 is seen after the first kernel call, unless it is created there."""
+    builder = TraceBuilder().time_event(0).process_name(1, 7, "app").event(wire.THREAD_CREATE, 2, (7, 1))
+    builder.state("RUNNING", 3, 7, 1).call(2, 10).exit(2, 12).state("READY", 20, 7, 1)
+    if first == "CREATE":
+        builder.event(wire.THREAD_CREATE, 20, (7, 2))
+    trace = builder.state("RUNNING", 21, 7, 2).time_event(1_000).open(tmp_path)
+    found, reason = marks(trace), diagnosis(trace, "states").trust.reason
+    table = thread_table(Statistics(trace))
+    assert {found["states"], found["ready"], found["lost-wakeup"]} == {mark}
+    assert (table.question.column("ready").trust or EXACT).mark is mark
+    assert ("lost-wakeup" in undecided_table(trace)["kind"]) == (mark is not Mark.EXACT)
+    lacks = "the dump at its begin lacks 1 of 2 threads, each unknown before its first event"
+    assert reason == (lacks if mark is Mark.LOWER_BOUND else "")
+
+
+def test_a_thread_first_seen_after_a_loss_may_have_been_created_within_it(tmp_path):
+    builder = TraceBuilder().event(wire.CONTROL_BUFFER, 0, (1, 6)).process_name(1, 7, "app")
+    builder.event(wire.THREAD_CREATE, 2, (7, 1)).state("RUNNING", 3, 7, 1).call(2, 10).exit(2, 12)
+    trace = builder.event(wire.CONTROL_BUFFER, 20, (3, 3)).state("RUNNING", 21, 7, 2).time_event(1_000).open(tmp_path)
+    assert OPENING.reason(trace) == ""
+    assert "events were lost for 8 ns of it" in diagnosis(trace, "states").trust.reason
 
 
 def test_the_command_line_sets_the_same_as_the_rules(tmp_path):

@@ -384,6 +384,22 @@ def _before(
     )
 
 
+def missing_in_dump(trace: Trace) -> Mask:
+    """Return which threads are unknown after the opening dump, bool (threads,): not in it, and not created later.
+
+    Threads that are first seen after events were lost are not included: the loss may hide their creation.
+    """
+    states, lost = trace.states, losses(trace)[:, 0]
+    has_events = np.diff(states.start) > 0
+    heads = states.event[states.start[:-1][has_events]]
+    since = np.full(len(trace.threads), trace.window.end)
+    since[has_events] = trace.events.time_cycles[heads]
+    missing: Mask = (since > trace.dump_end_cycles + 1) & (since <= lost.min(initial=trace.window.end))
+    missing[has_events] &= trace.events.code[heads] != wire.THREAD_CREATE
+    missing[0] = False
+    return missing
+
+
 def _preemptions(scope: Scope, spans: StateSpans) -> NDArray[np.int64]:
     ready = (spans.value[1:] == READY) & (spans.value[:-1] == RUNNING) & (spans.thread[1:] == spans.thread[:-1])
     ready &= (spans.start[1:] >= scope.window.start) & (spans.start[1:] < scope.window.end)
