@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis import needs as need
-from satview.analysis.needs import IDLE, INTERRUPTED, NO_DAMAGE, NO_LOSS, Need, has_class
+from satview.analysis.needs import IDLE, NO_DAMAGE, NO_LOSS, Need, has_class
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import EXACT, Mark, Trust
 from satview.analysis.times.state_times import walk
@@ -59,16 +59,17 @@ class Analysis:
 
 _ALL: Final = (need.NO_DAMAGE, need.NO_LOSS, need.OPENING)  # a thread's state is known from its first event on
 _EVENTS: Final = (need.NO_DAMAGE, need.NO_LOSS)
+_RUNS: Final = (need.INTERRUPTED, replace(need.CPUS, lack=Mark.ESTIMATE))  # without, time is added to who ran
 
 _ROWS: Final = (
     Analysis("cpu", "Who used the CPUs", "How long did each thread and process run?", (need.STATES,),
-             (need.INTERRUPTED, need.IDLE, *_ALL)),
+             (*_RUNS, need.IDLE, *_ALL)),
     Analysis("states", "States of threads", "How long was each thread in which state?", (need.STATES,),
              (need.IDLE, *_ALL)),
-    Analysis("ready", "Waits for a CPU", "How long was each thread ready, and did not run?", (need.STATES,),
-             (need.IDLE, *_ALL)),
+    Analysis("ready", "Waits for a CPU", "How long was each thread ready, and did not run?",
+             (need.STATES, need.CPUS), (need.IDLE, *_ALL)),
     Analysis("migrations", "Migrations", "How often did a thread run on another CPU than before?",
-             (need.STATES,), _ALL),
+             (need.STATES, need.CPUS), _ALL),
     Analysis("events", "Events", "How many events of which kind are there?"),
     Analysis("calls", "Kernel calls", "How long did each kernel call take, and did it fail?",
              (need.KERNEL, need.CALLS, need.EXITS, need.CALLERS)),
@@ -270,7 +271,7 @@ class DoctorFigures:
 
     def of(self, key: str) -> tuple[str, Rests]:
         """Return the analysis that a column answers, and the data on which it depends."""
-        return "cpu" if key in _USE else self.analysis, self.others.get(key, self.rests)
+        return _ANALYSIS_OF.get(key, self.analysis), self.others.get(key, self.rests)
 
 
 _LOGGED: Final = {"sent": Rests.MESSAGES, "received": Rests.MESSAGES, "calls": Rests.CALLS, "events": Rests.LOGGED}
@@ -281,7 +282,11 @@ _ALSO_NEEDED: Final = {
 }
 _COUNTS: Final = dict.fromkeys(("count", "per_s"), Rests.EVENTS)
 _UNKNOWN: Final = dict.fromkeys(("unknown_ns", "unknown_share"), Rests.NOTHING)
-_USE: Final = frozenset(("cpu_ns", "cpu_share", "all_share"))  # of CPUs, by threads and processes
+_ANALYSIS_OF: Final = {  # of columns of threads and processes
+    **dict.fromkeys(("cpu_ns", "cpu_share", "all_share"), "cpu"),
+    **dict.fromkeys(("ready_ns", "longest_ready_ns", "preemptions"), "ready"),
+    "migrations": "migrations",
+}
 FIGURES: Final = {
     "thread": DoctorFigures("states", Rests.STATES, _LOGGED | _UNKNOWN),
     "state": DoctorFigures("states", Rests.STATES, {}),
@@ -370,7 +375,7 @@ class Judge:
         if rests is Rests.EVENTS:
             # Damage hides events but adds none, so the count is a lower bound.
             return self._lack(NO_LOSS, self._loses(window.start, window.end)).at_worst(_as_bound(damage)), None
-        needs = ANALYSES[analysis].needs + ((INTERRUPTED,) if analysis == "cpu" else ())
+        needs = ANALYSES[analysis].needs + (_RUNS if analysis == "cpu" else ())
         if rests in _ALSO_NEEDED and self._trace.release.is_qnx:
             needs += (_ALSO_NEEDED[rests],)
         worst, lacking = self._lacking(needs)

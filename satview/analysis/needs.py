@@ -131,6 +131,12 @@ def _states(trace: Trace) -> str:
     return "" if has_whole_states(trace) else "not all events of threads are there"
 
 
+def _cpus(trace: Trace) -> str:
+    if trace.pairs is None:
+        return ""
+    return "a threads library does not log who has a CPU: what is RUNNING there is not known to wait"
+
+
 def _priorities(trace: Trace) -> str:
     return "" if TraceDerivedColumns(trace).has_priorities() else "no priorities are there"
 
@@ -272,6 +278,7 @@ def _opening(trace: Trace) -> str:
 _THREAD: Final = (C.THREAD,)
 KERNEL: Final = Need("kernel", Mark.NOT_LOGGED, _kernel)
 STATES: Final = Need("states", Mark.NEEDS_CLASS, _states, "capture the class THREAD whole", _THREAD)
+CPUS: Final = Need("cpus", Mark.NOT_LOGGED, _cpus)
 PRIORITIES: Final = Need("priorities", Mark.NEEDS_WIDE, _priorities, "capture wide events of the class THREAD", _THREAD,
                          is_wide=True)  # fmt: skip
 CALLS: Final = Need("calls", Mark.NEEDS_CLASS, _calls, "capture the class KERCALL", (C.KERCALL,))

@@ -108,6 +108,12 @@ def test_info_says_it_in_one_line(satview, fast):
     assert {"key": "priorities", "mark": "needs-wide", "reason": "no priorities are there"} in reported
 
 
+def test_info_proposes_no_capture_of_a_threads_library(satview):
+    line = next(line for line in satview("info", "sample_traces/threads")[1].splitlines() if "Cannot show" in line)
+    assert "waits for a CPU, migrations (a threads library does not log who has a CPU: " in line
+    assert line.endswith("(the trace is that of a threads library, not of a kernel)")
+
+
 def test_figures_of_a_lossy_trace_are_marked(satview, tmp_path):
     path = scene(tmp_path)
     out = satview("stats", path)[1].splitlines()
