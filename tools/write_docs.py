@@ -248,6 +248,8 @@ def tables_page() -> str:
         "## Views and macros",
         "",
         "The names of columns end in their unit; each in cycles has one in nanoseconds behind it.",
+        "In a trace of a threads library `cpu_cycles` and `cpu_ns` are how long threads were RUNNING, which is not "
+        "known to wait; the CPU time that threads measured themselves is in `satview stats` and `satview.Statistics`.",
         "",
     ]
     for group in dict.fromkeys(view.group for view in views().values()):

@@ -263,7 +263,9 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
                 _moment("start", "when it begins"),
                 _moment("end", "when it ends; not included"),
                 _length("length", "how long it is, interrupts included"),
-                Column("cpu_time", Kind.DURATION, "the same without interrupts", "CPU time", sql="cpu"),
+                Column("cpu_time", Kind.DURATION, "the same without interrupts; in a trace of a threads library the "
+                       "thread was RUNNING, which is not known to wait: the statistics have the time that it measured",
+                       "CPU time", sql="cpu"),
                 _length("interrupted", "interrupts were handled meanwhile"),
                 _flag("is_idle", "of an idle thread"),
                 _flag("is_start", "false where events are missing: it may be the rest of the run before"),

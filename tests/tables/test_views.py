@@ -21,7 +21,7 @@ from satview.linkage.transactions import transactions
 from satview.linkage.wake_ups import wake_ups
 from satview.opened import with_answers
 from satview.store.time_ranges import losses
-from satview.tables.schema import views
+from satview.tables.schema import SCHEMAS, views
 from tests.helpers.extent import fewer
 from tests.tables.conftest import CASES, QUERIED
 
@@ -170,7 +170,11 @@ def test_threads_and_processes(trace, found):
     result = by(rows_of(trace, "thread_load"), "thread")
     assert sorted(result) == list(range(1, len(trace.threads)))
     names = ["interrupted_cycles", "run_cycles", "runs", "migrations", "longest_run_cycles"]
-    names += [] if found.measures_cpu else ["cpu_cycles"]
+    if found.measures_cpu:
+        assert all(row["cpu_cycles"] == row["run_cycles"] for row in result.values()), "RUNNING, nothing measured"
+        assert "was RUNNING, which is not known to wait" in SCHEMAS["run"].column("cpu_cycles").meaning
+    else:
+        names.append("cpu_cycles")
     for name in names:
         assert {thread: row[name] for thread, row in result.items()} == dict(
             enumerate(getattr(threads, name).tolist()[1:], 1)), name  # fmt: skip
