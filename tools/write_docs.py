@@ -202,9 +202,10 @@ name the second has a number behind it.
 | `.json` | the whole trace for Chrome and viewers that read its format | arguments, wakers, priorities |
 | `.kev` | a smaller trace (`-e`, `--range`), as `satview filter` writes it | only BUFFER events: it has its own |
 
-Several tables, or the events with `--by-class`, are files of a new folder, which programs that read data sets take as a
-whole. The metadata of Parquet and Arrow has `satview.cycles_per_s` and `satview.start_cycles`, which make nanoseconds
-of cycles. An event takes 5 bytes as Parquet.
+Several tables, or the events with `--by-class`, are files of a new folder, whose name has none of these endings
+(`--format` chooses, Parquet by default); programs that read data sets take it as a whole. The metadata of Parquet and
+Arrow has `satview.cycles_per_s` and `satview.start_cycles`, which make nanoseconds of cycles. An event
+takes 5 bytes as Parquet.
 
 `--arguments` writes all arguments of the events: into a file the table `argument`, into a folder the tables of all
 kinds of events that there are. `--table call_msg_sendv` is one of these; `-e` and `--range` choose the events of both.

@@ -67,6 +67,11 @@ def plugged_endings() -> dict[str, Plugin]:
     return {f".{plugin.name.lower()}": plugin for plugin in plugins(PluginKind.EXPORT)}
 
 
+def is_file_name(path: Path | str) -> bool:
+    """Return whether a name ends like one file of a known format, such as `.csv`, and not like a folder."""
+    return Path(path).suffix.lower() in ENDINGS
+
+
 def format_of(path: Path | str, form: str = "", tables: Sequence[str] = (), *, by_class: bool = False,
               is_part: bool = False) -> str:  # fmt: skip
     """Return the name of the format for a new file; if a plug-in writes the file, the ending (`.svg`).
@@ -79,7 +84,8 @@ def format_of(path: Path | str, form: str = "", tables: Sequence[str] = (), *, b
         is_part: Whether only some events are written.
 
     Raises:
-        UsageError: The ending names no format, or the format cannot hold the requested data.
+        UsageError: The ending names no format, or a file in place of a folder, or the format cannot hold the requested
+            data.
     """
     ending = "" if form else Path(path).suffix.lower()
     names = tuple(tables) or _EVENT
@@ -87,6 +93,11 @@ def format_of(path: Path | str, form: str = "", tables: Sequence[str] = (), *, b
     kind = form or ENDINGS.get("".join(Path(path).suffixes[-2:]).lower(), "") or ENDINGS.get(ending, "")
     if kind in _WHOLE and (is_folder or names != _EVENT or (is_part and kind not in _IN_PARTS)):
         raise UsageError(f"{_WHOLE[kind]}; the options choose a part of it")
+    if is_folder and is_file_name(path):
+        what = "the events by class" if by_class else "several tables"
+        raise UsageError(
+            f"{path}: {what} are files of a folder; name one without {Path(path).suffix}, and --format {kind}"
+        )
     if kind:
         return kind
     if ending in (plugged := plugged_endings()):

@@ -265,6 +265,12 @@ def test_nothing_is_left_of_a_folder_that_fails(dense, tmp_path, monkeypatch):
             'load_per is a macro of SQL and no table; `satview query` writes it: "from',
         ),
         (["-o", "a.csv", "--table", "state", "-e", "cpu == 1"], "choose events"),
+        (
+            ["-o", "a.csv", "--table", "state", "--table", "run"],
+            "a.csv: several tables are files of a folder; name one",
+        ),
+        (["-o", "a.PARQUET", "--table", "all", "--format", "csv"], "name one without .PARQUET, and --format csv"),
+        (["-o", "a.arrow", "--by-class"], "a.arrow: the events by class are files of a folder"),
         (["-o", "a", "--table", "state", "--by-class"], "--by-class is for the table event"),
         (["-o", "no/such/a.csv"], "a.csv: there is no folder 'no/such'; make it first"),
         (["-o", "no/a", "--table", "all"], "a: there is no folder 'no'; make it first"),

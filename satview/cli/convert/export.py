@@ -19,7 +19,7 @@ from satview.cli.convert.filter import built_rules, print_report, report_nothing
 from satview.cli.shared.files import InputFile, add_command, add_names, add_output, add_range, take_output
 from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.traces import open_named, range_of, read_descriptions
-from satview.export.by_ending import FORMATS, STACKS, argument_tables, export, format_of
+from satview.export.by_ending import FORMATS, STACKS, argument_tables, export, format_of, is_file_name
 from satview.fleet.export import Exported, export_folder, export_on_cluster
 from satview.fleet.query import DEFAULT_TABLES, SKIPPED
 from satview.formats.unixware import columns
@@ -138,6 +138,8 @@ def _export_folder(args: argparse.Namespace) -> int:
     """
     if args.range or args.expression or args.by_class or args.format not in (None, "parquet"):
         raise UsageError("a folder of traces can only be exported as whole tables, in Parquet")
+    if is_file_name(args.output) and not Path(args.output).is_dir():
+        raise UsageError(f"{args.output}: a data set is a folder; name one without {Path(args.output).suffix}")
     if args.jobs is not None and args.jobs < 1:
         raise UsageError(f"--jobs {args.jobs} is not a number of processes")
     tables = list(SCHEMAS) if "all" in args.table else [*args.table]
