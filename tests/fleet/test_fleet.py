@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import shutil
 import sys
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
@@ -368,6 +369,19 @@ def test_bad_use(traces, arguments, says, monkeypatch, capsys):
     assert says in capsys.readouterr().err
     assert (traces.parent / "old" / "file").read_text() == "mine"
     assert not is_dataset(traces.parent / "old")
+
+
+def test_traces_beside_a_thread_trace_are_exported(traces, out, capsys):
+    """`python -m satview.threadtrace` writes its files into the current folder, where other traces may be."""
+    shutil.copytree("sample_traces/threads", traces, dirs_exist_ok=True)
+    for more in ([], ["--jobs", "1"]):
+        assert main(["export", str(traces), "-o", str(out), "--table", "state", *more]) == 0
+        assert f"{traces}: the thread trace in it is left out; name one of its files" in capsys.readouterr().err
+    assert query_dataset(out, "select count(*) from trace").rows() == [(3,)]
+    assert main(["export", str(traces), "-o", str(out.with_suffix(".csv"))]) == 0
+    assert "397 rows of event" in capsys.readouterr().out, "one file holds the thread trace, as before"
+    assert main(["export", "sample_traces/threads", "-o", str(out), "--jobs", "2"]) == 2
+    assert "are for a folder of traces, and sample_traces/threads holds one thread trace" in capsys.readouterr().err
 
 
 def test_any_name_of_a_folder(traces, tmp_path):

@@ -21,7 +21,7 @@ from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.traces import open_named, range_of, read_descriptions
 from satview.export.by_ending import FORMATS, STACKS, argument_tables, export, format_of, is_file_name
 from satview.fleet.export import Exported, export_folder, export_on_cluster
-from satview.fleet.query import DEFAULT_TABLES, SKIPPED
+from satview.fleet.query import DEFAULT_TABLES, PATTERNS, SKIPPED
 from satview.formats.unixware import columns
 from satview.tables.schema import SCHEMAS
 
@@ -86,10 +86,12 @@ def run(args: argparse.Namespace) -> int:
         UsageError: The arguments are not valid, a package is missing, or the file cannot be written.
     """
     take_output(args, "-o OUT is missing; its file extension selects the format, for example -o events.csv")
-    if is_folder_of_traces(args.file):
+    is_fleet = args.jobs is not None or bool(args.pattern or args.dask)
+    if _is_folder_of_traces(args, is_fleet=is_fleet):
         return _export_folder(args)
-    if args.jobs is not None or args.pattern or args.dask:
-        raise UsageError("--jobs, --pattern and --dask are for a folder of traces")
+    if is_fleet:
+        reason = f", and {args.file} holds one thread trace" if Path(args.file).is_dir() else ""
+        raise UsageError(f"--jobs, --pattern and --dask are for a folder of traces{reason}")
     timing = read_timing(Path(args.timing)) if args.timing is not None else None
     trace = open_named(args)
     tables = list(SCHEMAS) if "all" in args.table else list(dict.fromkeys(args.table))
@@ -124,10 +126,20 @@ def run(args: argparse.Namespace) -> int:
     return COST_DATA if trace.problems.cost_data else FINE
 
 
-def is_folder_of_traces(name: str) -> bool:
-    """Return whether a path is a folder of traces; False if its files are parts of one thread trace."""
-    path = Path(name)
-    return path.is_dir() and not columns.is_set(path)
+def _is_folder_of_traces(args: argparse.Namespace, *, is_fleet: bool) -> bool:
+    """Return whether the file is a folder of traces; False if the files in it are parts of one thread trace.
+
+    A folder with both is one of traces, unless the output is named like a file, which holds one trace.
+
+    Args:
+        args: The arguments.
+        is_fleet: Whether some of them are for a folder of traces.
+    """
+    folder = Path(args.file)
+    if not folder.is_dir() or not columns.is_set(folder):
+        return folder.is_dir()
+    has_others = any(path for pattern in args.pattern or PATTERNS for path in folder.rglob(pattern))
+    return has_others and (is_fleet or not is_file_name(args.output))
 
 
 def _export_folder(args: argparse.Namespace) -> int:
@@ -160,6 +172,8 @@ def _export_folder(args: argparse.Namespace) -> int:
         with working(working_on("exporting", args.file)) as report:
             exported = export_folder(args.file, args.output, tables, jobs, args.pattern,
                                   lambda _done, number, count: report(number / count), described)  # fmt: skip
+    if columns.is_set(Path(args.file)):
+        say(f"{args.file}: the thread trace in it is left out; name one of its files to export it")
     return _report(exported, args.output)
 
 
