@@ -52,13 +52,19 @@ def visible_line(text: str) -> str:
     return _NOT_ON_ONE_LINE.sub(_written, visible(text))
 
 
-def byte_text(raw: bytes) -> str:
+def byte_text(raw: bytes, *, keeps_invalid: bool = False) -> str:
     r"""Return bytes decoded as UTF-8, with invalid bytes and unprintable characters written as `\xb0` or `\n`.
 
     With this a listing shows every byte of a text that a program wrote.
+
+    Args:
+        raw: The bytes.
+        keeps_invalid: Keep invalid bytes as surrogates, which are the same bytes again when written with
+            `surrogateescape`.
     """
-    text = raw.decode("utf-8", "backslashreplace")
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    text = raw.decode("utf-8", "surrogateescape" if keeps_invalid else "backslashreplace")
+    return "".join(c if c.isprintable() or "\udc80" <= c <= "\udcff" else c.encode("unicode_escape").decode("ascii")
+                   for c in text)  # fmt: skip
 
 
 def html_text(text: str) -> str:
@@ -86,5 +92,6 @@ def menu_text(text: str) -> str:
 
 def _written(character: re.Match[str]) -> str:
     code = ord(character[0])
+    code -= 0xDC00 if 0xDC80 <= code <= 0xDCFF else 0  # a byte that is not UTF-8, as `surrogateescape` keeps it
     short = {9: r"\t", 10: r"\n", 13: r"\r"}.get(code)
     return short or (f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}")

@@ -68,7 +68,7 @@ def test_json_keeps_the_name_itself(trace, capsys):
     ("function", "text", "shown"),
     [
         (visible, "a\x1b[2J\tb\nc\u202ed", "a\\x1b[2J\tb\nc\\u202ed"),
-        (visible, "\udc80\U000e0041", "\\udc80\\U000e0041"),
+        (visible, "\ud800\udc80\U000e0041", "\\ud800\\x80\\U000e0041"),
         (visible, "caf\xe9 \u05d0", "caf\xe9 \u05d0"),
         (visible_line, "a\r\nb", "a\\r\\nb"),
         (html_text, "<a>&\n", "&lt;a&gt;&amp;<br>"),

@@ -10,6 +10,8 @@ import pytest
 from satview.__main__ import main
 from satview.events import wire
 from satview.formats.kev.header import SlotWriter, header_bytes
+from satview.formats.registry import open_trace
+from tests.helpers.kev import TraceBuilder
 
 PAIRS = [("LITTLE_ENDIAN", "TRUE"), ("CYCLES_PER_SEC", "1000"), ("SYS_RELEASE", "6.4.1"), ("SYSPAGE_LEN", "0")]
 
@@ -35,6 +37,21 @@ def test_prints_a_file_and_says_all_is_well(path, capsys):
     assert out.endswith("t:0x00000002 CPU:00 THREAD  :THRUNNING     pid:1 tid:3 \n")
     assert main(["traceprinter", str(path)]) == 0
     assert capsys.readouterr().out == out
+
+
+@pytest.mark.parametrize("command", ["traceprinter", "export"])
+def test_a_name_that_is_not_utf8_survives_a_listing(command, tmp_path):
+    """The bytes go to the listing, and from there into a .kev file, as they were."""
+    raw, listing = b"s\xffow_\xe9erver", tmp_path / "x.txt"
+    builder = TraceBuilder().time_event(0).process_name(1, 7, raw.decode("utf-8", "surrogateescape"))
+    first = builder.state("RUNNING", 2, 7, 1).write(tmp_path / "x.kev")
+    assert main([command, str(first), "-o", str(listing)]) == 0
+    assert b"name:" + raw + b"\n" in listing.read_bytes()
+    assert main(["export", str(listing), "-o", str(tmp_path / "again.kev")]) == 0
+    for name in ("x.kev", "x.txt", "again.kev"):
+        trace = open_trace(tmp_path / name)
+        row = trace.events.code.tolist().index(wire.PROC_CREATE_NAME)
+        assert trace.payloads.raw(row)[8:].rstrip(b"\0") == raw, name
 
 
 def test_writes_to_a_file(path, tmp_path, capsys):

@@ -268,6 +268,8 @@ def test_vendor_defects_and_their_repair():
     name = (WireClass.PR_TH, 192, ([1, 2], b"a\x01\nb"))
     assert lines(name, vendor=True, one_line=True).endswith("name:\n")
     assert lines(name, one_line=True).endswith("name:a\\x01\\nb\n")
+    beyond = (WireClass.PR_TH, 192, ([1, 2], b"s\xffow \xc2\xb5"))
+    assert lines(beyond, one_line=True).endswith("name:s\udcffow \N{MICRO SIGN}\n"), "the bytes as they are, in a file"
 
 
 def test_times():

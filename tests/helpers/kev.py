@@ -85,7 +85,7 @@ class TraceBuilder:
         return self.event(wire.code(2, number + 128), time, words, cpu)
 
     def process_name(self, time: int, pid: int, name: str, ppid: int = 1, code=wire.PROC_CREATE_NAME) -> TraceBuilder:
-        self.writer.text_event(code, 0, self.at(time), (ppid, pid), name.encode())
+        self.writer.text_event(code, 0, self.at(time), (ppid, pid), name.encode("utf-8", "surrogateescape"))
         return self
 
     def thread_name(self, time: int, pid: int, tid: int, name: str) -> TraceBuilder:

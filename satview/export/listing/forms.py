@@ -18,7 +18,7 @@ from satview.events.modes import flag_names
 from satview.events.spec import EventSpec, Release, Show
 from satview.events.user_events import UserEvent
 from satview.events.wire import FAST_WORDS
-from satview.formats.kev.payloads import plain_text, sigevent_text, vendor_text
+from satview.formats.kev.payloads import plain_text, sigevent_text, text_as_logged, vendor_text
 
 # Columns of printed values: each converts the payload words of many events of one kind to values for a template.
 
@@ -143,17 +143,16 @@ def message_texts(raw: NDArray[np.uint8], shown_bytes: NDArray[np.bool_] = _SHOW
     return b"\0".join(rows).decode("ascii").split("\0")  # one step for all; no text holds a NUL
 
 
-def texts(part: PayloadPart, *, is_vendor: bool) -> TemplateColumn:
+def texts(part: PayloadPart, show: Callable[[bytes], str]) -> TemplateColumn:
     """Return a column of a text in the payload.
 
     Args:
         part: Position of the text.
-        is_vendor: Whether to show the text as the vendor's printer does.
+        show: Function that returns the text to print of the bytes.
     """
 
     def column(group: EventGroup) -> list[str]:
         raw = group.raw(part.word, group.words.shape[1] - part.word)
-        show = vendor_text if is_vendor else plain_text
         if not part.text_index:
             return [show(bytes(row)) for row in raw]
         return [
@@ -452,7 +451,9 @@ def _values_of(spec: EventSpec, layout: Layout, style: Style) -> list[tuple[str,
     for index, part in enumerate(layout.parts):
         name = part.name.replace("%", "%%")
         if part.is_text:
-            arguments.append((name, part.template or "%s", [texts(part, is_vendor=style.is_vendor)]))
+            arguments.append(
+                (name, part.template or "%s", [texts(part, vendor_text if style.is_vendor else text_as_logged)])
+            )
         elif part.show is Show.STRUCT:
             break
         elif part.show is Show.MSG:

@@ -465,7 +465,7 @@ class RecordRows:
             if part.show is Show.STRUCT:
                 return pairs + self._raw(part.word, count)
             if part.is_text:
-                pairs.append((part.name, self._text(), [self._escaped(forms.texts(part, is_vendor=False))]))
+                pairs.append((part.name, self._text(), [self._escaped(forms.texts(part, plain_text))]))
             elif part.is_signed:
                 pairs.append((part.name, "%d", [forms.number(part)]))
             else:

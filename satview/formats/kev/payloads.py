@@ -108,6 +108,11 @@ def plain_text(raw: bytes) -> str:
     return byte_text(raw.split(b"\0", 1)[0])
 
 
+def text_as_logged(raw: bytes) -> str:
+    """Return the text before the NUL for a file: bytes that are not UTF-8 are kept, control characters are escaped."""
+    return byte_text(raw.split(b"\0", 1)[0], keeps_invalid=True)
+
+
 def number_argument(spec: EventSpec, part: PayloadPart, value: int, catalogue: Catalogue) -> Argument:
     """Return a number as an argument, in the notation that the layout gives for it, and with a note on its meaning.
 
