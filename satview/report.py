@@ -28,7 +28,7 @@ from satview.answers.table import Table
 from satview.answers.verdicts import undecided_table
 from satview.base.child import screenshot
 from satview.base.named_files import resource_path
-from satview.base.new_file import NewFile
+from satview.base.new_file import NewFile, find_target
 from satview.base.safe_text import counted, html_text
 from satview.base.time import format_duration, format_moment
 from satview.formats.registry import source_files
@@ -357,6 +357,7 @@ def write_report(
     Raises:
         WriteError: The file cannot be written.
     """
+    find_target(path, source_files(trace.path), streams=True)  # fails before the long part
     progress = report or (lambda _share: None)
     thresholds = thresholds or default_thresholds()
     verdicts = find_verdicts(trace, thresholds, progress=lambda share: progress(_VERDICTS_SHARE * share))

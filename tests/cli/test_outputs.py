@@ -130,6 +130,7 @@ def test_an_output_is_named_by_its_option_or_behind_the_file(folder, command, ne
 @pytest.mark.parametrize(("command", "endings"), [
     ("filter a.kev -e cpu==0 -o", "is .kev"), ("convert a.kev", "is .kev"),
     ("capture ssh://127.0.0.1:1 -o", "is .kev"), ("a.kev --screenshot", "are .png, .svg, .pdf"),
+    ("report a.kev -o", "are .html, .htm"),
 ])  # fmt: skip
 def test_the_name_of_a_trace_or_picture_does_not_deny_what_is_in_it(
     folder, command, endings, monkeypatch, capsys, tmp_path

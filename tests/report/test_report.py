@@ -11,8 +11,10 @@ import pytest
 
 from satview import report as page
 from satview.__main__ import main
+from satview.base.errors import WriteError
 from satview.capture.buffers import LoggerOptions
 from satview.capture.run import Capture, run
+from satview.formats.registry import open_trace
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.scene import rounds_of_a_loop, scene
 
@@ -148,6 +150,17 @@ def test_a_picture_that_cannot_be_taken_is_told(inversion, tmp_path, monkeypatch
     monkeypatch.setattr(page, "screenshot", lambda *_: "no Qt <here>")
     found = report(inversion, tmp_path, "--pictures", "1")
     assert found.texts.count("No picture: no Qt <here>") == 2
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_the_long_part(inversion, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(page, "find_verdicts", lambda *_, **__: pytest.fail("it began to work"))
+    (tmp_path / "folder.html").mkdir()
+    (tmp_path / "same.html").symlink_to(inversion)
+    for name in ("folder.html", "same.html", "none/a.html", "r.kev"):
+        assert main(["report", str(inversion), "-o", str(tmp_path / name)]) == 2
+        assert Path(name).name in capsys.readouterr().err
+    with pytest.raises(WriteError, match="this is the file that is being read"):
+        page.write_report(open_trace(inversion), inversion)
 
 
 @pytest.mark.parametrize(

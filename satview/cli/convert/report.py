@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
         UsageError: The arguments are not valid, or the thresholds cannot be read.
         WriteError: The file cannot be written.
     """
-    take_output(args, "-o OUT is missing: the HTML file to write")
+    take_output(args, "-o OUT is missing: the HTML file to write", ".html", ".htm")
     if args.pictures < 0:
         raise UsageError(f"--pictures {args.pictures} is not a number of pictures")
     if args.file == "-" and args.pictures:
