@@ -1,5 +1,7 @@
 """`satview filter` as a user runs it."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -191,6 +193,16 @@ def test_back_to_capture(tmp_path, trace_file, capsys):
     assert "Thread lanes: " in printed
     assert "slots   " in printed
     assert "SET(_NTO_TRACE_ADDCLASS, _NTO_TRACE_KERCALL);" in program.read_text()
+
+
+@pytest.mark.parametrize("option", ["--tracelogger", "--c-program=out.c"])
+def test_what_is_for_qnx_is_refused_for_other_traces(option, tmp_path, monkeypatch, capsys):
+    threads = str(Path("sample_traces/threads").absolute())
+    monkeypatch.chdir(tmp_path)
+    assert main(["filter", threads, "-e", "cpu == 1", option]) == 2
+    printed = capsys.readouterr()
+    assert "threads: this is no trace of QNX, so neither tracelogger nor a program for QNX filters it" in printed.err
+    assert (printed.out, list(tmp_path.iterdir())) == ("", [])
 
 
 def test_what_c_cannot_do_is_reported_with_its_position(tmp_path, trace_file, capsys):

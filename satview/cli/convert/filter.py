@@ -201,6 +201,10 @@ def _rules(files: list[str], trace: Trace) -> tuple[Rule, ...]:
 def _capture(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> bool:
     """Print or write the output that the options about captures request; return whether C can express all rules."""
     is_whole = True
+    if not trace.release.is_qnx and (args.tracelogger or args.c_program):
+        raise UsageError(
+            f"{trace.path.name}: this is no trace of QNX, so neither tracelogger nor a program for QNX filters it"
+        )
     if args.tracelogger:
         command = tracelogger_command(built)
         print(visible_line(command.text))
