@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+from functools import cache
 from pathlib import Path
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -15,6 +16,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
+from satview.__main__ import main
+from satview.base.time import TimeWindow
 from satview.gui.windows.application import Application
 from satview.gui.windows.command_window import Shared
 from satview.session import session
@@ -22,8 +25,12 @@ from satview.session.loading.files import RecentFiles
 from satview.session.session import Stage
 from satview.session.settings import Settings
 from satview.session.state_files import StateFiles
+from tests.gui.hands import take_keyboard
 from tests.gui.leaks import Living, outliving
 from tests.helpers.scene import scene
+from tests.target.conftest import board, quick_clock, resident, targets_folder  # noqa: F401  -- fixtures
+
+DENSE = Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev"
 
 
 @pytest.fixture(scope="session")
@@ -118,6 +125,11 @@ def settle(qtbot, window):
     view.repaint()
 
 
+def part(opened, first_ns, last_ns):
+    """Return a part of a trace, by nanoseconds from its begin."""
+    return TimeWindow(opened.trace.clock.cycles(first_ns), opened.trace.clock.cycles(last_ns))
+
+
 def stack_of(qtbot, window, lane):
     """Return what a lane stacks, once it does: lanes that just came into sight are made in the background."""
     view = window.workspace.area.view
@@ -128,16 +140,34 @@ def stack_of(qtbot, window, lane):
 @pytest.fixture
 def dense_copy(tmp_path):
     """Return a copy of the dense sample: notes are stored beside a trace."""
-    return Path(shutil.copy(Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev", tmp_path))
+    return Path(shutil.copy(DENSE, tmp_path))
+
+
+@pytest.fixture
+def dense(empty_window, load, qtbot):
+    """A window with the dense sample open and its swimlanes focused."""
+    take_keyboard(load(empty_window, DENSE), qtbot)
+    return empty_window
+
+
+@pytest.fixture(scope="session")
+def lesson(tmp_path_factory):
+    """Return a function that captures a workload with wide events, once for all tests."""
+    folder = tmp_path_factory.mktemp("lessons")
+
+    @cache
+    def capture(name):
+        path = folder / f"{name}.kev"
+        main(["tracelogger", "--workload", name, "-w", "-f", str(path)])  # 1 where a program gets stuck
+        return path
+
+    return capture
 
 
 @pytest.fixture
 def window(empty_window, load, tmp_path, qtbot):
     """A window with the scene of `tests.helpers.scene` open and its swimlanes focused."""
-    load(empty_window, scene(tmp_path))
-    empty_window.activateWindow()
-    empty_window.workspace.area.view.setFocus()
-    qtbot.waitUntil(empty_window.isActiveWindow)
+    take_keyboard(load(empty_window, scene(tmp_path)), qtbot)
     return empty_window
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QPoint, QPointF
 from PySide6.QtTest import QTest
 
 from satview.session import arrow_source
 from satview.session.arrow_source import ArrowMode
 from satview.timeline.arrows import ArrowKind
 from tests.gui.conftest import settle
+from tests.gui.hands import LEFT, K
 from tests.helpers.exchange import Exchange
 from tests.helpers.kev import START
 
@@ -26,17 +27,22 @@ def exchange(folder, repeats=1):
     return made.build.write(folder / "exchange.kev")
 
 
+@pytest.fixture
+def window(empty_window, load, tmp_path):
+    """A window with one exchange."""
+    return load(empty_window, exchange(tmp_path))
+
+
 def all_arrows(window, qtbot):
     """Press L and wait until the arrows are drawn; return the layer."""
     view = window.workspace.area.view
-    QTest.keyClick(view, Qt.Key.Key_L)
+    QTest.keyClick(view, K.Key_L)
     qtbot.waitUntil(lambda: view.arrows.source.is_ready, timeout=10_000)
     settle(qtbot, window)
     return view.arrows
 
 
-def test_the_key_draws_all_arrows_and_takes_them_away(empty_window, load, tmp_path, qtbot):
-    window = load(empty_window, exchange(tmp_path))
+def test_the_key_draws_all_arrows_and_takes_them_away(window, qtbot):
     view, actions = window.workspace.area.view, window.actions_by_id.by_id
     before = view.grab().toImage()
     layer = all_arrows(window, qtbot)
@@ -51,7 +57,7 @@ def test_the_key_draws_all_arrows_and_takes_them_away(empty_window, load, tmp_pa
     picture, y = view.grab().toImage(), round((top + bottom) / 2)
     changed = [x for x in range(round(middle) - 40, round(middle) + 40) if picture.pixel(x, y) != before.pixel(x, y)]
     assert changed
-    QTest.keyClick(view, Qt.Key.Key_L)
+    QTest.keyClick(view, K.Key_L)
     assert layer.mode is ArrowMode.SELECTION
     assert view.grab().toImage() == before
     actions["view.arrows_off"].trigger()
@@ -61,9 +67,7 @@ def test_the_key_draws_all_arrows_and_takes_them_away(empty_window, load, tmp_pa
 
 
 @pytest.mark.thorough
-def test_off_hides_the_way_of_the_selected_event_too(empty_window, load, tmp_path, qtbot):
-    window = load(empty_window, exchange(tmp_path))
-    view, opened = window.workspace.area.view, window.session.opened
+def test_off_hides_the_way_of_the_selected_event_too(window, view, opened):
     opened.select_event(int(opened.trace.events.time_cycles.searchsorted(START + 102)))
     assert opened.event_links.links.way
     with_way = view.grab().toImage()
@@ -72,9 +76,7 @@ def test_off_hides_the_way_of_the_selected_event_too(empty_window, load, tmp_pat
 
 
 @pytest.mark.thorough
-def test_the_card_names_both_ends_and_the_delay(empty_window, load, tmp_path, qtbot):
-    window = load(empty_window, exchange(tmp_path))
-    view = window.workspace.area.view
+def test_the_card_names_both_ends_and_the_delay_and_the_legend_leaves_one_kind(window, view, qtbot):
     layer = all_arrows(window, qtbot)
     message = layer.groups.arrows.kind.tolist().index(ArrowKind.MESSAGE)
     x1, y1, x2, y2 = layer._end_px[message]
@@ -84,15 +86,20 @@ def test_the_card_names_both_ends_and_the_delay(empty_window, load, tmp_path, qt
     QTest.mouseMove(view, position.toPoint())
     qtbot.waitUntil(lambda: layer.hovered == message, timeout=5_000)
     text = layer.text(message)
-    assert "<b>message</b>" in text
-    assert "99 ns" in text
-    assert "shell 1 \N{RIGHTWARDS ARROW} disk 1" in text
-    assert "SND_MESSAGE #" in text
+    for part in ("<b>message</b>", "99 ns", "shell 1 \N{RIGHTWARDS ARROW} disk 1", "SND_MESSAGE #"):
+        assert part in text
     assert "shell 1" in window.workspace.area.hover.text()
     assert layer.at(QPointF(x1 + 200, y1)) != message
+    legend = window.workspace.area.legend
+    QTest.mouseClick(legend, LEFT, pos=legend.area_of("reply").center().toPoint())
+    view.repaint()
+    assert [ArrowKind(kind).name for kind in layer.groups.arrows.kind.tolist()] == ["REPLY"]
+    QTest.mouseClick(legend, LEFT, pos=legend.area_of("reply").center().toPoint())
+    QTest.keyClick(view, K.Key_L)
+    assert "reply" not in [entry.name for entry in legend.entries]
 
 
-def test_dense_arrows_are_counts_where_they_end_and_no_lines(empty_window, load, tmp_path, qtbot):
+def test_dense_arrows_are_counts_where_they_end_and_a_click_zooms_to_them(empty_window, load, tmp_path, qtbot):
     window = load(empty_window, exchange(tmp_path, repeats=1500))
     view = window.workspace.area.view
     before = view.grab().toImage()
@@ -115,16 +122,8 @@ def test_dense_arrows_are_counts_where_they_end_and_no_lines(empty_window, load,
     text = layer.text(group)
     assert "messages</b>" in text or "replies</b>" in text
     assert "a click zooms to them" in text
-
-
-@pytest.mark.thorough
-def test_a_click_on_a_count_zooms_to_its_arrows(empty_window, load, tmp_path, qtbot):
-    window = load(empty_window, exchange(tmp_path, repeats=1500))
-    layer, view = all_arrows(window, qtbot), window.workspace.area.view
-    group = int(layer.groups.count.argmax())
-    begin, end = int(layer.groups.begin[group]), int(layer.groups.end[group])
-    left, top, width, height = layer._boxes[group]
-    QTest.mouseClick(view, Qt.MouseButton.LeftButton, pos=QPoint(round(left + width / 2), round(top + height / 2)))
+    begin, end = int(groups.begin[group]), int(groups.end[group])
+    QTest.mouseClick(view, LEFT, pos=QPoint(round(left + width / 2), round(top + height / 2)))
     shown = window.session.opened.viewport.window
     assert shown.start <= begin < end <= shown.end
     assert shown.length == pytest.approx(1.1 * (end - begin), rel=0.01)
@@ -132,15 +131,14 @@ def test_a_click_on_a_count_zooms_to_its_arrows(empty_window, load, tmp_path, qt
     assert window.session.opened.selection.is_empty
 
 
-def test_a_click_on_an_arrow_selects_its_link_and_brackets_step_along_it(empty_window, load, tmp_path, qtbot):
+def test_a_click_on_an_arrow_selects_its_link_and_brackets_step_along_it(window, qtbot):
     """The message is sent at 102, the reply at 700; both lead to the other lane."""
-    window = load(empty_window, exchange(tmp_path))
     layer, view, opened = all_arrows(window, qtbot), window.workspace.area.view, window.session.opened
     assert [entry.name for entry in window.workspace.area.legend.entries][-2:] == ["message", "reply"]
     before = view.grab().toImage()
     x1, y1, x2, y2 = layer._end_px[layer.groups.arrows.kind.tolist().index(ArrowKind.MESSAGE)]
     middle = QPoint(round((x1 + x2) / 2), round((y1 + y2) / 2))
-    QTest.mouseClick(view, Qt.MouseButton.LeftButton, pos=middle)
+    QTest.mouseClick(view, LEFT, pos=middle)
     link = opened.highlight.shown.link
     times = opened.trace.events.time_cycles
     assert (link.name, int(times[link.from_row]) - START, int(times[link.to_row]) - START) == ("message", 102, 201)
@@ -151,23 +149,11 @@ def test_a_click_on_an_arrow_selects_its_link_and_brackets_step_along_it(empty_w
     assert "  Takes  99 ns  (99 cycles)\n" in text
     picture = view.grab().toImage()
     assert picture.pixel(middle) != before.pixel(middle)
-    QTest.keyClick(view, Qt.Key.Key_BracketRight)
+    QTest.keyClick(view, K.Key_BracketRight)
     assert opened.selection.event == link.to_row
     assert opened.highlight.shown is None
-    QTest.keyClick(view, Qt.Key.Key_BracketLeft)
+    QTest.keyClick(view, K.Key_BracketLeft)
     assert opened.selection.event == link.from_row
-
-
-@pytest.mark.thorough
-def test_the_legend_leaves_one_kind_of_arrows(empty_window, load, tmp_path, qtbot):
-    window = load(empty_window, exchange(tmp_path))
-    layer, view, legend = all_arrows(window, qtbot), window.workspace.area.view, window.workspace.area.legend
-    QTest.mouseClick(legend, Qt.MouseButton.LeftButton, pos=legend.area_of("reply").center().toPoint())
-    view.repaint()
-    assert [ArrowKind(kind).name for kind in layer.groups.arrows.kind.tolist()] == ["REPLY"]
-    QTest.mouseClick(legend, Qt.MouseButton.LeftButton, pos=legend.area_of("reply").center().toPoint())
-    QTest.keyClick(view, Qt.Key.Key_L)
-    assert "reply" not in [entry.name for entry in legend.entries]
 
 
 @pytest.mark.thorough
@@ -184,21 +170,17 @@ def test_a_sample_is_replaced_by_all_arrows(empty_window, load, tmp_path, qtbot,
 
 
 @pytest.mark.thorough
-def test_folded_lanes_have_the_arrows_of_their_threads(empty_window, load, tmp_path, qtbot):
-    window = load(empty_window, exchange(tmp_path))
+def test_folded_lanes_have_the_arrows_of_their_threads(window, qtbot):
     layer, opened = all_arrows(window, qtbot), window.session.opened
     opened.lanes.fold_all()
     window.workspace.area.view.repaint()
     assert layer.groups.total == 2
-    positions = {
-        opened.timeline.infos[opened.lanes.rows[position].index].title for position in layer.groups.from_position
-    }
-    assert positions == {"shell", "disk"}
+    lanes = [opened.lanes.rows[position].index for position in layer.groups.from_position]
+    assert {opened.timeline.infos[lane].title for lane in lanes} == {"shell", "disk"}
 
 
 @pytest.mark.thorough
-def test_the_selection_is_remembered(application, empty_window, load, tmp_path, qtbot):
-    window = load(empty_window, exchange(tmp_path))
+def test_the_selection_is_remembered(application, window, load, tmp_path, qtbot):
     all_arrows(window, qtbot)
     other = application.new_window()
     other.resize(900, 600)

@@ -27,14 +27,21 @@ def exchange(folder):
     return builder.write(folder / "exchange.kev")
 
 
-def test_brackets_follow_a_message_and_back(empty_window, load, tmp_path, qtbot):
-    window = load(empty_window, exchange(tmp_path))
-    opened, view = window.session.opened, window.workspace.area.view
-    times = opened.trace.events.time_cycles - opened.trace.clock.start_cycles
+@pytest.fixture
+def window(empty_window, load, tmp_path):
+    return load(empty_window, exchange(tmp_path))
+
+
+@pytest.fixture
+def times(opened):
+    """When events are, from the begin of the trace; event 110 is found by `times.searchsorted(110)`."""
+    return opened.trace.events.time_cycles - opened.trace.clock.start_cycles
+
+
+def test_brackets_follow_a_message_and_back(window, opened, view, times):
     opened.select_event(int(times.searchsorted(110)))
     way = []
-    for key in (Qt.Key.Key_BracketRight, Qt.Key.Key_BracketRight, Qt.Key.Key_BracketRight, Qt.Key.Key_BracketLeft,
-                Qt.Key.Key_BracketLeft):  # fmt: skip
+    for key in "]]][[":
         QTest.keyClick(view, key)
         way.append(int(times[opened.selection.event]))
     assert way == [120, 150, 150, 120, 110]
@@ -43,10 +50,8 @@ def test_brackets_follow_a_message_and_back(empty_window, load, tmp_path, qtbot)
     assert "Nothing in the trace shows" in window.statusBar().currentMessage()
 
 
-def test_details_of_a_send_lead_to_its_receipt(empty_window, load, tmp_path):
-    window = load(empty_window, exchange(tmp_path))
-    opened, panel = window.session.opened, window.workspace.panels["details"]
-    times = opened.trace.events.time_cycles - opened.trace.clock.start_cycles
+def test_details_of_a_send_lead_to_its_receipt(window, opened, times):
+    panel = window.workspace.panels["details"]
     opened.select_event(int(times.searchsorted(110)))
     text = panel.as_text()
     assert "Cause and effect" in text
@@ -58,10 +63,7 @@ def test_details_of_a_send_lead_to_its_receipt(empty_window, load, tmp_path):
 
 
 @pytest.mark.thorough
-def test_arrow_leads_from_the_client_to_the_server_lane(empty_window, load, tmp_path):
-    window = load(empty_window, exchange(tmp_path))
-    opened, view = window.session.opened, window.workspace.area.view
-    times = opened.trace.events.time_cycles - opened.trace.clock.start_cycles
+def test_arrow_leads_from_the_client_to_the_server_lane(opened, view, times):
     before = view.grab().toImage()
     opened.select_event(int(times.searchsorted(120)))
     hop = next(hop for hop in opened.event_links.links.way if times[hop.from_row] == 120)
@@ -80,11 +82,9 @@ def test_arrow_leads_from_the_client_to_the_server_lane(empty_window, load, tmp_
 
 
 @pytest.mark.thorough
-def test_links_of_a_long_trace_come_from_the_background(empty_window, load, tmp_path, qtbot, monkeypatch):
+def test_links_of_a_long_trace_come_from_the_background(window, opened, times, qtbot, monkeypatch):
     monkeypatch.setattr(open_trace, "LINKS_AT_ONCE", 0)
-    window = load(empty_window, exchange(tmp_path))
-    opened, panel = window.session.opened, window.workspace.panels["details"]
-    times = opened.trace.events.time_cycles - opened.trace.clock.start_cycles
+    panel = window.workspace.panels["details"]
     opened.select_event(int(times.searchsorted(110)))
     assert opened.event_links.is_busy
     assert "Cause and effect" not in panel.as_text()

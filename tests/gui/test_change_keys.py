@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 
 import pytest
-from PySide6.QtCore import Qt
 
 from satview.gui.dialogs import KeysDialog
 from satview.session.commands import COMMANDS, KeyBindings
+from tests.gui.hands import CONTROL_SHIFT, LEFT, K, take_keyboard
 
-K = Qt.Key
-SHIFT, CONTROL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
 BY_ID = {command.id: command for command in COMMANDS}
 
 
 @pytest.fixture
 def dialog(window, view, qtbot):
-    qtbot.keyClick(view, K.Key_K, CONTROL | SHIFT)
+    qtbot.keyClick(view, K.Key_K, CONTROL_SHIFT)
     return window.findChild(KeysDialog)
 
 
@@ -29,12 +27,12 @@ def choose(dialog, qtbot, words):
     dialog.tree.setCurrentItem(next(row for row in rows if row.text(0).casefold().endswith(words)))
 
 
-def press(dialog, qtbot, key, modifiers=Qt.KeyboardModifier.NoModifier):
-    qtbot.keyClick(dialog.edit, key, modifiers)
+def press(dialog, qtbot, key):
+    qtbot.keyClick(dialog.edit, key)
 
 
 def click(qtbot, button):
-    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(button, LEFT)
 
 
 @pytest.mark.thorough
@@ -43,9 +41,7 @@ def test_another_key_runs_the_command_and_the_old_one_no_longer(dialog, window, 
     press(dialog, qtbot, K.Key_F8)
     click(qtbot, dialog.set_button)
     dialog.close()
-    window.activateWindow()
-    view.setFocus()
-    qtbot.waitUntil(window.isActiveWindow)
+    take_keyboard(window, qtbot)
     opened.select_at(2, opened.trace.clock.cycles(5_000))
     qtbot.keyClick(view, K.Key_H)
     assert opened.lanes.hidden_count == 0

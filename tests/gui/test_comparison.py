@@ -21,12 +21,11 @@ from satview.gui.theme import LIGHT
 from satview.session.session import Stage
 from satview.store.axis import allow_axis, files_of
 from satview.store.mark_file import note_files
-from tests.gui.conftest import settle
+from tests.gui.conftest import part, settle
+from tests.gui.hands import CONTROL, LEFT, K, click_cell, take_keyboard
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.scene import scene
 
-K = Qt.Key
-CONTROL = Qt.KeyboardModifier.ControlModifier
 MS = 1_000_000
 LOCK = catalogue(Release.QNX_7).kernel_call_number("SYNC_MUTEX_LOCK")
 
@@ -52,9 +51,7 @@ def pair(tmp_path):
 def compared(empty_window, load, pair, qtbot, monkeypatch):
     """Return a window with the second trace beside the first one, opened by its key."""
     window = load(empty_window, pair[0])
-    window.activateWindow()
-    window.workspace.area.view.setFocus()
-    qtbot.waitUntil(window.isActiveWindow)
+    take_keyboard(window, qtbot)
     monkeypatch.setattr(dialogs, "ask_open", lambda *_: [pair[1]])
     qtbot.keyClick(window.workspace.area.view, K.Key_D, CONTROL)
     qtbot.waitUntil(lambda: window.workspace.comparison.second is not None)
@@ -72,10 +69,6 @@ def panel(compared, qtbot):
     panel = compared.workspace.panel(ComparisonPanel)
     qtbot.waitUntil(lambda: panel.view.changes is not None and not panel.view.is_pending)
     return panel
-
-
-def part(opened, first_ns, last_ns):
-    return TimeWindow(opened.trace.clock.cycles(first_ns), opened.trace.clock.cycles(last_ns))
 
 
 def trigger(window, command):
@@ -98,22 +91,6 @@ def test_both_move_together_and_name_their_files(compared, comparison):
     before = second.viewport.window
     first.viewport.show_all()
     assert second.viewport.window == before
-
-
-@pytest.mark.thorough
-@pytest.mark.thorough
-def test_a_long_name_of_a_file_ends_with_an_ellipsis(compared, qtbot):
-    area = compared.workspace.panes.second.area
-    area.set_title(f"{'long ' * 20}.kev")
-    head = area._heads[0]
-    assert head.text().startswith("long long")
-    assert head.text().endswith("\N{HORIZONTAL ELLIPSIS}")
-    narrow = len(head.text())
-    area._set_label_width(500)
-    assert len(head.text()) > narrow
-    area._set_label_width(180)
-    assert head.fontMetrics().horizontalAdvance(head.text()) <= head.width()
-    assert head.toolTip().startswith(f"{'long ' * 20}")
 
 
 def test_aligned_by_cursors_events_condition_and_offset(compared, comparison, qtbot):
@@ -153,8 +130,7 @@ def test_what_changed_first_and_where(panel, comparison, qtbot):
     panel.words.setText("longest")
     assert panel.model.rowCount() == 1
     assert [cell(0, column) for column in range(2, 5)] == ["20.20 µs", "400.2 µs", "+1881.2%"]
-    at = panel.table.visualRect(panel.model.index(0, 0)).center()
-    qtbot.mouseClick(panel.table.viewport(), Qt.MouseButton.LeftButton, pos=at)
+    click_cell(panel.table, 0)
     for opened, length in ((comparison.first, 20_200), (comparison.second, 400_200)):
         event = opened.selection.event
         assert opened.trace.spec(event).name == "SYNC_MUTEX_LOCK"
@@ -197,20 +173,16 @@ def test_keys_act_on_the_trace_whose_lanes_have_the_keyboard(compared, compariso
     assert comparison.first.selection.time_range is None
 
 
-def test_that_both_move_together_is_said_while_they_do(compared, comparison):
+@pytest.mark.parametrize("ending", ["compare.linked", "compare.end"])
+def test_that_both_move_together_is_said_while_they_do(compared, comparison, ending):
     message = compared.statusBar()
     assert message.currentMessage().startswith("Both traces move together")
-    trigger(compared, "compare.linked")
+    trigger(compared, ending)
     assert message.currentMessage() == ""
     message.showMessage("Something else")
-    trigger(compared, "compare.end")
-    assert message.currentMessage() == "Something else"
-
-
-def test_that_both_move_together_is_not_said_of_one(compared, comparison):
-    assert compared.statusBar().currentMessage().startswith("Both traces move together")
-    trigger(compared, "compare.end")
-    assert compared.statusBar().currentMessage() == ""
+    if ending == "compare.linked":
+        trigger(compared, "compare.end")
+        assert message.currentMessage() == "Something else"
 
 
 @pytest.mark.thorough
@@ -249,7 +221,7 @@ def test_both_on_one_axis_with_the_offset_they_were_aligned_by(compared, compari
     assert [dialog.table.item(row, 0).text() for row in range(2)] == ["before", "after"]
     assert dialog.table.item(1, 2).text() == "300 µs"
     dialog.table.item(1, 0).setText("guest")
-    qtbot.mouseClick(dialog.buttons.button(dialog.buttons.StandardButton.Open), Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(dialog.buttons.button(dialog.buttons.StandardButton.Open), LEFT)
     qtbot.waitUntil(lambda: compared.session.stage is Stage.READY and compared.session.path.suffix == ".sataxis")
     settle(qtbot, compared)
     trace = compared.session.opened.trace
@@ -299,7 +271,7 @@ def answer_with(qapp, button):
         boxes = (widget for widget in qapp.topLevelWidgets() if isinstance(widget, QMessageBox))
         box = next(box for box in boxes if box.isVisible())
         said.append((box.text(), box.informativeText()))
-        QTest.mouseClick(next(each for each in box.buttons() if each.text() == button), Qt.MouseButton.LeftButton)
+        QTest.mouseClick(next(each for each in box.buttons() if each.text() == button), LEFT)
 
     QTimer.singleShot(100, click)
     return said

@@ -9,6 +9,7 @@ from PySide6.QtTest import QTest
 from satview.events import wire
 from satview.gui.theme import LIGHT
 from satview.timeline.lane_info import LaneKind
+from tests.gui.hands import rgb
 from tests.helpers.kev import TraceBuilder, write_trace
 
 STEP = 40_000_000
@@ -46,8 +47,7 @@ def test_damage_hangs_from_the_overview_and_shows_itself(empty_window, load, tmp
     time = int(trace.events.time_cycles[np.flatnonzero(trace.events.slot == at)[0]])
     x = round(overview._scale.x(time))
     picture = overview.grab().toImage()
-    assert picture.pixelColor(x, 2).rgb() & 0xFFFFFF == LIGHT.error
-    assert picture.pixelColor(x + 40, 2).rgb() & 0xFFFFFF != LIGHT.error
+    assert [rgb(picture, x + dx, 2) == LIGHT.error for dx in (0, 40)] == [True, False]
     said = "a TIME event of CPU 0 is 1048576 rollovers off its neighbours, and ignored"
     assert overview.text_at(x + 1).endswith(f"\nDamaged times: {said}")
     assert "Damaged" not in overview.text_at(x + 40)

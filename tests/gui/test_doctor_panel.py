@@ -11,6 +11,7 @@ from satview.answers.doctor import capture_for
 from satview.gui.capture.dialog import NewCaptureDialog
 from satview.gui.panel import select_row
 from satview.gui.theme import DARK, LIGHT
+from tests.gui.hands import CONTROL_SHIFT, LEFT, K, all_texts, row_texts
 from tests.helpers.kev import TraceBuilder
 
 AT_LEAST = "\N{GREATER-THAN OR EQUAL TO}"
@@ -32,18 +33,17 @@ def panel(window, qtbot):
 
 
 def shown(window, qtbot):
-    QTest.keyClick(window.workspace.area.view, Qt.Key.Key_D,
-                   Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)  # fmt: skip
+    QTest.keyClick(window.workspace.area.view, K.Key_D, CONTROL_SHIFT)
     qtbot.waitUntil(lambda: window.session.opened.doctor.answer is not None, timeout=10_000)
     return window.workspace.panels["doctor"]
 
 
 def row_of(panel, title):
-    return next(row for row in range(panel.model.rowCount()) if panel.model.index(row, 0).data() == title)
+    return [texts[0] for texts in all_texts(panel.model)].index(title)
 
 
 def texts(panel, title):
-    return [panel.model.index(row_of(panel, title), section).data() for section in range(panel.model.columnCount())]
+    return row_texts(panel.model, row_of(panel, title))
 
 
 def colour_of(panel, title):
@@ -52,6 +52,7 @@ def colour_of(panel, title):
 
 @pytest.mark.thorough
 def test_nothing_is_requested_before_the_panel_is_seen(window, qtbot):
+    assert not window.workspace.area.no_states.isVisible(), "the trace has states"
     doctor = window.session.opened.doctor
     assert doctor.answer is None
     assert not doctor.is_busy
@@ -74,23 +75,19 @@ def test_a_row_says_mark_reason_and_capture(panel):
 
 
 @pytest.mark.thorough
-def test_the_command_is_copied_for_a_row_and_for_all(panel, opened):
-    QTest.mouseClick(panel.copy_line, Qt.MouseButton.LeftButton)
+def test_the_command_is_copied_for_a_row_and_for_all_and_a_capture_opens_with_its_rules(panel, opened, window):
+    QTest.mouseClick(panel.copy_line, LEFT)
     everything = capture_for(opened.doctor.answer).command
     assert QGuiApplication.clipboard().text() == everything
     select_row(panel.table, row_of(panel, "Interrupts"))
-    QTest.mouseClick(panel.copy_line, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(panel.copy_line, LEFT)
     assert QGuiApplication.clipboard().text() == texts(panel, "Interrupts")[4] != everything
     exact = next(row["title"] for row in opened.doctor.answer if row["mark"] == "exact")
     select_row(panel.table, row_of(panel, exact))
     assert not panel.copy_line.isEnabled()
     assert not panel.capture.isEnabled()
-
-
-@pytest.mark.thorough
-def test_a_capture_opens_with_the_rules_of_the_row(window, panel):
     select_row(panel.table, row_of(panel, "Interrupts"))
-    QTest.mouseClick(panel.capture, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(panel.capture, LEFT)
     dialog = window.findChild(NewCaptureDialog)
     assert dialog.rules.edit.toPlainText() == (
         "ADDALLCLASSES\nDELCLASS KERCALL\nDELCLASS VTHREAD\nDELCLASS COMM\nDELCLASS SYSTEM\nSETALLCLASSESFAST\n"
@@ -110,51 +107,16 @@ def test_a_trace_of_kernel_calls_opens_with_what_to_capture(empty_window, load, 
     position = area.view.mapTo(area, area.view.rect().center())
     assert area.childAt(position) is not area.view
     with qtbot.waitSignal(opened.capture_requested) as requested:
-        QTest.mouseClick(card.capture, Qt.MouseButton.LeftButton)
+        QTest.mouseClick(card.capture, LEFT)
     assert requested.args == ["ADDALLCLASSES\nDELCLASS VTHREAD\nSETALLCLASSESFAST\n"]
     window.findChild(NewCaptureDialog).reject()
-    QTest.mouseClick(card.copy_line, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(card.copy_line, LEFT)
     assert QGuiApplication.clipboard().text() == card.command.text()
-    QTest.mouseClick(card.show_lanes, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(card.show_lanes, LEFT)
     assert not card.isVisible()
     assert area.childAt(position) is area.view
     area.set_theme(DARK)
     assert not card.isVisible()
-
-
-@pytest.mark.thorough
-def test_a_trace_with_states_shows_its_lanes(window):
-    assert not window.workspace.area.no_states.isVisible()
-
-
-@pytest.mark.thorough
-def test_figures_carry_their_marks(window, qtbot):
-    window.workspace.show_panel("statistics")
-    panel = window.workspace.panels["statistics"]
-    qtbot.waitUntil(lambda: panel.model.answer is not None, timeout=10_000)
-    section = panel.model.section_of("cpu")
-    index = panel.model.index(0, section)
-    head = panel.model.headerData(section, Qt.Orientation.Horizontal)
-    assert head.endswith(f"CPU time {panel.model.data(index)[0]}")
-    assert panel.model.data(index).endswith(" 6.999 µs")
-    assert panel.model.data(index)[0] in (AT_LEAST, "\N{ALMOST EQUAL TO}")
-    tip = panel.model.headerData(section, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole)
-    assert "events were lost for 4.000 µs of it" in tip or "interrupts were not captured" in tip
-    panel.table.setFocus()
-    copied = panel.copied_text()
-    assert AT_LEAST in copied or "\N{ALMOST EQUAL TO}" in copied
-    unknown = panel.model.section_of("unknown")
-    assert panel.model.data(panel.model.index(0, unknown)) == "8.000 µs"
-
-
-@pytest.mark.thorough
-def test_verdicts_say_that_there_may_be_more(window, qtbot):
-    window.workspace.show_panel("verdicts")
-    panel = window.workspace.panels["verdicts"]
-    qtbot.waitUntil(lambda: window.session.opened.verdicts.answer is not None, timeout=10_000)
-    said = panel.missing.text() or panel.message.text()
-    assert any(line.startswith(("Not all: events were lost for ", "Cannot tell: events were lost for "))
-               for line in said.splitlines())  # fmt: skip
 
 
 @pytest.mark.thorough

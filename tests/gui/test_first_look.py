@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 
 from satview.base.errors import UsageError
-from satview.base.time import TimeWindow, range_text
+from satview.base.time import range_text
 from satview.gui.widgets import LinePrompt
 from satview.session.trace_link import TraceLink, link_to, parse_link
-from tests.gui.conftest import settle
+from tests.gui.conftest import part, settle
+from tests.gui.hands import CONTROL_SHIFT, K, answer_prompt
 from tests.helpers.scene import scene
-
-CONTROL_SHIFT = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
 
 
 def opened_with(application, qtbot, link):
@@ -27,8 +25,7 @@ def opened_with(application, qtbot, link):
 
 def test_range_and_event(application, qtbot, load, tmp_path):
     window = opened_with(application, qtbot, TraceLink(scene(tmp_path), "4us..9us", 12))
-    opened = window.session.opened
-    clock, shown = opened.trace.clock, opened.viewport.window
+    opened, clock = window.session.opened, window.session.opened.trace.clock
     qtbot.waitUntil(lambda: opened.selection.event == 11)
     shown = opened.viewport.window
     assert (clock.ns(shown.start), clock.ns(shown.end)) == (4_000, 9_000)
@@ -44,11 +41,10 @@ def test_a_range_that_says_nothing_is_told_and_shows_all(application, qtbot, tmp
 
 @pytest.mark.thorough
 def test_a_copied_link_leads_back_to_the_same_view(window, application, opened, view, qtbot, tmp_path):
-    cycles = opened.trace.clock.cycles
-    opened.viewport.jump(TimeWindow(cycles(2_000), cycles(9_000)))
+    opened.viewport.jump(part(opened, 2_000, 9_000))
     opened.select_event(8, reveal=False)
-    opened.selection.set_range(TimeWindow(cycles(3_000), cycles(4_000)))
-    qtbot.keyClick(view, Qt.Key.Key_C, CONTROL_SHIFT)
+    opened.selection.set_range(part(opened, 3_000, 4_000))
+    qtbot.keyClick(view, K.Key_C, CONTROL_SHIFT)
     copied = QGuiApplication.clipboard().text()
     path = tmp_path / "scene.kev"
     shown = opened.viewport.window
@@ -57,10 +53,10 @@ def test_a_copied_link_leads_back_to_the_same_view(window, application, opened, 
     opened.viewport.show_all()
     opened.selection.select(None, None, None)
     opened.selection.set_range(None)
-    qtbot.keyClick(view, Qt.Key.Key_O, CONTROL_SHIFT)
+    qtbot.keyClick(view, K.Key_O, CONTROL_SHIFT)
     prompt = window.findChild(LinePrompt)
     assert prompt.line.text() == copied
-    qtbot.keyClick(prompt.line, Qt.Key.Key_Return)
+    qtbot.keyClick(prompt.line, K.Key_Return)
     assert opened.viewport.window == shown  # in the window that shows the file
     assert len(application.windows) == 1
     assert opened.selection.event == 8
@@ -69,10 +65,8 @@ def test_a_copied_link_leads_back_to_the_same_view(window, application, opened, 
 
 def test_open_link_says_what_is_wrong_under_the_line(window, view, qtbot):
     QGuiApplication.clipboard().setText("")
-    qtbot.keyClick(view, Qt.Key.Key_O, CONTROL_SHIFT)
-    prompt = window.findChild(LinePrompt)
-    qtbot.keyClicks(prompt.line, "/nowhere/boot.kev#sel=2")
-    qtbot.keyClick(prompt.line, Qt.Key.Key_Return)
+    qtbot.keyClick(view, K.Key_O, CONTROL_SHIFT)
+    prompt = answer_prompt(window, qtbot, "/nowhere/boot.kev#sel=2")
     assert prompt.error.text() == "There is no file '/nowhere/boot.kev'."
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import Qt
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
@@ -12,10 +11,9 @@ from satview.answers.functions import FlameWidth
 from satview.base.time import TimeWindow
 from satview.gui.panels.flame_panel import tip_of
 from tests.gui.conftest import settle
+from tests.gui.hands import LEFT, RIGHT, K, take_keyboard
 from tests.gui.test_lanes_of_events import written
 from tests.helpers.elf import write_elf
-
-LEFT = Qt.MouseButton.LeftButton
 
 
 @pytest.fixture
@@ -26,7 +24,7 @@ def panel(empty_window, load, tmp_path, qtbot):
 
 
 def shown(window, qtbot):
-    window.activateWindow()
+    take_keyboard(window, qtbot)
     window.actions_by_id.by_id["panels.flame_graph"].trigger()
     settle(qtbot, window)
     panel = window.workspace.panels["flame_graph"]
@@ -82,29 +80,25 @@ def test_a_click_zooms_and_a_second_one_shows_the_longest_call(panel, empty_wind
     assert canvas.zoomed == 0
 
 
-def test_keys_go_to_callers_and_to_what_is_called(panel, empty_window):
+def test_keys_go_to_callers_and_to_what_is_called_of_what_shows(panel, empty_window, qtbot):
     opened = empty_window.session.opened
-    press(panel, Qt.Key.Key_Down, Qt.Key.Key_Down)
+    press(panel, K.Key_Down, K.Key_Down)
     assert current(panel) == "0x200"
     assert "0x200 · Time on a CPU: 1.000 µs, 33.3% of all" in panel.statement.text()
-    press(panel, Qt.Key.Key_Up)
+    press(panel, K.Key_Up)
     assert current(panel) == "0x100"
-    press(panel, Qt.Key.Key_Down, Qt.Key.Key_Return, Qt.Key.Key_Return)
+    press(panel, K.Key_Down, K.Key_Return, K.Key_Return)
     assert opened.trace.events.time_cycles[opened.selection.event] == opened.trace.window.start + 2_000
-    press(panel, Qt.Key.Key_Escape)
+    press(panel, K.Key_Escape)
     assert (current(panel), panel.canvas.zoomed) == ("0x100", node(panel, "0x100"))
-    press(panel, Qt.Key.Key_Escape)
+    press(panel, K.Key_Escape)
     assert panel.canvas.zoomed == 0
-
-
-@pytest.mark.thorough
-def test_keys_stay_among_what_shows(panel, empty_window, qtbot):
-    """In the range from 1,200 on, 0x200 is not called: what was the current rectangle has no width."""
+    # In the range from 1,200 on, 0x200 is not called: what was the current rectangle has no width.
     start = empty_window.session.opened.trace.window.start
-    press(panel, Qt.Key.Key_Down, Qt.Key.Key_Down)
+    press(panel, K.Key_Down, K.Key_Down)
     empty_window.session.opened.selection.set_range(TimeWindow(start + 1_200, start + 1_800))
     qtbot.waitUntil(lambda: panel.canvas.graph.width[0] == 600)
-    press(panel, Qt.Key.Key_Right, Qt.Key.Key_Left, Qt.Key.Key_Down)
+    press(panel, K.Key_Right, K.Key_Left, K.Key_Down)
     assert current(panel) == "0x100"
 
 
@@ -137,7 +131,7 @@ def test_the_menu_filters_to_the_function(panel, empty_window, qtbot):
     """Rows 5 and 6 are the one entry into 0x200 and its exit."""
     filters, viewport = empty_window.session.opened.filters, panel.canvas.viewport()
     position = panel.canvas.rectangle(node(panel, "0x200")).center().toPoint()
-    click(panel, "0x200", Qt.MouseButton.RightButton)
+    click(panel, "0x200", RIGHT)
     request = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, position, viewport.mapToGlobal(position))
     QApplication.sendEvent(viewport, request)
     menu = QApplication.activePopupWidget()

@@ -10,18 +10,11 @@ from xml.etree import ElementTree as ET
 import pytest
 from PySide6.QtCore import QAbstractListModel, QModelIndex, Qt
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QAbstractItemView,
-    QApplication,
-    QLabel,
-    QTextBrowser,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QApplication, QLabel, QTextBrowser, QWidget
 
 import satview.gui
 from satview.gui.dialogs import InfoDialog
-from satview.gui.swimlane.mouse import HoverCard
+from satview.gui.swimlane.mouse import HoverCard, hover_text
 from satview.gui.widgets import PlainLabel
 from satview.session.session import Stage
 from satview.store.mark_file import Mark
@@ -49,9 +42,8 @@ def hostile(empty_window, qtbot, tmp_path):
         QApplication.processEvents()
         if name == "statistics":  # works only while it can be seen
             qtbot.waitUntil(lambda: workspace.panels["statistics"].model.rowCount() > 0, timeout=20_000)
-    workspace.opened.marks.add(
-        Mark(workspace.opened.trace.window.start + 5, workspace.opened.trace.window.start + 5, HOSTILE)
-    )
+    moment = workspace.opened.trace.window.start + 5
+    workspace.opened.marks.add(Mark(moment, moment, HOSTILE))
     workspace.opened.select_event(20)
     QApplication.processEvents()
     return empty_window
@@ -116,8 +108,6 @@ def test_information_hover_and_search_show_names_as_text(hostile, qtbot):
     dialog = InfoDialog(workspace.opened.trace, hostile)
     walk(dialog)
     dialog.close()
-    from satview.gui.swimlane.mouse import hover_text
-
     lane = next(info.index for info in workspace.opened.timeline.infos if info.thread)
     span = workspace.opened.timeline.lane(lane).at(workspace.opened.trace.window.start + 100)
     text = hover_text(workspace.opened, lane, span, 20, workspace.opened.trace.window.start + 100)
@@ -148,9 +138,8 @@ def test_plots_and_their_files_show_names_as_text(hostile, qtbot, tmp_path):
     plots.tabs.setCurrentIndex(1)
     qtbot.waitUntil(lambda: plots.plot is plots.durations)
     assert IMAGE in plots.durations.worst.topLevelItem(0).text(2)
-    workspace.opened.selection.select(
-        None, workspace.opened.lane_of_thread(int(workspace.opened.trace.events.thread[20])), None
-    )
+    lane = workspace.opened.lane_of_thread(int(workspace.opened.trace.events.thread[20]))
+    workspace.opened.selection.select(None, lane, None)
     plots.only_selected.click()
     qtbot.waitUntil(lambda: IMAGE in plots.statement.text())
     for plot in (plots.load.plot, plots.durations.plot):

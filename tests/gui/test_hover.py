@@ -5,17 +5,8 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPoint, Qt
 
-from satview.__main__ import main
 from satview.linkage.chain import are_waits_known
 from tests.gui.conftest import settle
-
-
-@pytest.fixture(scope="module")
-def captured(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("hover")
-    for name in ("inversion", "client-server"):
-        main(["tracelogger", "--workload", name, "-w", "-f", str(folder / f"{name}.kev")])
-    return folder
 
 
 def point_at(window, who, at_ms, qtbot):
@@ -33,9 +24,9 @@ def point_at(window, who, at_ms, qtbot):
 
 
 @pytest.mark.thorough
-def test_ready_names_who_has_the_cpu(empty_window, load, captured, qtbot):
+def test_ready_names_who_has_the_cpu(empty_window, load, lesson, qtbot):
     """From 68.99 to 99.01 ms *low* is ready and *middle* runs."""
-    window = load(empty_window, captured / "inversion.kev")
+    window = load(empty_window, lesson("inversion"))
     lines = point_at(window, "low", 85, qtbot)
     assert lines[0].startswith("<b>READY</b>")
     assert "CPU 0: middle 1 (middle)" in lines
@@ -44,8 +35,8 @@ def test_ready_names_who_has_the_cpu(empty_window, load, captured, qtbot):
     assert not any(line.startswith("CPU 0:") for line in lines)
 
 
-def test_the_card_comes_with_a_lane_that_is_made_under_the_mouse(empty_window, load, captured, qtbot):
-    window = load(empty_window, captured / "inversion.kev")
+def test_the_card_comes_with_a_lane_that_is_made_under_the_mouse(empty_window, load, lesson, qtbot):
+    window = load(empty_window, lesson("inversion"))
     opened, area = window.session.opened, window.workspace.area
     opened.lanes.unfold_all()
     settle(qtbot, window)
@@ -67,9 +58,9 @@ def test_the_card_comes_with_a_lane_that_is_made_under_the_mouse(empty_window, l
 
 
 @pytest.mark.thorough
-def test_a_wait_names_holder_or_server_once_the_links_are_there(empty_window, load, captured, qtbot):
+def test_a_wait_names_holder_or_server_once_the_links_are_there(empty_window, load, lesson, qtbot):
     empty_window.settings.set("verdicts/check_up_to_events", 0)
-    window = load(empty_window, captured / "inversion.kev")
+    window = load(empty_window, lesson("inversion"))
     qtbot.waitUntil(lambda: not window.workspace.is_checking)
     trace = window.session.opened.trace
     assert not are_waits_known(trace)
@@ -83,9 +74,9 @@ def test_a_wait_names_holder_or_server_once_the_links_are_there(empty_window, lo
 
 
 @pytest.mark.thorough
-def test_a_message_names_its_server(empty_window, load, captured, qtbot):
+def test_a_message_names_its_server(empty_window, load, lesson, qtbot):
     """At 180 ms one client waits in REPLY for the only thread of the server, another one in SEND for any."""
-    window = load(empty_window, captured / "client-server.kev")
+    window = load(empty_window, lesson("client-server"))
     opened, clock = window.session.opened, window.session.opened.trace.clock
     qtbot.waitUntil(lambda: opened.verdicts.answer is not None, timeout=10_000)
     opened.viewport.zoom(0.1, clock.cycles(180_000_000))

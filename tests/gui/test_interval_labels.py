@@ -27,8 +27,7 @@ def written(window, lane):
 
 
 @pytest.mark.thorough
-def test_labels_are_switched_kept_and_undone(window, qtbot):
-    opened = window.session.opened
+def test_labels_are_switched_kept_and_undone(window, opened, qtbot):
     assert written(window, CLIENT_1) == [("RUNNING",), ("REPLY",), ("RUNNING",)]
     trigger(window, "view.label_call")
     trigger(window, "view.label_cpu")
@@ -48,8 +47,7 @@ def test_labels_are_switched_kept_and_undone(window, qtbot):
     assert opened.lanes.arrangement.labels == {Label.STATE, Label.CALL}
 
 
-def test_labels_change_the_picture_and_fit_whole(window, qtbot):
-    view, opened = window.workspace.area.view, window.session.opened
+def test_labels_change_the_picture_and_fit_whole(window, view, opened, qtbot):
     before = view.grab().toImage()
     trigger(window, "view.label_cpu")
     settle(qtbot, window)
@@ -63,8 +61,7 @@ def test_labels_change_the_picture_and_fit_whole(window, qtbot):
     assert opened.lanes.arrangement.labels == {Label.STATE, Label.CPU}
 
 
-def test_dark_letters_have_their_colour_around_them_on_dark_lanes(window):
-    view, opened = window.workspace.area.view, window.session.opened
+def test_dark_letters_have_their_colour_around_them_on_dark_lanes(window, view, opened):
     rows = view.visible_rows()
     values = opened.timeline.raster([row.index for row in rows], opened.viewport.window, view.width())
     grounds = {

@@ -5,29 +5,23 @@ from __future__ import annotations
 from xml.etree import ElementTree as ET
 
 import pytest
-from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
-from satview.base.time import TimeWindow
 from satview.gui import dialogs
 from satview.gui.widgets import LinePrompt, QuickPick
 from satview.gui.windows.window_commands import KeyOverlay
 from satview.store.mark_file import note_files
+from tests.gui.conftest import part
+from tests.gui.hands import ALT, CONTROL, CONTROL_SHIFT, NONE, SHIFT, K, answer_prompt
 from tests.helpers.extent import fewer
 
 CPU1, CLIENT_1, SERVER_1 = 1, 3, 5  # a process of one thread has one lane
-K = Qt.Key
-SHIFT, CONTROL, ALT = (
-    Qt.KeyboardModifier.ShiftModifier,
-    Qt.KeyboardModifier.ControlModifier,
-    Qt.KeyboardModifier.AltModifier,
-)
 
 
 @pytest.fixture
 def press(view, qtbot):
-    def run(key, modifiers=Qt.KeyboardModifier.NoModifier, target=None):
+    def run(key, modifiers=NONE, target=None):
         qtbot.keyClick(target or view, key, modifiers)
 
     return run
@@ -41,6 +35,11 @@ def client(opened):
 
 def ns_of(opened, cycles):
     return opened.trace.clock.ns(cycles)
+
+
+def ends_ns(opened, window):
+    """Return begin and end of a part of the trace, in nanoseconds."""
+    return ns_of(opened, window.start), ns_of(opened, window.end)
 
 
 def test_zoom_in_and_out(press, opened):
@@ -68,7 +67,7 @@ def test_holding_a_key_goes_on_faster_and_faster(view, opened, qtbot):
     assert opened.viewport.window == rest
 
 
-def test_pan(press, opened):
+def test_pan_home_and_end(press, opened):
     opened.viewport.zoom(0.2, opened.trace.clock.cycles(10_000))
     before = opened.viewport.window
     press(K.Key_D)
@@ -77,11 +76,6 @@ def test_pan(press, opened):
     assert opened.viewport.window.start == pytest.approx(before.start, abs=20)
     press(K.Key_D, SHIFT)
     assert opened.viewport.window.start == pytest.approx(before.end, abs=20)
-
-
-@pytest.mark.thorough
-def test_home_and_end(press, opened):
-    opened.viewport.zoom(0.2, opened.trace.clock.cycles(10_000))
     press(K.Key_Home)
     assert opened.viewport.window.start == opened.viewport.limits.start
     press(K.Key_End)
@@ -89,7 +83,7 @@ def test_home_and_end(press, opened):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(("key", "modifiers"), [(K.Key_0, Qt.KeyboardModifier.NoModifier), (K.Key_Z, SHIFT)])
+@pytest.mark.parametrize(("key", "modifiers"), [(K.Key_0, NONE), (K.Key_Z, SHIFT)])
 def test_whole_trace(press, opened, key, modifiers):
     opened.viewport.zoom(0.2, opened.trace.clock.cycles(10_000))
     press(key, modifiers)
@@ -102,8 +96,7 @@ def test_focus_fits_and_goes_back(press, opened, client):
     before = opened.viewport.window
     for _ in range(3):
         press(K.Key_F)
-        assert ns_of(opened, opened.viewport.window.start) == pytest.approx(3_600, abs=60)
-        assert ns_of(opened, opened.viewport.window.end) == pytest.approx(8_400, abs=60)
+        assert ends_ns(opened, opened.viewport.window) == pytest.approx((3_600, 8_400), abs=60)
         press(K.Key_F)
         assert opened.viewport.window == before
 
@@ -123,10 +116,7 @@ def test_focus_begins_anew_after_a_move(press, opened, client):
 
 def test_range_from_selection_and_zoom_to_it(press, opened, client):
     press(K.Key_R)
-    assert (ns_of(opened, opened.selection.time_range.start), ns_of(opened, opened.selection.time_range.end)) == (
-        4_000,
-        8_001,
-    )
+    assert ends_ns(opened, opened.selection.time_range) == (4_000, 8_001)
     press(K.Key_Z)
     assert ns_of(opened, opened.viewport.window.start) == pytest.approx(4_000, abs=20)
     press(K.Key_Escape)
@@ -166,7 +156,9 @@ def test_arrows_walk_states_and_lanes(press, opened, client):
     assert opened.selection.lane == 0
 
 
-def test_comma_and_period_walk_events(press, opened, client):
+def test_comma_and_period_walk_events_and_j_goes_to_the_partner(press, window, opened, client):
+    press(K.Key_J)
+    assert "no matching" in window.statusBar().currentMessage()
     press(K.Key_Period)
     assert opened.trace.spec(opened.selection.event).name == "THRUNNING"
     press(K.Key_Period)
@@ -177,20 +169,12 @@ def test_comma_and_period_walk_events(press, opened, client):
     assert opened.trace.spec(opened.selection.event).name == "THRUNNING"
 
 
-@pytest.mark.thorough
-def test_missing_partner_is_reported_in_the_status_bar(press, window, opened, client):
-    press(K.Key_J)
-    assert "no matching" in window.statusBar().currentMessage()
-
-
 def test_cursors_and_delta(press, window, opened):
     opened.selection.set_mouse(opened.trace.clock.cycles(1_000))
     press(K.Key_1)
     opened.selection.set_mouse(opened.trace.clock.cycles(5_500))
     press(K.Key_2)
-    assert (
-        ns_of(opened, opened.selection.cursor_b - opened.selection.cursor_a + opened.trace.clock.start_cycles) == 4_500
-    )
+    assert opened.selection.cursor_b - opened.selection.cursor_a == 4_500
     assert window.workspace.status.cursors.text().startswith("\u0394 4.5 \u00b5s (4,500 cycles)   A 0.0")
     press(K.Key_3)
     assert opened.selection.cursor_a is None
@@ -214,9 +198,7 @@ def test_marks(press, opened, client, tmp_path):
 def test_note_is_requested_and_kept(press, window, opened, client, qtbot):
     press(K.Key_R)
     press(K.Key_M, SHIFT)
-    line = window.findChild(LinePrompt).line
-    qtbot.keyClicks(line, "slow reply")
-    press(K.Key_Return, target=line)
+    answer_prompt(window, qtbot, "slow reply")
     (mark,) = opened.marks
     assert (mark.text, ns_of(opened, mark.start_cycles), ns_of(opened, mark.end_cycles)) == ("slow reply", 4_000, 8_001)
 
@@ -308,25 +290,17 @@ def test_find_with_enter_and_shift_enter(press, window, opened, qtbot):
     assert not window.workspace.find_bar.isVisible()
     press(K.Key_F3)
     assert opened.trace.spec(opened.selection.event).name == "EVENT 8"
-
-
-def test_letters_typed_into_the_find_bar_are_no_commands(press, window, opened, qtbot):
     press(K.Key_F, CONTROL)
-    qtbot.keyClicks(window.workspace.find_bar.line, "wasd0")
-    assert opened.viewport.is_whole
-    assert window.workspace.find_bar.line.text() == "wasd0"
+    qtbot.keyClicks(line, "wasd0")
+    assert opened.viewport.is_whole, "letters that are typed are no commands"
+    assert line.text() == "wasd0"
 
 
 @pytest.mark.thorough
 def test_go_to_time(press, window, opened, qtbot):
     press(K.Key_G, CONTROL)
-    prompt = window.findChild(LinePrompt)
-    qtbot.keyClicks(prompt.line, "soon")
-    press(K.Key_Return, target=prompt.line)
-    assert "is no time" in prompt.error.text()
-    prompt.line.clear()
-    qtbot.keyClicks(prompt.line, "5us")
-    press(K.Key_Return, target=prompt.line)
+    assert "is no time" in answer_prompt(window, qtbot, "soon").error.text()
+    answer_prompt(window, qtbot, "5us")
     assert opened.trace.spec(opened.selection.event).name == "EVENT 7"
 
 
@@ -339,18 +313,9 @@ def test_go_to_lane(press, window, opened, qtbot):
 
 
 @pytest.mark.thorough
-def test_palette_runs_a_command(press, window, opened, qtbot):
+def test_palette_says_when_no_command_matches_and_runs_one_that_does(press, window, opened, qtbot):
     opened.viewport.zoom(0.2, opened.trace.clock.cycles(5_000))
-    press(K.Key_P, CONTROL | SHIFT)
-    pick = window.findChild(QuickPick)
-    qtbot.keyClicks(pick.line, "everything")
-    press(K.Key_Return, target=pick.line)
-    assert opened.viewport.is_whole
-
-
-@pytest.mark.thorough
-def test_palette_says_when_no_command_matches(press, window, qtbot):
-    press(K.Key_P, CONTROL | SHIFT)
+    press(K.Key_P, CONTROL_SHIFT)
     pick = window.findChild(QuickPick)
     qtbot.keyClicks(pick.line, "xyzzy")
     assert (pick.list.isVisible(), pick.nothing.isVisible(), pick.nothing.text()) == (False, True, "No command matches")
@@ -359,6 +324,9 @@ def test_palette_says_when_no_command_matches(press, window, qtbot):
     assert pick.isVisible()
     pick.line.clear()
     assert (pick.list.isVisible(), pick.nothing.isVisible()) == (True, False)
+    qtbot.keyClicks(pick.line, "everything")
+    press(K.Key_Return, target=pick.line)
+    assert opened.viewport.is_whole
 
 
 @pytest.mark.thorough
@@ -366,8 +334,8 @@ def test_question_mark_shows_the_keys(press, window, qtbot):
     press(K.Key_Question, SHIFT)
     overlay = window.findChild(KeyOverlay)
     text = overlay.browser.toPlainText()
-    for part in ("Zoom in", "Ctrl+Shift+P", "Previous state change", "Left drag"):
-        assert part in text
+    for title in ("Zoom in", "Ctrl+Shift+P", "Previous state change", "Left drag"):
+        assert title in text
     overlay.search.setText("bookm")
     assert "Zoom in" not in overlay.browser.toPlainText()
     overlay.search.clear()
@@ -400,7 +368,7 @@ def test_a_picture_has_title_time_span_and_legend(press, window, opened, tmp_pat
     """In an SVG texts are texts. The legend is in the picture even if it is not on the screen."""
     press(K.Key_L, SHIFT)
     assert not window.workspace.area.legend.isVisible()
-    opened.viewport.jump(TimeWindow(opened.trace.clock.cycles(2_000), opened.trace.clock.cycles(6_000)))
+    opened.viewport.jump(part(opened, 2_000, 6_000))
     monkeypatch.setattr(dialogs, "ask_save", lambda *arguments: tmp_path / "a.svg")
     press(K.Key_E, CONTROL)
     svg = ET.parse(tmp_path / "a.svg")
@@ -422,18 +390,7 @@ def test_only_this_thread(press, opened, client):
 
 @pytest.mark.thorough
 def test_keys_without_selection_do_nothing_harmful(press, window, opened):
-    for key in (
-        K.Key_F,
-        K.Key_Z,
-        K.Key_R,
-        K.Key_H,
-        K.Key_P,
-        K.Key_Delete,
-        K.Key_Return,
-        K.Key_Left,
-        K.Key_Comma,
-        K.Key_N,
-    ):
+    for key in (*"FZRHP,N", K.Key_Delete, K.Key_Return, K.Key_Left):
         press(key)
     QApplication.processEvents()
     assert window.workspace is not None

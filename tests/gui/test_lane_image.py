@@ -177,8 +177,7 @@ def test_every_state_has_a_colour_in_every_palette():
 
 
 @pytest.mark.thorough
-def test_a_setting_changes_the_colours(window, application, qtbot):
-    view = window.workspace.area.view
+def test_a_setting_changes_the_colours(window, view, application, qtbot):
     before = view.grab().toImage()
     application.settings.set("swimlane/palette", "colour-blind")
     assert window.theme.palette == "colour-blind"

@@ -13,15 +13,13 @@ from satview.base.time import TimeWindow
 from satview.events.states import QUIET_PROCESS
 from satview.filters.passes import Effect
 from satview.gui.swimlane.shares import figure, quiet_figure, quiet_use
-from satview.gui.widgets import LinePrompt
 from satview.session.lanes.lane_arrangement import IDLE_CPUS, QUIET, SortBy
 from satview.session.lanes.lane_list import bottom_px
 from satview.timeline.lane_tree import LaneKind
-from tests.gui.conftest import settle, stack_of
-from tests.gui.test_shares import SAMPLE
+from tests.gui.conftest import DENSE, part, settle, stack_of
+from tests.gui.hands import LEFT, answer_prompt
 
 CPU0, CPU1, CLIENT, CLIENT_1, SERVER, SERVER_1 = range(6)
-LEFT = Qt.MouseButton.LeftButton
 
 
 def shown(opened):
@@ -90,9 +88,7 @@ def test_menu_sorts_and_tells_by_what(window, opened, qtbot):
 @pytest.mark.thorough
 def test_groups_by_typed_names_have_headings_that_fold(window, opened, labels, qtbot):
     window.actions_by_id.by_id["lanes.group_pattern"].trigger()
-    prompt = window.findChild(LinePrompt)
-    qtbot.keyClicks(prompt.line, "Servers: serv*")
-    qtbot.keyClick(prompt.line, Qt.Key.Key_Return)
+    answer_prompt(window, qtbot, "Servers: serv*")
     qtbot.waitUntil(lambda: not opened.sorter.is_busy)
     settle(qtbot, window)
     assert [(head.title, head.count) for head in opened.lanes.heads] == [("Servers", 1), ("Others", 1)]
@@ -113,7 +109,7 @@ def test_a_process_of_one_thread_has_one_lane_with_the_name_and_use_of_the_proce
     """Open it shows the states of the thread, closed the CPU use of the process; in 10 us the client ran for 7."""
     row = opened.lanes.row_of(CLIENT)
     assert (row.index, row.unit, row.depth, row.is_open) == (CLIENT_1, CLIENT, 0, True)
-    opened.viewport.jump(TimeWindow(*(opened.trace.clock.cycles(ns) for ns in (0, 10_000))))
+    opened.viewport.jump(part(opened, 0, 10_000))
     settle(qtbot, window)
     used = Statistics(opened.trace, opened.viewport.window).processes.cpu_cycles[opened.timeline.infos[CLIENT].process]
     share = f"{used / opened.viewport.window.length:.2f} CPU"
@@ -133,11 +129,6 @@ def test_a_process_of_one_thread_has_one_lane_with_the_name_and_use_of_the_proce
 def titles(window):
     opened = window.session.opened
     return [opened.timeline.infos[row.unit].title for row in opened.lanes.rows if row.depth == 0]
-
-
-@pytest.fixture
-def dense(empty_window, load):
-    return load(empty_window, SAMPLE)
 
 
 def test_processes_are_sorted_by_use_and_quiet_ones_folded(dense, qtbot):
@@ -200,17 +191,12 @@ def test_the_row_of_quiet_processes_obeys_the_filter_as_lanes_do(dense, qtbot):
 
 
 @pytest.mark.thorough
-def test_a_quiet_process_is_revealed_by_whoever_looks_for_it(dense):
+def test_a_quiet_process_is_revealed_and_lanes_that_somebody_arranged_stay_as_they_are(dense):
     opened = dense.session.opened
     diag = next(info.index for info in opened.timeline.infos if info.title == "diag")
     assert opened.lanes.row_of(diag) is None
     opened.lanes.reveal(diag)
     assert opened.lanes.row_of(diag) is not None
-
-
-@pytest.mark.thorough
-def test_lanes_that_somebody_arranged_stay_as_they_are(dense):
-    opened = dense.session.opened
     opened.lanes.sort(SortBy.TRACE, ())
     assert titles(dense)[4:7] == ["planner", "map_update", "sensor_fusion"]  # by pid, as in the trace
     kept = opened.lanes.arrangement
@@ -221,11 +207,9 @@ def test_lanes_that_somebody_arranged_stay_as_they_are(dense):
 
 
 @pytest.mark.thorough
-def test_few_lanes_are_sorted_too_but_not_folded(empty_window, load, tmp_path):
+def test_few_lanes_are_sorted_too_but_not_folded(empty_window, load, lesson):
     """In the lesson `middle` runs most, then `low`; the logger and the kernel, which is first in the file, are last."""
-    path = tmp_path / "inversion.kev"
-    assert main(["tracelogger", "--workload", "inversion", "-w", "-f", str(path)]) == 0
-    window = load(empty_window, path)
+    window = load(empty_window, lesson("inversion"))
     assert titles(window) == ["CPU 0", "middle", "low", "high", "procnto-smp-instr", "tracelogger"]
     assert window.session.opened.lanes.heads == ()
     assert "idle" in [window.session.opened.timeline.infos[row.index].title for row in window.session.opened.lanes.rows]
@@ -241,7 +225,7 @@ def many_cpus(tmp_path_factory):
 
 
 @pytest.mark.thorough
-def test_cpus_on_which_nothing_ran_are_one_row(empty_window, load, many_cpus, qtbot):
+def test_idle_cpus_are_one_row_and_the_overview_is_as_high_as_ever_needed(empty_window, load, many_cpus, qtbot):
     """By the statistics these 7 were idle all the time; one that ran for a moment keeps its lane."""
     window = load(empty_window, many_cpus)
     opened = window.session.opened
@@ -257,12 +241,7 @@ def test_cpus_on_which_nothing_ran_are_one_row(empty_window, load, many_cpus, qt
     lane = next(info.index for info in opened.timeline.infos if info.title == "CPU 17")
     opened.lanes.reveal(lane)
     assert opened.lanes.row_of(lane) is not None
-
-
-@pytest.mark.thorough
-def test_the_overview_is_as_high_as_ever_needed(empty_window, load, many_cpus, qtbot):
-    """Of 18 CPUs no more than 5 are in use at once: the height is 5 of them, and the strip says so."""
-    window = load(empty_window, many_cpus)
+    # Of 18 CPUs no more than 5 are in use at once: the height is 5 of them, and the strip says so.
     overview = window.workspace.area.overview
     overview.repaint()
     use = overview.shown_use
@@ -278,7 +257,7 @@ def test_the_overview_is_as_high_as_ever_needed(empty_window, load, many_cpus, q
 def test_what_room_is_left_shows_threads_of_who_used_most(empty_window, load, qtbot, height, unfolded):
     """Lanes grow to twice their height at first; then they would be bars without more to see."""
     empty_window.resize(1920, height)
-    window = load(empty_window, SAMPLE)
+    window = load(empty_window, DENSE)
     lanes, infos = window.session.opened.lanes, window.session.opened.timeline.infos
     assert [infos[row.index].title for row in lanes.rows if row.is_open and row.depth == 0][3:] == unfolded
     assert bottom_px(lanes.rows, lanes.heads) <= window.workspace.area.view.height()

@@ -64,42 +64,43 @@ def test_what_shares_are_drawn_from_is_found_before_the_frame(opened, monkeypatc
                 each.binned(timeline.trace.window, max(each._levels), 0, 1)
 
 
-@pytest.mark.thorough
-def test_lanes_that_are_being_built_stay_of_use_when_the_view_gets_wider(opened, monkeypatch):
-    timeline, built, original = Timeline(opened.trace), [], Timeline._spans
-    narrow = LaneRequest(tuple(range(len(timeline.infos))), opened.trace.window, 100)
-    due = [narrow]
+def built_while_the_view_changes(timeline, request, change, monkeypatch):
+    """Work a request out, which changes as each lane is built; return the last request, its values, and the lanes."""
+    built, due, original = [], [request], Timeline._spans
 
     def spans(self, info):
         if self is timeline:  # not that of the window
             built.append(info.index)
-            due[0] = wide
+            due[0] = change(due[0], info.index)
         return original(self, info)
 
-    wide = replace(narrow, width_px=120)
     monkeypatch.setattr(Timeline, "_spans", spans)
     done, values = exact_values(timeline, lambda: due[0], None, None, lambda: False, lambda share: None)
+    return done, values, sorted(built)
+
+
+@pytest.mark.thorough
+def test_lanes_that_are_being_built_stay_of_use_when_the_view_gets_wider(opened, monkeypatch):
+    timeline = Timeline(opened.trace)
+    narrow = LaneRequest(tuple(range(len(timeline.infos))), opened.trace.window, 100)
+    wide = replace(narrow, width_px=120)
+    done, values, built = built_while_the_view_changes(timeline, narrow, lambda _due, _lane: wide, monkeypatch)
     assert (done, values.shape) == (wide, (len(timeline.infos), 120))
-    assert sorted(built) == list(narrow.lanes)
+    assert built == list(narrow.lanes)
 
 
 @pytest.mark.thorough
 def test_lanes_that_show_no_more_are_left(opened, monkeypatch):
-    timeline, built, original = Timeline(opened.trace), [], Timeline._spans
+    timeline = Timeline(opened.trace)
     first, *others = (info.index for info in timeline.infos if info.index not in timeline.cpu_lanes)
-    due = [LaneRequest(tuple(others), opened.trace.window, 100)]
+    request = LaneRequest(tuple(others), opened.trace.window, 100)
 
-    def spans(self, info):
-        if self is timeline:  # not that of the window
-            built.append(info.index)
-            if info.index == others[0]:
-                due[0] = replace(due[0], lanes=(first,))
-        return original(self, info)
+    def scrolled(due, lane):
+        return replace(due, lanes=(first,)) if lane == others[0] else due
 
-    monkeypatch.setattr(Timeline, "_spans", spans)
-    done, _ = exact_values(timeline, lambda: due[0], None, None, lambda: False, lambda share: None)
+    done, _, built = built_while_the_view_changes(timeline, request, scrolled, monkeypatch)
     assert done.lanes == (first,)
-    assert sorted(built) == sorted([*timeline.cpu_lanes, first, others[0]])
+    assert built == sorted([*timeline.cpu_lanes, first, others[0]])
 
 
 def test_some_lanes_have_the_values_that_they_have_among_all(opened, view, qtbot):

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPointF, Qt
+from PySide6.QtCore import QPointF
 from PySide6.QtTest import QTest
 
 from satview.base.time import TimeWindow
@@ -16,12 +16,10 @@ from satview.events.wire import KER_64BIT, WireClass
 from satview.gui import dialogs
 from satview.gui.swimlane.mouse import hover_text
 from satview.gui.swimlane.shares import share_text
-from satview.gui.widgets import LinePrompt
 from satview.session.event_text import span_details
 from satview.session.state_files import StateFiles
-from satview.session.trace_state import lanes_state
-from satview.session.workspace_file import WorkspaceState, from_json, to_json
 from tests.gui.conftest import settle, stack_of
+from tests.gui.hands import LEFT, K, answer_prompt, take_keyboard
 from tests.helpers.elf import write_elf
 from tests.helpers.kev import TraceBuilder
 
@@ -51,10 +49,7 @@ def written(folder):
 
 @pytest.fixture
 def window(empty_window, load, tmp_path, qtbot):
-    load(empty_window, written(tmp_path))
-    empty_window.activateWindow()
-    empty_window.workspace.area.view.setFocus()
-    qtbot.waitUntil(empty_window.isActiveWindow)
+    take_keyboard(load(empty_window, written(tmp_path)), qtbot)
     return empty_window
 
 
@@ -77,8 +72,7 @@ def lane(opened, title):
     return next(row for row in opened.lanes.rows if opened.timeline.infos[row.unit].title == title)
 
 
-def test_lanes_are_switched_on_and_off_where_they_belong(window, qtbot):
-    opened = window.session.opened
+def test_lanes_are_switched_on_and_off_where_they_belong(window, opened, qtbot):
     assert titles(opened) == ["CPU 0", "alpha", "beta"]
     show(window, qtbot, "functions", "log")
     assert titles(opened) == ["CPU 0", "kernel log", "alpha", "functions", "functions 2", "beta"]
@@ -110,9 +104,9 @@ def test_keys_step_through_the_events_of_a_lane(window, qtbot):
     opened.select_at(row.index, opened.trace.window.start + 8_500)
     assert opened.trace.events.code[opened.selection.event] == QUEUE
     first = opened.selection.event
-    QTest.keyClick(view, Qt.Key.Key_Period)
+    QTest.keyClick(view, K.Key_Period)
     assert (opened.selection.event, opened.selection.lane) == (first + 1, row.index)
-    QTest.keyClick(view, Qt.Key.Key_Comma)
+    QTest.keyClick(view, K.Key_Comma)
     assert opened.selection.event == first
 
 
@@ -138,21 +132,16 @@ def test_a_click_selects_the_interval_of_a_function(window, qtbot):
     opened, view = window.session.opened, window.workspace.area.view
     row = lane(opened, "functions 2")
     point = QPointF(view.scale.x(opened.trace.window.start + 2_500), row.y_px + row.height_px / 2).toPoint()
-    QTest.mouseClick(view, Qt.MouseButton.LeftButton, pos=point)
+    QTest.mouseClick(view, LEFT, pos=point)
     span = opened.selection.span
     assert (span.end_cycles - span.start_cycles, span.text) == (1_000, "0x200")
     assert opened.selection.lane == row.index
 
 
-def test_a_rule_makes_steps_whose_heights_are_the_numbers(window, qtbot):
-    opened, view = window.session.opened, window.workspace.area.view
+def test_a_rule_makes_steps_whose_heights_are_the_numbers(window, opened, view, qtbot):
     window.actions_by_id.by_id["lanes.user_rules"].trigger()
-    prompt = window.findChild(LinePrompt)
-    QTest.keyClicks(prompt.line, "10 gauge")
-    QTest.keyClick(prompt.line, Qt.Key.Key_Return)
-    assert "is no rule for user events" in prompt.error.text()
-    prompt.line.setText("10 counter queue")
-    QTest.keyClick(prompt.line, Qt.Key.Key_Return)
+    assert "is no rule for user events" in answer_prompt(window, qtbot, "10 gauge").error.text()
+    answer_prompt(window, qtbot, "10 counter queue")
     at_rest(window, qtbot)
     row = lane(opened, "queue")
     stack = stack_of(qtbot, window, row.index)
@@ -201,9 +190,7 @@ def test_a_trace_keeps_the_file_that_describes_its_events(window, application, l
     assert "1 kinds of events described by events.xml; events.xml: line 1: 'thing' in datakey" in (
         window.statusBar().currentMessage())  # fmt: skip
     at_rest(window, qtbot)
-    with qtbot.waitSignal(window.destroyed):
-        window.close()
-    opened = opened_again(application, load, qtbot, tmp_path)
+    opened = opened_again(application, load, qtbot, tmp_path, window)
     assert opened.user_file == str(path)
     rows = np.flatnonzero(opened.trace.events.code == wire.code(wire.WireClass.USER, 10))
     assert opened.trace.payloads.decode(int(rows[-1])).arguments[0].name == "items"
@@ -224,9 +211,7 @@ def test_programs_name_functions_in_lanes_and_details(window, application, load,
     opened.select_at(info.index, opened.trace.window.start + 2_500)
     assert opened.selection.span.text == "search"
     assert re.search(r"thisfn\s.*\bsearch\b", window.workspace.panels["details"].as_text())
-    with qtbot.waitSignal(window.destroyed):
-        window.close()
-    opened = opened_again(application, load, qtbot, tmp_path)
+    opened = opened_again(application, load, qtbot, tmp_path, window)
     qtbot.waitUntil(lambda: opened.symbols_folder == str(tmp_path))
     monkeypatch.setattr(dialogs, "ask_folder", lambda *_: tmp_path / "nothing")
     with qtbot.waitSignal(opened.named):
@@ -251,9 +236,7 @@ def test_a_text_of_pidin_names_processes_and_threads(window, application, load, 
     assert opened.timeline.infos[opened.lane_of_thread(thread)].title == "planner"
     assert "name from pidin" in window.workspace.panels["details"].as_text()
     assert opened.trace.problems.counts()["other-name"] == 1
-    with qtbot.waitSignal(window.destroyed):
-        window.close()
-    opened = opened_again(application, load, qtbot, tmp_path)
+    opened = opened_again(application, load, qtbot, tmp_path, window)
     qtbot.waitUntil(lambda: opened.trace.pidin is not None)
     assert opened.trace.thread_name(thread) == "alpha 1 (planner)"
     text.write_text("no titles")
@@ -264,33 +247,22 @@ def test_a_text_of_pidin_names_processes_and_threads(window, application, load, 
 
 
 @pytest.mark.thorough
-def test_lanes_and_labels_are_in_sessions(window, qtbot):
-    opened = window.session.opened
-    show(window, qtbot, "functions", "paths")
-    window.actions_by_id.by_id["view.label_priority"].trigger()
-    opened.lanes.pin(lane(opened, "functions 2").index)
-    state = from_json(to_json(WorkspaceState(lanes=lanes_state(opened.lanes))))
-    assert state.lanes.classes == ("functions", "paths")
-    assert state.lanes.labels == ("priority", "state")
-    assert opened.timeline.infos[opened.lanes.rows[0].index].title == "functions 2"
-
-
-@pytest.mark.thorough
-def test_a_trace_opens_with_the_lanes_that_it_had(window, application, load, qtbot, tmp_path):
-    opened = window.session.opened
+def test_a_trace_opens_with_the_lanes_that_it_had(window, opened, application, load, qtbot, tmp_path):
     show(window, qtbot, "functions", "paths")
     opened.lanes.pin(lane(opened, "functions 2").index)
     shown = titles(opened)
     assert shown[0] == "functions 2"
-    with qtbot.waitSignal(window.destroyed):
-        window.close()
     application.shared.settings.set("swimlane/lane_classes", "")
-    assert titles(opened_again(application, load, qtbot, tmp_path)) == shown
+    assert titles(opened_again(application, load, qtbot, tmp_path, window)) == shown
     application.shared.settings.set("swimlane/lane_classes", "log", is_saved=False)  # as --lanes does
     assert "kernel log" in titles(opened_again(application, load, qtbot, tmp_path))
 
 
-def opened_again(application, load, qtbot, tmp_path):
+def opened_again(application, load, qtbot, tmp_path, closed=None):
+    """Close a window and open its trace in another one."""
+    if closed is not None:
+        with qtbot.waitSignal(closed.destroyed):
+            closed.close()
     again = application.new_window()
     again.resize(1200, 800)
     load(again, tmp_path / "lanes.kev")
@@ -310,8 +282,7 @@ def test_a_second_view_has_lanes_of_its_own(window, qtbot):
 
 
 @pytest.mark.thorough
-def test_empty_lanes_of_events_are_hidden_too(window, qtbot):
-    opened = window.session.opened
+def test_empty_lanes_of_events_are_hidden_too(window, opened, qtbot):
     show(window, qtbot, "log", "functions")
     begin = opened.trace.window.start
     opened.lanes.hide_empty(True, type(opened.trace.window)(begin + 900, begin + 4_500))
@@ -320,8 +291,7 @@ def test_empty_lanes_of_events_are_hidden_too(window, qtbot):
 
 
 @pytest.mark.thorough
-def test_lanes_of_a_hidden_thread_are_hidden(window, qtbot):
-    opened = window.session.opened
+def test_lanes_of_a_hidden_thread_are_hidden(window, opened, qtbot):
     show(window, qtbot, "functions", "paths")
     thread = opened.timeline.infos[lane(opened, "functions").index].thread
     opened.filters.only_threads([int(np.flatnonzero(opened.trace.threads.pid == B)[0])], "only beta")

@@ -8,7 +8,6 @@ import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
 
-from satview.__main__ import main
 from satview.answers.activity_lanes import IN_TIME, LATE
 from satview.base.time import TimeWindow
 from satview.events.spec import Release
@@ -19,6 +18,8 @@ from satview.session.workspace_file import WorkspaceState
 from tests.answers.test_late_comparison import locking, moving
 from tests.capture.made import WIDE, traced
 from tests.gui.conftest import settle as wait_for_lanes
+from tests.gui.hands import CONTROL_SHIFT, LEFT, K, click_box, click_cell, click_tab, colours, rgb
+from tests.helpers.commands import satview
 from tests.helpers.scene import rounds_of_a_loop
 
 CLOSED = "\N{BLACK RIGHT-POINTING SMALL TRIANGLE} "
@@ -31,9 +32,19 @@ def looping(tmp_path):
     return rounds_of_a_loop().write(tmp_path / "looping.kev")
 
 
+@pytest.fixture
+def looped(empty_window, load, looping):
+    """A window with them."""
+    return load(empty_window, looping)
+
+
+def set_deadline(path, deadline="5us"):
+    """Write a file of timing beside a trace; rounds of 5,100 ns are late by it."""
+    path.with_name("timing.toml").write_text(f'["control 1"]\ndeadline = "{deadline}"\n')
+
+
 def show(window, qtbot):
-    modifiers = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
-    QTest.keyClick(window.workspace.area.view, Qt.Key.Key_H, modifiers)
+    QTest.keyClick(window.workspace.area.view, K.Key_H, CONTROL_SHIFT)
     qtbot.waitUntil(lambda: window.workspace.panel_shows("late"))
     panel = window.workspace.panels["late"]
     settle(panel, qtbot)
@@ -53,15 +64,12 @@ def texts(table, row):
 
 
 def click(table, row):
-    table.table.scrollTo(table.model.index(row, 0))
-    position = table.table.visualRect(table.model.index(row, 0)).center()
-    QTest.mouseClick(table.table.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(60, position.y()))
+    click_cell(table.table, row, x_px=60)
 
 
-def test_the_worst_instance_is_explained_at_first(empty_window, load, looping, qtbot):
-    window = load(empty_window, looping)
-    before = window.session.opened.viewport.window
-    panel = show(window, qtbot)
+def test_the_worst_instance_is_explained_at_first_and_slow_compared_with_fast_behind_a_tab(looped, qtbot):
+    before = looped.session.opened.viewport.window
+    panel = show(looped, qtbot)
     (activity,) = (texts(panel.activities, row) for row in range(panel.activities.model.rowCount()))
     assert {title: activity[title] for title in ("Activity", "Count", "Misses", "Max", "Deadline")} == {
         "Activity": "control 1", "Count": "40", "Misses": "0", "Max": "5.100 µs", "Deadline": "10.00 µs"}  # fmt: skip
@@ -71,14 +79,18 @@ def test_the_worst_instance_is_explained_at_first(empty_window, load, looping, q
     assert [texts(panel.blame, row)["Part"] for row in (0, 1)] == ["preempted", "own work"]
     assert panel.sentence.text().startswith("control 1 took 5.100 µs from")
     assert panel.sentence.text().endswith("4.100 µs ready while hog 1 ran, 1.000 µs own work.")
-    assert window.session.opened.viewport.window == before, "nothing was clicked"
+    assert looped.session.opened.viewport.window == before, "nothing was clicked"
+    # Three of the slowest four rounds take 4,000 more: 3,000 on average.
+    panel.blame.tabs.setCurrentIndex(1)
+    assert [panel.blame.tabs.tabText(tab) for tab in (0, 1)] == ["Blame", "Slow against fast"]
+    row = texts(panel.blame, 0)
+    assert (row["Part"], row["Whom"], row["Explains"]) == ("preempted", "hog 1", "3.000 µs")
 
 
-def test_a_click_shows_an_instance_on_the_lanes(empty_window, load, looping, qtbot):
-    window = load(empty_window, looping)
-    panel = show(window, qtbot)
+def test_a_click_shows_an_instance_on_the_lanes(looped, qtbot):
+    panel = show(looped, qtbot)
     click(panel.instances, 1)
-    opened = window.session.opened
+    opened = looped.session.opened
     assert int(opened.trace.events.time_cycles[opened.selection.event]) - BASE == 210_000
     (leg,) = opened.highlight.shown.legs
     ends = opened.trace.events.time_cycles[[leg.from_row, leg.to_row]] - BASE
@@ -91,14 +103,13 @@ def test_a_click_shows_an_instance_on_the_lanes(empty_window, load, looping, qtb
 
 
 @pytest.mark.thorough
-def test_a_key_explains_the_selected_thread_at_its_moment(empty_window, load, looping, qtbot):
-    window = load(empty_window, looping)
-    trace, navigation = window.session.opened.trace, window.workspace.navigation
+def test_a_key_explains_the_selected_thread_at_its_moment(looped, qtbot):
+    trace, navigation = looped.session.opened.trace, looped.workspace.navigation
     row = int(trace.events.time_cycles.searchsorted(BASE + 50_500))
     navigation.show_event(row)
     assert int(trace.events.time_cycles[row]) - BASE == 51_100, "the round of 50,000 is done"
-    QTest.keyClick(window.workspace.area.view, Qt.Key.Key_U)
-    panel = window.workspace.panels["late"]
+    QTest.keyClick(looped.workspace.area.view, K.Key_U)
+    panel = looped.workspace.panels["late"]
     qtbot.waitUntil(lambda: panel.instance_view.answer is not None, timeout=10_000)
     settle(panel, qtbot)
     found = panel.instance_view.answer
@@ -106,30 +117,21 @@ def test_a_key_explains_the_selected_thread_at_its_moment(empty_window, load, lo
     assert texts(panel.instances, panel.instances.table.currentIndex().row())["Response"] == "1.100 µs"
 
 
-def test_slow_is_compared_with_fast_behind_a_tab(empty_window, load, looping, qtbot):
-    """Three of the slowest four rounds take 4,000 more: 3,000 on average."""
-    panel = show(load(empty_window, looping), qtbot)
-    panel.blame.tabs.setCurrentIndex(1)
-    assert [panel.blame.tabs.tabText(tab) for tab in (0, 1)] == ["Blame", "Slow against fast"]
-    row = texts(panel.blame, 0)
-    assert (row["Part"], row["Whom"], row["Explains"]) == ("preempted", "hog 1", "3.000 µs")
-
-
-def test_a_file_of_timing_is_obeyed_and_its_error_is_a_sentence(empty_window, load, looping, qtbot):
-    looping.with_name("timing.toml").write_text('["control 1"]\ndeadline = "5us"\n')
-    panel = show(load(empty_window, looping), qtbot)
+def test_a_file_of_timing_is_obeyed_and_its_error_is_a_sentence(looped, looping, qtbot):
+    set_deadline(looping)
+    panel = show(looped, qtbot)
     panel.timing.setFocus()
     QTest.keyClicks(panel.timing, "timing.toml")
-    QTest.keyClick(panel.timing, Qt.Key.Key_Return)
+    QTest.keyClick(panel.timing, K.Key_Return)
     settle(panel, qtbot)
     assert texts(panel.activities, 0)["Misses"] == "3"
     assert texts(panel.instances, 0)["Outcome"] == "late"
     assert workspace_state(panel.window().workspace).timing == "timing.toml"
-    opened = empty_window.workspace.opened
+    opened = looped.workspace.opened
     opened.verdicts.start()
     qtbot.waitUntil(lambda: opened.verdicts.answer is not None and not opened.verdicts.is_busy)
     assert [verdict.kind for verdict in opened.verdicts.answer.verdicts] == ["deadline"]
-    looping.with_name("timing.toml").write_text('["control 1"]\ndeadline = "soon"\n')
+    set_deadline(looping, "soon")
     panel.reload()
     settle(panel, qtbot)
     assert panel.message.isVisible()
@@ -140,34 +142,25 @@ def test_a_file_of_timing_is_obeyed_and_its_error_is_a_sentence(empty_window, lo
     assert texts(panel.activities, 0)["Misses"] == "0"
 
 
-def test_the_name_of_a_missing_file_of_timing_is_shown_as_it_was_typed(empty_window, load, looping, qtbot):
-    window = load(empty_window, looping)
-    panel = show(window, qtbot)
+def test_the_name_of_a_missing_file_of_timing_is_shown_as_it_was_typed(looped, qtbot):
+    panel = show(looped, qtbot)
     panel.on_lanes.click()
     QTest.keyClicks(panel.timing, "none.toml")
-    QTest.keyClick(panel.timing, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: window.statusBar().currentMessage() == "none.toml: there is no such file")
+    QTest.keyClick(panel.timing, K.Key_Return)
+    qtbot.waitUntil(lambda: looped.statusBar().currentMessage() == "none.toml: there is no such file")
     settle(panel, qtbot)
 
 
 @pytest.mark.thorough
-def test_a_saved_file_of_timing_is_used_at_once(empty_window, load, looping, qtbot):
-    looping.with_name("timing.toml").write_text('["control 1"]\ndeadline = "5us"\n')
-    window = load(empty_window, looping)
-    restore_session(window.workspace, WorkspaceState(timing="timing.toml"))
-    assert texts(show(window, qtbot).activities, 0)["Misses"] == "3"
-
-
-@pytest.mark.thorough
-def test_a_saved_window_has_its_lanes_of_activities_and_their_deadlines(empty_window, load, looping, qtbot):
-    looping.with_name("timing.toml").write_text('["control 1"]\ndeadline = "5us"\n')
-    opened = load(empty_window, looping).session.opened
+def test_a_saved_window_has_its_lanes_of_activities_and_their_deadlines(looped, looping, qtbot):
+    set_deadline(looping)
+    opened = looped.session.opened
     opened.time_activities("timing.toml")
     opened.lanes.show_classes(frozenset({"activities"}))
-    state = workspace_state(empty_window.workspace)
+    state = workspace_state(looped.workspace)
     opened.lanes.show_classes(frozenset())
     opened.time_activities("")
-    restore_session(empty_window.workspace, state)
+    restore_session(looped.workspace, state)
     qtbot.waitUntil(lambda: not opened.class_loader.is_busy)
     (lane,) = opened.timeline.lanes_of_class("activities")
     assert lane in [row.index for row in opened.lanes.rows]
@@ -176,11 +169,10 @@ def test_a_saved_window_has_its_lanes_of_activities_and_their_deadlines(empty_wi
 
 @pytest.mark.thorough
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes in folders")
-def test_a_pipe_in_place_of_a_file_of_timing_is_not_waited_for(empty_window, load, looping, qtbot):
+def test_a_pipe_in_place_of_a_file_of_timing_is_not_waited_for(looped, looping, qtbot):
     os.mkfifo(looping.with_name("timing.toml"))
-    window = load(empty_window, looping)
-    restore_session(window.workspace, WorkspaceState(timing="timing.toml"))
-    assert show(window, qtbot).message.text() == "timing.toml: there is no such file"
+    restore_session(looped.workspace, WorkspaceState(timing="timing.toml"))
+    assert show(looped, qtbot).message.text() == "timing.toml: there is no such file"
 
 
 @pytest.mark.thorough
@@ -192,14 +184,13 @@ def test_a_trace_without_activities_says_so(window, qtbot):
 
 
 @pytest.mark.thorough
-def test_a_thread_that_does_nothing_again_is_reported(empty_window, load, looping, qtbot):
-    window = load(empty_window, looping)
-    hog = next(row for row in range(len(window.session.opened.trace.threads))
-               if window.session.opened.trace.thread_name(row) == "hog 1")  # fmt: skip
-    panel = show(window, qtbot)
+def test_a_thread_that_does_nothing_again_is_reported(looped, qtbot):
+    hog = next(row for row in range(len(looped.session.opened.trace.threads))
+               if looped.session.opened.trace.thread_name(row) == "hog 1")  # fmt: skip
+    panel = show(looped, qtbot)
     before = panel.instance_view.answer
     panel.explain(hog, 20_000)
-    assert window.statusBar().currentMessage().startswith("hog 1 does nothing again and again")
+    assert looped.statusBar().currentMessage().startswith("hog 1 does nothing again and again")
     assert panel.instance_view.answer is before
 
 
@@ -207,7 +198,7 @@ def test_a_thread_that_does_nothing_again_is_reported(empty_window, load, loopin
 def test_the_car_s_control_loop_waits_for_the_logger(empty_window, load, tmp_path, qtbot):
     """As docs/late.md says: the worst round waits for a lock of the logger, which runs meanwhile."""
     path = tmp_path / "car.kev"
-    assert main(["tracelogger", "--workload", "automotive", "-s", "0.5", "-f", str(path)]) == 0
+    assert satview("tracelogger", "--workload", "automotive", "-s", "0.5", "-f", path).returncode == 0
     window = load(empty_window, path)
     panel = show(window, qtbot)
     names = [texts(panel.activities, row)["Activity"] for row in range(panel.activities.model.rowCount())]
@@ -219,13 +210,13 @@ def test_the_car_s_control_loop_waits_for_the_logger(empty_window, load, tmp_pat
     assert (worst["Part"].lstrip(CLOSED), worst["Whom"], worst["Length"]) == ("lock", "logger 1 (writer)", "1.379 ms")
     panel.blame.table.setFocus()
     panel.blame.table.setCurrentIndex(panel.blame.model.index(0, 0))
-    QTest.keyClick(panel.blame.table, Qt.Key.Key_Right)
+    QTest.keyClick(panel.blame.table, K.Key_Right)
     assert texts(panel.blame, 1)["Part"] == "own work"
     assert texts(panel.blame, 1)["Whom"] == "logger 1 (writer)"
     window.workspace.area.view.setFocus()
     explained = panel.instance_view.answer
     window.workspace.navigation.show_event(int(explained.late.learned.instances.end_row[explained.positions[1]]))
-    QTest.keyClick(window.workspace.area.view, Qt.Key.Key_U)
+    QTest.keyClick(window.workspace.area.view, K.Key_U)
     qtbot.waitUntil(lambda: panel.instance_view.answer.row == 1, timeout=10_000)
 
 
@@ -234,7 +225,7 @@ def lane_of(opened, title):
 
 
 def show_lanes(window, panel, qtbot):
-    QTest.mouseClick(panel.on_lanes, Qt.MouseButton.LeftButton, pos=QPoint(8, panel.on_lanes.height() // 2))
+    click_box(panel.on_lanes)
     opened = window.session.opened
     qtbot.waitUntil(lambda: not opened.class_loader.is_busy)
     wait_for_lanes(qtbot, window)
@@ -246,35 +237,34 @@ def column_of(window, row, cycles):
     view = window.workspace.area.view
     image = view.grab().toImage()
     x = round(view.scale.x(BASE + cycles))
-    return [image.pixelColor(x, row.y_px - view.scroll_px + y).rgb() & 0xFFFFFF for y in range(row.height_px)]
+    return [rgb(image, x, row.y_px - view.scroll_px + y) for y in range(row.height_px)]
 
 
 @pytest.mark.thorough
-def test_activities_on_the_lanes_are_red_where_late_and_a_click_explains_them(empty_window, load, looping, qtbot):
+def test_activities_on_the_lanes_are_red_where_late_and_a_click_explains_them(looped, looping, qtbot):
     """The round at 110,000 takes 5,100 of 5,000 ns: its bar is red, and a line is where its deadline was."""
-    looping.with_name("timing.toml").write_text('["control 1"]\ndeadline = "5us"\n')
-    window = load(empty_window, looping)
-    opened, theme = window.session.opened, LIGHT
+    set_deadline(looping)
+    opened, theme = looped.session.opened, LIGHT
     opened.time_activities("timing.toml")
-    panel = show(window, qtbot)
-    row = show_lanes(window, panel, qtbot)
+    panel = show(looped, qtbot)
+    row = show_lanes(looped, panel, qtbot)
     assert panel.on_lanes.isChecked()
     opened.viewport.jump(TimeWindow(BASE + 95_000, BASE + 120_000))
-    wait_for_lanes(qtbot, window)
+    wait_for_lanes(qtbot, looped)
     late, in_time = state_colour(LATE, theme), state_colour(IN_TIME, theme)
-    assert column_of(window, row, 113_500).count(late) > row.height_px // 2
-    assert column_of(window, row, 100_600).count(in_time) > row.height_px // 2
-    assert {late, in_time}.isdisjoint(column_of(window, row, 108_000)), "nothing is done then"
-    assert theme.text in column_of(window, row, 105_000), "the deadline of the round that was in time"
-    assert late in column_of(window, row, 115_000), "a tick where it was missed"
-    view = window.workspace.area.view
+    assert column_of(looped, row, 113_500).count(late) > row.height_px // 2
+    assert column_of(looped, row, 100_600).count(in_time) > row.height_px // 2
+    assert {late, in_time}.isdisjoint(column_of(looped, row, 108_000)), "nothing is done then"
+    assert theme.text in column_of(looped, row, 105_000), "the deadline of the round that was in time"
+    assert late in column_of(looped, row, 115_000), "a tick where it was missed"
+    view = looped.workspace.area.view
     point = QPoint(round(view.scale.x(BASE + 112_000)), row.y_px - view.scroll_px + row.height_px // 2)
-    QTest.mouseClick(view, Qt.MouseButton.LeftButton, pos=point)
+    QTest.mouseClick(view, LEFT, pos=point)
     settle(panel, qtbot)
     assert (opened.selection.span.text, opened.selection.lane) == ("5.100 µs, 100 ns late", row.index)
     assert "from 0.000 110 000 s, 100 ns longer than its deadline" in panel.sentence.text()
     assert texts(panel.blame, 0)["Length"] == "4.100 µs"
-    QTest.mouseClick(panel.on_lanes, Qt.MouseButton.LeftButton, pos=QPoint(8, panel.on_lanes.height() // 2))
+    click_box(panel.on_lanes)
     assert "control 1" not in [opened.timeline.infos[row.unit].title for row in opened.lanes.rows]
 
 
@@ -282,7 +272,7 @@ def test_activities_on_the_lanes_are_red_where_late_and_a_click_explains_them(em
 def test_a_missed_deadline_shows_however_little_of_the_time_it_is(empty_window, load, tmp_path, qtbot):
     """One of 4,000 rounds is late: 0.01 % of the time, a pixel of whose bin is red, and a tick above."""
     path = rounds_of_a_loop(4_000, (2_000,)).write(tmp_path / "long.kev")
-    path.with_name("timing.toml").write_text('["control 1"]\ndeadline = "5us"\n')
+    set_deadline(path)
     window = load(empty_window, path)
     opened, theme = window.session.opened, LIGHT
     opened.time_activities("timing.toml")
@@ -290,7 +280,7 @@ def test_a_missed_deadline_shows_however_little_of_the_time_it_is(empty_window, 
     late, view = state_colour(LATE, theme), window.workspace.area.view
     image = view.grab().toImage()
     of_late = {(x, y) for x in range(view.width()) for y in range(row.height_px)
-               if image.pixelColor(x, row.y_px - view.scroll_px + y).rgb() & 0xFFFFFF == late}  # fmt: skip
+               if rgb(image, x, row.y_px - view.scroll_px + y) == late}  # fmt: skip
     moment = view.scale.x(BASE + 20_010_000)
     assert row.index in view.stacks, "drawn by share"
     assert of_late
@@ -299,16 +289,15 @@ def test_a_missed_deadline_shows_however_little_of_the_time_it_is(empty_window, 
 
 
 @pytest.mark.thorough
-def test_a_key_explains_the_bar_that_is_selected_on_a_lane(empty_window, load, looping, qtbot):
-    window = load(empty_window, looping)
-    opened = window.session.opened
+def test_a_key_explains_the_bar_that_is_selected_on_a_lane(looped, qtbot):
+    opened = looped.session.opened
     opened.lanes.show_classes(frozenset({"activities"}))
     qtbot.waitUntil(lambda: not opened.class_loader.is_busy)
-    wait_for_lanes(qtbot, window)
+    wait_for_lanes(qtbot, looped)
     opened.select_at(lane_of(opened, "control 1").index, BASE + 30_500)
-    window.workspace.area.view.setFocus()
-    QTest.keyClick(window.workspace.area.view, Qt.Key.Key_U)
-    panel = window.workspace.panels["late"]
+    looped.workspace.area.view.setFocus()
+    QTest.keyClick(looped.workspace.area.view, K.Key_U)
+    panel = looped.workspace.panels["late"]
     qtbot.waitUntil(lambda: panel.instance_view.answer is not None, timeout=10_000)
     settle(panel, qtbot)
     assert "from 0.000 030 000 s" in panel.sentence.text()
@@ -328,28 +317,24 @@ def test_lanes_of_activities_say_why_there_are_none(empty_window, load, looping,
     qtbot.waitUntil(lambda: "'nobody' names no activity" in window.statusBar().currentMessage())
 
 
-def test_the_histogram_is_red_beyond_the_deadline_and_a_bar_shows_its_worst(empty_window, load, looping, qtbot):
+def test_the_histogram_is_red_beyond_the_deadline_and_a_bar_shows_its_worst(looped, looping, qtbot):
     """37 rounds take 1,100 ns, three 5,100 of the 5,000 that they may: two bars, the second one red."""
-    looping.with_name("timing.toml").write_text('["control 1"]\ndeadline = "5us"\n')
-    window = load(empty_window, looping)
-    window.session.opened.time_activities("timing.toml")
-    panel = show(window, qtbot)
-    tab = panel.instances.tabs.tabRect(1).center()
-    QTest.mouseClick(panel.instances.tabs, Qt.MouseButton.LeftButton, pos=tab)
+    set_deadline(looping)
+    looped.session.opened.time_activities("timing.toml")
+    panel = show(looped, qtbot)
+    click_tab(panel.instances.tabs, 1)
     drawn = panel.responses.plot
     assert panel.instances.tabs.tabText(1) == "Histogram"
     assert panel.instances.statement.text() == "40 responses"
     made = panel.instance_view.answer.responses
     assert [count for count in made.counts.tolist() if count] == [37, 3]
     qtbot.waitUntil(lambda: drawn.plot.getViewBox().width() > 50)
-    image = drawn.plot.grab().toImage()
-    colours = {image.pixelColor(x, y).rgb() & 0xFFFFFF for x in range(image.width()) for y in range(image.height())}
-    assert {state_colour(LATE, LIGHT), state_colour(IN_TIME, LIGHT)} <= colours
+    assert {state_colour(LATE, LIGHT), state_colour(IN_TIME, LIGHT)} <= colours(drawn.plot.grab().toImage())
     for fast, start in ((True, "10 000"), (False, "110 000")):
         bar = int(made.bin[-1 if fast else 0])
         middle = QPointF(float(made.edges_log10[bar : bar + 2].mean()), 0.1)
         point = drawn.plot.mapFromScene(drawn.plot.getViewBox().mapViewToScene(middle))
-        QTest.mouseClick(drawn.plot.viewport(), Qt.MouseButton.LeftButton, pos=point)
+        QTest.mouseClick(drawn.plot.viewport(), LEFT, pos=point)
         settle(panel, qtbot)
         assert f"from 0.000 {start.zfill(7)} s" in panel.sentence.text()
 
@@ -357,8 +342,7 @@ def test_the_histogram_is_red_beyond_the_deadline_and_a_bar_shows_its_worst(empt
 def tab_of(panel, title):
     """Click the tab of a title."""
     tabs = panel.blame.tabs
-    number = [tabs.tabText(tab) for tab in range(tabs.count())].index(title)
-    QTest.mouseClick(tabs, Qt.MouseButton.LeftButton, pos=tabs.tabRect(number).center())
+    click_tab(tabs, [tabs.tabText(tab) for tab in range(tabs.count())].index(title))
 
 
 @pytest.fixture

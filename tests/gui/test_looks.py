@@ -12,7 +12,6 @@ from PySide6.QtGui import QColor, QFont
 from PySide6.QtWidgets import QApplication, QColorDialog
 
 from satview.base.errors import WriteError
-from satview.base.time import TimeWindow
 from satview.events import states
 from satview.filters.passes import Effect
 from satview.gui.colours import (
@@ -36,11 +35,10 @@ from satview.gui.theme import DARK, LIGHT, theme_of
 from satview.session.settings import Settings
 from satview.store.mark_file import Mark
 from tests.core.reference.replacing import numpy_passes
-from tests.gui.conftest import settle
+from tests.gui.conftest import part, settle
+from tests.gui.hands import LEFT, K, contrast, rgb
 from tests.gui.test_lane_image import draw
-from tests.gui.test_shares import SAMPLE
 
-K = Qt.Key
 READY, MUTEX = states.READY, states.STATE_BY_NAME["MUTEX"].value
 CLIENT_1 = 3  # its lane in the scene
 
@@ -50,7 +48,7 @@ def colour_at(window, lane, ns):
     row, scale = opened.lanes.row_of(lane), view.scale
     top, bottom = stack_of_lane(row, view.scroll_px, 1.0, ShownMarks.NONE, SimpleNamespace(cpus=0, keeps_all=False))
     x = round(scale.x(opened.trace.clock.cycles(ns)))
-    return view.grab().toImage().pixel(x, (top + bottom) // 2 + 2) & 0xFFFFFF
+    return rgb(view.grab().toImage(), x, (top + bottom) // 2 + 2)
 
 
 def test_looks_are_read_as_they_are_written():
@@ -77,16 +75,13 @@ def test_a_look_holds_on_its_background_only():
     assert is_thick(READY)
 
 
-def test_hatching_is_for_print_unless_it_is_set():
-    settings = Settings(None)
-    assert not theme_of(settings).is_hatched
-    settings.set("swimlane/palette", "print")
-    assert theme_of(settings).is_hatched
-    settings.set("swimlane/hatching", "never")
-    assert not theme_of(settings).is_hatched
-    settings.set("swimlane/palette", "standard")
-    settings.set("swimlane/hatching", "always")
-    assert theme_of(settings).is_hatched
+@pytest.mark.parametrize(
+    ("values", "is_hatched"),
+    [({}, False), ({"palette": "print"}, True), ({"palette": "print", "hatching": "never"}, False),
+     ({"hatching": "always"}, True)],
+)  # fmt: skip
+def test_hatching_is_for_print_unless_it_is_set(values, is_hatched):
+    assert themed(values).is_hatched is is_hatched
 
 
 def test_what_looks_alike_in_greys_is_hatched_otherwise():
@@ -118,7 +113,7 @@ def test_the_core_hatches_what_numpy_hatches():
 
 def test_a_hatch_is_ink_on_the_colour_of_its_state():
     """READY has lines four pixels apart."""
-    theme = theme_of(_settings({"swimlane/hatching": "always"}))
+    theme = themed({"hatching": "always"})
     picture = draw([READY] * 16, theme)
     row = picture[(bands(20).bar_top + bands(20).bar_end) // 2]
     ready = value_colour(READY, False)
@@ -130,11 +125,12 @@ def test_a_hatch_is_ink_on_the_colour_of_its_state():
     assert lane_colour(READY, ready, LIGHT) == 0xFF000000 | ready
 
 
-def _settings(values):
+def themed(values):
+    """Return the theme that settings of the lanes make."""
     settings = Settings(None)
     for key, value in values.items():
-        settings.set(key, value)
-    return settings
+        settings.set(f"swimlane/{key}", value)
+    return theme_of(settings)
 
 
 def test_highlighting_fades_all_but_what_it_is_about():
@@ -154,7 +150,7 @@ def click_legend(window, qtbot, name):
     legend = window.workspace.area.legend
     area = legend.area_of(name)
     assert not area.isEmpty(), name
-    qtbot.mouseClick(legend, Qt.MouseButton.LeftButton, pos=area.center().toPoint())
+    qtbot.mouseClick(legend, LEFT, pos=area.center().toPoint())
 
 
 def test_a_click_on_the_legend_highlights_and_another_ends_that(window, view, qtbot):
@@ -190,17 +186,13 @@ def test_the_legend_can_be_used_by_keys(window, opened, qtbot):
     assert not opened.legend.keys
 
 
-def test_the_legend_explains_ticks_strips_and_hatching(window):
+def test_the_legend_explains_ticks_strips_hatching_and_the_states_that_occur(window):
     names = window.workspace.area.legend.accessibleName()
-    for thing in (
-        "events",
-        "ran for less than a pixel",
-        "events are missing",
-        "dense: height is share",
-        "client",
-        "server",
-    ):
+    for thing in ("events", "ran for less than a pixel", "events are missing", "dense: height", "client", "server"):
         assert thing in names
+    for state in ("RUNNING", "READY", "REPLY", "RECEIVE", "NANOSLEEP"):
+        assert state in names
+    assert "MUTEX" not in names, "it does not occur"
 
 
 @pytest.fixture
@@ -220,31 +212,23 @@ def choose(dialog, qtbot, name):
 
 
 @pytest.mark.thorough
-def test_a_state_gets_a_colour_and_a_thickness(dialog, window, application, qtbot):
+def test_a_state_gets_a_colour_and_a_thickness_and_all_a_palette_and_hatching(dialog, window, application, qtbot):
     choose(dialog, qtbot, "READY")
-    qtbot.mouseClick(dialog.colour_button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(dialog.colour_button, LEFT)
     chooser = dialog.findChild(QColorDialog)
     chooser.setCurrentColor(QColor(0x12, 0x34, 0x56))
     qtbot.keyClick(chooser, K.Key_Return)
     assert colour_at(window, CLIENT_1, 700) == 0x123456
-    qtbot.mouseClick(dialog.thickness_button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(dialog.thickness_button, LEFT)
     assert application.settings.text("swimlane/state_looks") == "READY light=#123456 thin"
     assert dialog.tree.currentItem().text(1) == "thin"
     assert dialog.tree.currentItem().font(0).bold()
-    qtbot.mouseClick(dialog.usual_button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(dialog.usual_button, LEFT)
     assert colour_at(window, CLIENT_1, 700) == value_colour(READY, False)
     assert application.settings.text("swimlane/state_looks") == ""
-
-
-@pytest.mark.thorough
-def test_all_states_look_as_usual_again(dialog, application, qtbot):
     application.settings.set("swimlane/state_looks", "READY thin; MUTEX light=#000000")
-    qtbot.mouseClick(dialog.all_usual_button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(dialog.all_usual_button, LEFT)
     assert application.settings.text("swimlane/state_looks") == ""
-
-
-@pytest.mark.thorough
-def test_palette_and_hatching_are_in_the_dialog_too(dialog, window, application, qtbot):
     qtbot.keyClicks(dialog.palette_box, "print")
     assert application.settings.text("swimlane/palette") == "print"
     assert window.theme.is_hatched
@@ -273,17 +257,6 @@ def test_text_has_the_size_that_is_set(window, application, qtbot):
     assert legend.height() == height
 
 
-def luminance(rgb):
-    parts = [(rgb >> shift & 255) / 255 for shift in (16, 8, 0)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(one, other):
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
-
-
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 def test_texts_can_be_read_on_what_is_behind_them(theme):
     """WCAG requires 4.5; what is faint is no more than decoration of what is said elsewhere."""
@@ -293,27 +266,23 @@ def test_texts_can_be_read_on_what_is_behind_them(theme):
 
 
 @pytest.mark.thorough
-def test_kinds_of_work_are_shown_on_lanes_of_cpus_and_undone(empty_window, load, qtbot):
-    window = load(empty_window, SAMPLE)
-    view, opened = window.workspace.area.view, window.session.opened
-    window.activateWindow()
-    view.setFocus()
-    qtbot.waitUntil(window.isActiveWindow)
+def test_kinds_of_work_are_shown_on_lanes_of_cpus_and_undone(dense, qtbot):
+    view, opened = dense.workspace.area.view, dense.session.opened
     cpu = opened.lane_of_cpu(0)
     assert max(view.stacks[cpu].values) >= states.FIRST_PROCESS
     busy = view.stacks[cpu].tops[list(view.stacks[cpu].values).index(states.IDLE) - 1]
     qtbot.keyClick(view, K.Key_K)
-    settle(qtbot, window)
+    settle(qtbot, dense)
     kinds = view.stacks[cpu]
     assert kinds.values[:3] == (states.RUNNING, states.KERNEL_CALL, states.INTERRUPT)
-    assert "user code on a CPU" in window.workspace.area.legend.accessibleName()
+    assert "user code on a CPU" in dense.workspace.area.legend.accessibleName()
     # The same time, divided otherwise: interrupts are above what they interrupted.
     assert np.abs(kinds.tops[2] - busy).max() < 0.02
     text = share_text(opened, cpu, kinds.window_of(20), kinds.spans)
     assert "user" in text
     assert "kernel call" in text
-    window.actions_by_id.by_id["edit.undo"].trigger()
-    settle(qtbot, window)
+    dense.actions_by_id.by_id["edit.undo"].trigger()
+    settle(qtbot, dense)
     assert max(view.stacks[cpu].values) >= states.FIRST_PROCESS
 
 
@@ -321,7 +290,7 @@ def test_kinds_of_work_are_shown_on_lanes_of_cpus_and_undone(empty_window, load,
 def test_settings_lead_to_the_colours(window, qtbot):
     window.actions_by_id.by_id["file.settings"].trigger()
     dialog = window.findChild(SettingsDialog)
-    qtbot.mouseClick(dialog.looks_button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(dialog.looks_button, LEFT)
     looks = dialog.findChild(StateLooksDialog)
     assert looks.isVisible()
     looks.close()
@@ -346,8 +315,8 @@ def test_rectangles_are_the_picture():
     random = np.random.default_rng(8)
     pixels = random.choice(np.array([0xFF000001, 0xFF0000FF], np.uint32), (5, 9)).repeat(3, axis=0)
     again = np.zeros_like(pixels)
-    for left, top, width, height, rgb in fills.rectangles(pixels).tolist():
-        again[top : top + height, left : left + width] = rgb | 0xFF000000
+    for left, top, width, height, colour in fills.rectangles(pixels).tolist():
+        again[top : top + height, left : left + width] = colour | 0xFF000000
     assert np.array_equal(pixels, again)
 
 
@@ -403,7 +372,7 @@ def test_states_keep_their_colour_in_a_range_and_under_a_note(window, opened, qt
     assert colour_at(window, CLIENT_1, 6_000) == reply
     opened.marks.add(Mark(clock.cycles(5_500), clock.cycles(6_500), "slow"))
     assert colour_at(window, CLIENT_1, 6_000) == reply
-    opened.selection.set_range(TimeWindow(clock.cycles(5_000), clock.cycles(7_000)))
+    opened.selection.set_range(part(opened, 5_000, 7_000))
     assert colour_at(window, CLIENT_1, 6_000) == reply
     outside = colour_at(window, CLIENT_1, 7_500)
     assert outside not in (reply, LIGHT.base)

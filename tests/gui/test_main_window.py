@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QApplication, QDockWidget, QLineEdit, QMenu
 
 from satview.base.errors import Cancelled
 from satview.base.named_files import resource_path
+from satview.formats import registry
 from satview.gui import dialogs
 from satview.session.commands import COMMANDS, PANELS, Menu
 from satview.session.session import Stage
@@ -27,7 +28,7 @@ def entries(menu):
     return [entry.text() for entry in menu.actions() if not entry.isSeparator() and QMenu.menuInAction(entry) is None]
 
 
-def test_every_command_is_bound_and_stands_in_its_menu(empty_window):
+def test_every_command_is_bound_and_stands_in_its_menu_with_its_icon(empty_window):
     assert [binding.command for binding in empty_window.registry] == list(COMMANDS)
     titles = {entry.value: entry for entry in Menu}
     for action in empty_window.menuBar().actions():
@@ -37,6 +38,10 @@ def test_every_command_is_bound_and_stands_in_its_menu(empty_window):
         for submenu in {command.submenu for command in mine} - {""}:
             within = next(QMenu.menuInAction(entry) for entry in menu.actions() if entry.text() == submenu)
             assert entries(within) == [command.title for command in mine if command.submenu == submenu]
+    for command in COMMANDS:
+        if command.icon:
+            assert resource_path(f"icons/{command.icon}.svg").is_file()
+            assert not empty_window.actions_by_id.by_id[command.id].icon().isNull()
 
 
 def test_shortcuts_are_live_and_unique(empty_window):
@@ -47,13 +52,6 @@ def test_shortcuts_are_live_and_unique(empty_window):
             assert text, command_id
             assert text not in seen, (text, command_id, seen.get(text))
             seen[text] = command_id
-
-
-def test_toolbar_has_the_commands_with_icons(empty_window):
-    for command in COMMANDS:
-        if command.icon:
-            assert resource_path(f"icons/{command.icon}.svg").is_file()
-            assert not empty_window.actions_by_id.by_id[command.id].icon().isNull()
 
 
 def test_commands_for_a_trace_are_off_until_one_is_open(empty_window, load, tmp_path):
@@ -104,8 +102,6 @@ def test_loading_can_be_cancelled(empty_window, qtbot, tmp_path, monkeypatch):
 
 @pytest.mark.thorough
 def test_window_stays_alive_while_loading(empty_window, qtbot, tmp_path, monkeypatch):
-    from satview.formats import registry
-
     release, real = threading.Event(), registry.open_trace
 
     def slow(path, progress, cancelled):
@@ -142,37 +138,28 @@ def test_drop_opens(empty_window, qtbot, tmp_path):
 
 
 @pytest.mark.thorough
-def test_recent_files_are_offered(application, empty_window, load, tmp_path):
-    load(empty_window, scene(tmp_path))
-    empty_window.recent_menu.fill()
-    assert [action.text() for action in empty_window.recent_menu.actions()] == ["scene.kev"]
+def test_an_opened_file_is_offered_again(window):
+    window.recent_menu.fill()
+    assert [action.text() for action in window.recent_menu.actions()] == ["scene.kev"]
 
 
 @pytest.mark.thorough
-def test_reload_reads_again(empty_window, load, qtbot, tmp_path):
-    load(empty_window, scene(tmp_path))
-    first = empty_window.session.opened
-    empty_window.registry["file.reload"].run()
-    qtbot.waitUntil(lambda: empty_window.session.stage is Stage.READY)
-    assert empty_window.session.opened is not first
-
-
-@pytest.mark.thorough
-def test_reloading_leaves_one_dock_of_each(empty_window, load, tmp_path):
-    path = scene(tmp_path)
-    for _ in range(3):
-        load(empty_window, path)
-        names = [dock.objectName() for dock in empty_window.findChildren(QDockWidget)]
+def test_reload_reads_again_and_leaves_one_dock_of_each(window, qtbot):
+    for _ in range(2):
+        first = window.session.opened
+        window.registry["file.reload"].run()
+        qtbot.waitUntil(lambda: window.session.stage is Stage.READY)
+        assert window.session.opened is not first
+        names = [dock.objectName() for dock in window.findChildren(QDockWidget)]
         assert sorted(names) == sorted(f"dock.{row.name}" for row in PANELS)
 
 
 @pytest.mark.thorough
-def test_theme_command_repaints_everything(application, window):
+def test_theme_command_repaints_everything(window):
     before = window.workspace.area.grab().toImage().pixel(5, 5)
     window.registry["view.theme_dark"].run()
-    after = window.workspace.area.grab().toImage().pixel(5, 5)
     assert window.theme.is_dark
-    assert before != after
+    assert window.workspace.area.grab().toImage().pixel(5, 5) != before
     assert window.registry["view.theme_dark"].is_checked()
 
 

@@ -1,20 +1,15 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QMouseEvent, QWheelEvent
+from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QApplication
 
+from satview.base.time import TimeWindow
 from tests.gui.conftest import settle
+from tests.gui.hands import ALT, CONTROL, CONTROL_SHIFT, LEFT, MIDDLE, RIGHT, SHIFT, K, drag, turn_wheel
+from tests.helpers.commands import ROOT
 
 CLIENT_1, SERVER_1 = 3, 5
-NONE, SHIFT, CONTROL, ALT = (
-    Qt.KeyboardModifier.NoModifier,
-    Qt.KeyboardModifier.ShiftModifier,
-    Qt.KeyboardModifier.ControlModifier,
-    Qt.KeyboardModifier.AltModifier,
-)
-LEFT, MIDDLE, RIGHT = Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton, Qt.MouseButton.RightButton
 
 
 @pytest.fixture
@@ -23,49 +18,22 @@ def point_at(view, opened):
 
     def at(lane, ns):
         row = opened.lanes.row_of(lane)
-        return QPoint(
-            round(view.scale.x(opened.trace.clock.cycles(ns))), row.y_px - view.scroll_px + row.height_px // 2
-        )
+        x = round(view.scale.x(opened.trace.clock.cycles(ns)))
+        return QPoint(x, row.y_px - view.scroll_px + row.height_px // 2)
 
     return at
 
 
-def drag(view, start, end, button=LEFT, modifiers=NONE):
-    for kind, point, buttons in (
-        (QEvent.Type.MouseButtonPress, start, button),
-        (QEvent.Type.MouseMove, (start + end) / 2, button),
-        (QEvent.Type.MouseMove, end, button),
-        (QEvent.Type.MouseButtonRelease, end, Qt.MouseButton.NoButton),
-    ):
-        QApplication.sendEvent(
-            view, QMouseEvent(kind, QPointF(point), view.mapToGlobal(QPointF(point)), button, buttons, modifiers)
-        )
+@pytest.fixture
+def shown_ns(opened):
+    """Return a function that gives the begin and the end of a part of the trace, in nanoseconds."""
+    return lambda window: (opened.trace.clock.ns(window.start), opened.trace.clock.ns(window.end))
 
 
-def turn_wheel(view, point, notches, modifiers=NONE):
-    QApplication.sendEvent(
-        view,
-        QWheelEvent(
-            QPointF(point),
-            view.mapToGlobal(QPointF(point)),
-            QPoint(),
-            QPoint(0, 120 * notches),
-            Qt.MouseButton.NoButton,
-            modifiers,
-            Qt.ScrollPhase.NoScrollPhase,
-            False,
-        ),
-    )
-
-
-def ns_of(opened, cycles):
-    return opened.trace.clock.ns(cycles)
-
-
-def test_click_selects_the_interval_in_all_views(window, opened, view, point_at, qtbot):
+def test_click_selects_the_interval_in_all_views(window, opened, view, point_at, shown_ns, qtbot):
     qtbot.mouseClick(view, LEFT, pos=point_at(CLIENT_1, 6_000))
     span = opened.selection.span
-    assert (ns_of(opened, span.start_cycles), ns_of(opened, span.end_cycles)) == (4_000, 8_001)
+    assert shown_ns(TimeWindow(span.start_cycles, span.end_cycles)) == (4_000, 8_001)
     assert opened.trace.spec(opened.selection.event).name == "THREPLY"
     assert "REPLY" in window.workspace.panels["details"].browser.toPlainText()
     assert window.workspace.status.selected.text().endswith("THREPLY in REPLY 4.001 \u00b5s")
@@ -73,47 +41,33 @@ def test_click_selects_the_interval_in_all_views(window, opened, view, point_at,
     assert window.workspace.panels["events"].model.event_at(table.currentIndex().row()) == opened.selection.event
 
 
-def test_click_on_a_mark_selects_the_event(opened, view, point_at, qtbot):
+def test_click_on_a_mark_selects_the_event_and_beside_all_lanes_clears(opened, view, point_at, qtbot):
     qtbot.mouseClick(view, LEFT, pos=point_at(SERVER_1, 5_000))
     assert opened.trace.spec(opened.selection.event).name == "EVENT 7"
     assert opened.timeline.label(opened.selection.span) == "RUNNING"
-
-
-@pytest.mark.thorough
-def test_click_beside_all_lanes_clears(opened, view, point_at, qtbot):
-    qtbot.mouseClick(view, LEFT, pos=point_at(CLIENT_1, 6_000))
     qtbot.mouseClick(view, LEFT, pos=QPoint(50, opened.lanes.height_px + 30))
     assert opened.selection.is_empty
 
 
-def test_left_drag_selects_a_range_that_snaps_to_edges(window, opened, view, point_at):
+def test_left_drag_selects_a_range_that_snaps_to_edges_but_not_with_alt(window, opened, view, point_at, shown_ns):
     drag(view, point_at(CLIENT_1, 1_000) + QPoint(2, 0), point_at(CLIENT_1, 8_001) + QPoint(-3, 0))
-    time_range = opened.selection.time_range
-    assert (ns_of(opened, time_range.start), ns_of(opened, time_range.end)) == (1_000, 8_001)
+    assert shown_ns(opened.selection.time_range) == (1_000, 8_001)
     assert "7.001" in window.workspace.status.time_range.text()
-
-
-@pytest.mark.thorough
-def test_alt_does_not_snap(opened, view, point_at):
     drag(view, point_at(CLIENT_1, 1_000) + QPoint(3, 0), point_at(CLIENT_1, 8_001) + QPoint(-3, 0), modifiers=ALT)
-    time_range = opened.selection.time_range
-    assert ns_of(opened, time_range.start) > 1_000
-    assert ns_of(opened, time_range.end) < 8_001
+    start, end = shown_ns(opened.selection.time_range)
+    assert 1_000 < start < end < 8_001
 
 
 @pytest.mark.thorough
-def test_shift_drag_extends_the_range(opened, view, point_at):
+def test_shift_drag_extends_the_range(opened, view, point_at, shown_ns):
     drag(view, point_at(CLIENT_1, 1_000), point_at(CLIENT_1, 4_000))
     drag(view, point_at(CLIENT_1, 7_900), point_at(CLIENT_1, 8_001), modifiers=SHIFT)
-    time_range = opened.selection.time_range
-    assert (ns_of(opened, time_range.start), ns_of(opened, time_range.end)) == (1_000, 8_001)
+    assert shown_ns(opened.selection.time_range) == (1_000, 8_001)
 
 
-def test_right_drag_zooms_to_what_was_dragged(opened, view, point_at):
+def test_right_drag_zooms_to_what_was_dragged(opened, view, point_at, shown_ns):
     drag(view, point_at(CLIENT_1, 4_000), point_at(CLIENT_1, 8_000), button=RIGHT)
-    window = opened.viewport.window
-    assert ns_of(opened, window.start) == pytest.approx(4_000, abs=40)
-    assert ns_of(opened, window.end) == pytest.approx(8_000, abs=40)
+    assert shown_ns(opened.viewport.window) == pytest.approx((4_000, 8_000), abs=40)
     opened.viewport.back()
     assert opened.viewport.is_whole
 
@@ -131,31 +85,27 @@ def test_control_wheel_zooms_at_the_mouse(opened, view, point_at):
     point = point_at(CLIENT_1, 5_000)
     turn_wheel(view, point, 3, CONTROL)
     assert opened.viewport.window.length < opened.viewport.limits.length / 1.8
-    assert ns_of(opened, view.scale.cycles(point.x())) == pytest.approx(5_000, abs=60)
+    assert opened.trace.clock.ns(view.scale.cycles(point.x())) == pytest.approx(5_000, abs=60)
     turn_wheel(view, point, -10, CONTROL)
     assert opened.viewport.is_whole
 
 
 @pytest.mark.thorough
-def test_setting_swaps_wheel_and_control_wheel(application, opened, view, point_at):
-    application.settings.set("window/wheel_zooms", True)
-    turn_wheel(view, point_at(CLIENT_1, 5_000), 3)
-    assert not opened.viewport.is_whole
-
-
-@pytest.mark.thorough
-def test_shift_wheel_pans(opened, view):
+def test_shift_wheel_pans_and_a_setting_swaps_wheel_and_control_wheel(opened, view, application, point_at):
     opened.viewport.zoom(0.25, opened.trace.clock.cycles(10_000))
     before = opened.viewport.window
     turn_wheel(view, QPoint(100, 40), -1, SHIFT)
     assert opened.viewport.window.start > before.start
     assert opened.viewport.window.length == before.length
+    application.settings.set("window/wheel_zooms", True)
+    turn_wheel(view, point_at(CLIENT_1, 5_000), 3)
+    assert opened.viewport.window.length < before.length
 
 
 @pytest.mark.thorough
 def test_control_shift_wheel_changes_the_height_of_lanes(application, opened, view):
     before = opened.lanes.row_of(CLIENT_1).height_px  # grown into the free height
-    turn_wheel(view, QPoint(100, 40), 1, CONTROL | SHIFT)
+    turn_wheel(view, QPoint(100, 40), 1, CONTROL_SHIFT)
     assert application.settings.number("swimlane/lane_height_px") == before + 2
     assert opened.lanes.row_of(CLIENT_1).height_px == before + 2
 
@@ -165,17 +115,16 @@ def test_wheel_scrolls_lanes_within_bounds(window, view, opened, qtbot):
     opened.lanes.set_lane_height(64)
     window.resize(900, 500)
     settle(qtbot, window)
+    assert "Scroll with the mouse wheel, zoom with `Ctrl`+wheel" in (ROOT / "README.md").read_text()
     turn_wheel(view, QPoint(100, 40), -100)
     assert view.scroll_px == opened.lanes.height_px - view.height() > 0
     turn_wheel(view, QPoint(100, 40), 100)
     assert view.scroll_px == 0
 
 
-def test_double_click_fits_the_interval(opened, view, point_at, qtbot):
+def test_double_click_fits_the_interval(opened, view, point_at, shown_ns, qtbot):
     qtbot.mouseDClick(view, LEFT, pos=point_at(CLIENT_1, 6_000))
-    window = opened.viewport.window
-    assert ns_of(opened, window.start) == pytest.approx(3_600, abs=60)
-    assert ns_of(opened, window.end) == pytest.approx(8_400, abs=60)
+    assert shown_ns(opened.viewport.window) == pytest.approx((3_600, 8_400), abs=60)
 
 
 def test_hover_shows_state_length_thread_and_cpu(window, view, point_at, qtbot):
@@ -207,10 +156,15 @@ def test_details_begin_with_what_was_clicked_and_say_nothing_twice(window, view,
 
 
 @pytest.mark.thorough
-def test_double_click_on_the_ruler_shows_everything(window, opened, qtbot):
+def test_double_click_on_the_ruler_shows_everything_and_the_wheel_works_there_too(window, opened, qtbot):
     opened.viewport.zoom(0.1, opened.trace.clock.cycles(10_000))
     qtbot.mouseDClick(window.workspace.area.ruler, LEFT, pos=QPoint(200, 10))
     assert opened.viewport.is_whole
+    turn_wheel(window.workspace.area.ruler, QPoint(300, 10), 3, CONTROL)
+    once = opened.viewport.window.length
+    assert once < opened.viewport.limits.length
+    turn_wheel(window.workspace.area.overview, QPoint(300, 10), 3)
+    assert opened.viewport.window.length < once
 
 
 def test_overview_click_goes_there_and_drag_moves(window, opened, qtbot):
@@ -259,26 +213,17 @@ def test_right_click_opens_a_menu_for_what_is_there(window, opened, view, point_
 
 
 @pytest.mark.thorough
-def test_wheel_works_over_ruler_and_overview_too(window, opened, qtbot):
-    turn_wheel(window.workspace.area.ruler, QPoint(300, 10), 3, CONTROL)
-    once = opened.viewport.window.length
-    assert once < opened.viewport.limits.length
-    turn_wheel(window.workspace.area.overview, QPoint(300, 10), 3)
-    assert opened.viewport.window.length < once
-
-
-@pytest.mark.thorough
 def test_keys_zoom_at_the_mouse_however_the_view_moved(opened, view, qtbot):
     """17 steps, and pans in between: what is under the mouse stays there to a pixel."""
     x = 433
     qtbot.mouseMove(view, QPoint(x, 60))
 
-    for direction, steps in ((Qt.Key.Key_W, 8), (Qt.Key.Key_S, 4), (Qt.Key.Key_W, 5)):
+    for direction, steps in ((K.Key_W, 8), (K.Key_S, 4), (K.Key_W, 5)):
         moment = view.scale.cycles(x)
         for _ in range(steps):
             qtbot.keyClick(view, direction)
             assert abs(view.scale.x(moment) - x) <= 1.5  # windows begin at whole pixels
-        qtbot.keyClick(view, Qt.Key.Key_D)
+        qtbot.keyClick(view, K.Key_D)
 
 
 @pytest.mark.thorough

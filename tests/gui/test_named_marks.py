@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
-from satview.__main__ import main
 from satview.analysis.thread_names import thread_of
-from satview.base.time import TimeWindow
 from satview.gui.theme import LIGHT
-from tests.gui.conftest import settle
-
-SAMPLE = Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev"
-
-
-@pytest.fixture(scope="module")
-def inversion(tmp_path_factory):
-    path = tmp_path_factory.mktemp("path") / "nested-inversion.kev"
-    main(["tracelogger", "--workload", "nested-inversion", "-w", "-f", str(path)])
-    return path
+from tests.gui.conftest import part, settle
+from tests.gui.hands import LEFT, K, rgb
 
 
 @pytest.fixture
-def inverted(empty_window, load, inversion, qtbot):
+def inverted(empty_window, load, lesson, qtbot):
     """A window with 7 to 35 ms of a trace in which thread `high 1` waits for 26.06 ms, and its verdict."""
-    window = load(empty_window, inversion)
+    window = load(empty_window, lesson("nested-inversion"))
     opened = window.session.opened
     opened.lanes.unfold_all()
-    clock = opened.trace.clock
-    opened.viewport.jump(TimeWindow(clock.cycles(7_000_000), clock.cycles(35_000_000)))
+    opened.viewport.jump(part(opened, 7_000_000, 35_000_000))
     opened.verdicts.start()
     qtbot.waitUntil(lambda: opened.verdicts.answer is not None, timeout=10_000)
     window.workspace.area.view.reveal_lane(lane_of(opened, "high 1"))
@@ -52,7 +39,7 @@ def labels(view):
 def click(view, text):
     """Click a name."""
     placed = next(placed for placed in view.named_marks._placed if placed.text == text)
-    QTest.mouseClick(view, Qt.MouseButton.LeftButton, pos=placed.label.center().toPoint())
+    QTest.mouseClick(view, LEFT, pos=placed.label.center().toPoint())
     view.repaint()
 
 
@@ -63,7 +50,7 @@ def test_a_verdict_is_named_on_the_lane_that_suffers_and_a_click_draws_it(invert
     y = row.y_px - view.scroll_px + 1
     x = [round(view.scale.x(clock.cycles(ns))) for ns in (7_500_000, 9_000_000, 33_500_000, 34_700_000)]
     image = view.grab().toImage()
-    assert [image.pixel(column, y) & 0xFFFFFF == LIGHT.error for column in x] == [False, True, True, False]
+    assert [rgb(image, column, y) == LIGHT.error for column in x] == [False, True, True, False]
     click(view, "priority-inversion 26.06 ms")
     shown = opened.highlight.shown
     assert [leg.title for leg in shown.legs if leg.thread == thread_of(opened.trace, "high 1")] == ["waits"]
@@ -88,10 +75,9 @@ def test_the_tip_of_a_verdict_has_its_sentence(inverted):
 
 
 @pytest.mark.thorough
-def test_the_worst_case_is_named_first(empty_window, load, qtbot):
+def test_the_worst_case_is_named_first(dense, qtbot):
     """Three cases of 1.39, 2.06 and 3.81 ms on one lane, too near each other for three names."""
-    window = load(empty_window, SAMPLE)
-    view, opened = window.workspace.area.view, window.session.opened
+    view, opened = dense.workspace.area.view, dense.session.opened
     opened.verdicts.start()
     qtbot.waitUntil(lambda: opened.verdicts.answer is not None, timeout=30_000)
     lane = opened.lane_of_thread(opened.verdicts.answer.verdicts[0].threads[0])
@@ -103,7 +89,7 @@ def test_the_worst_case_is_named_first(empty_window, load, qtbot):
     assert len(view.named_marks._placed) == 3
 
 
-def test_the_steps_of_why_are_on_their_lanes_until_escape(inverted, qtbot):
+def test_steps_of_why_and_pieces_of_the_critical_path_are_named_on_their_lanes(inverted, qtbot):
     view, opened = inverted.workspace.area.view, inverted.session.opened
     opened.why.search(opened.trace, thread_of(opened.trace, "high 1"), opened.trace.clock.cycles(20_000_000))
     qtbot.waitUntil(lambda: bool(opened.why.steps), timeout=10_000)
@@ -111,14 +97,10 @@ def test_the_steps_of_why_are_on_their_lanes_until_escape(inverted, qtbot):
     click(view, "why 3: READY 20.05 ms")
     assert opened.selection.lane == lane_of(opened, "store 1")
     assert opened.timeline.label(opened.selection.span) == "READY"
-    QTest.keyClick(view, Qt.Key.Key_Escape)
-    QTest.keyClick(view, Qt.Key.Key_Escape)
+    QTest.keyClick(view, K.Key_Escape)
+    QTest.keyClick(view, K.Key_Escape)
     assert labels(view) == ["priority-inversion 26.06 ms"]
-
-
-@pytest.mark.thorough
-def test_pieces_of_the_critical_path_have_names_and_lead_to_their_intervals(inverted, qtbot):
-    view, opened = inverted.workspace.area.view, inverted.session.opened
+    opened.selection.select(None, None, None)
     opened.path.search(opened.trace, thread_of(opened.trace, "high 1"), opened.viewport.window)
     qtbot.waitUntil(lambda: opened.path.answer is not None, timeout=10_000)
     names = labels(view)

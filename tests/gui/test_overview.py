@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,8 +12,6 @@ from satview.gui.swimlane.overview import density
 from tests.gui.conftest import settle
 from tests.helpers import linux_scene
 from tests.helpers.kev import TraceBuilder
-
-SAMPLE = Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev"
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no fault of it
@@ -48,7 +44,7 @@ def column_of(window, ns):
     return [image.pixel(x, y) & 0xFFFFFF for y in range(39, 7, -1)]
 
 
-def test_processes_that_run_fill_their_share_of_the_cpus(window):
+def test_processes_that_run_fill_their_share_of_the_cpus_and_the_tip_names_them_and_what_is_missing(window):
     """Of two CPUs one runs the client from 1 to 4 us, then the server, the other runs nothing: one is the height."""
     use, trace = window.workspace.area.overview.shown_use, window.session.opened.trace
     timeline, names = window.session.opened.timeline, [name.rpartition("/")[2] for name in trace.processes.names]
@@ -59,6 +55,12 @@ def test_processes_that_run_fill_their_share_of_the_cpus(window):
         assert column[:14] == [rgb[name]] * 14
         assert column.count(rgb[name]) in (31, 32)  # pixels; the line of one CPU covers one
     assert set(rgb.values()).isdisjoint(column_of(window, 500))
+    overview = window.workspace.area.overview
+    lines = overview.text_at(x_of(window, 2_500)).splitlines()
+    assert lines[0].startswith("About 0.000 002 ")
+    assert lines[1] == "1.00 of 2 CPUs in use, from 1.00 to 1.00"
+    assert lines[2:] == ["    1.00  client"]
+    assert overview.text_at(x_of(window, 14_000)).splitlines()[-1] == "events are missing: 1 gap, 4.000 \N{MICRO SIGN}s"
 
 
 @pytest.mark.thorough
@@ -84,38 +86,20 @@ def test_a_burst_is_smoothed_and_its_extremes_stay_pale(empty_window, load, tmp_
     assert min(pale >> 16, pale >> 8 & 0xFF, pale & 0xFF) > 0xD0
 
 
-def test_the_tip_names_the_busiest_processes_and_what_is_missing(window):
-    overview = window.workspace.area.overview
-    lines = overview.text_at(x_of(window, 2_500)).splitlines()
-    assert lines[0].startswith("About 0.000 002 ")
-    assert lines[1] == "1.00 of 2 CPUs in use, from 1.00 to 1.00"
-    assert lines[2:] == ["    1.00  client"]
-    assert overview.text_at(x_of(window, 14_000)).splitlines()[-1] == "events are missing: 1 gap, 4.000 \N{MICRO SIGN}s"
-
-
 @pytest.mark.thorough
-def test_the_tip_names_a_verdict_with_its_longest_case(empty_window, load, qtbot):
-    window = load(empty_window, SAMPLE)
-    opened, overview = window.session.opened, window.workspace.area.overview
+def test_the_tip_names_a_verdict_with_its_longest_case_and_the_height_stays_readable(dense, qtbot):
+    opened, overview = dense.session.opened, dense.workspace.area.overview
     qtbot.waitUntil(lambda: opened.verdicts.answer is not None, timeout=30_000)
     case = opened.verdicts.answer.verdicts[0].occurrences[0]
     x = overview._scale.x(case.start_cycles)
     assert "priority-inversion: 1.391 ms" in overview.text_at(x + 2)
     assert "priority-inversion" not in overview.text_at(x + 60)
-
-
-def darkest_of_the_height(window):
-    """Return the smallest share of red, 0 to 255, where the strip says how many CPUs its height is."""
-    image = window.workspace.area.overview.grab().toImage()
-    return min(image.pixel(x, y) >> 16 & 0xFF for x in range(image.width() - 40, image.width() - 8) for y in (11, 14))
-
-
-@pytest.mark.thorough
-def test_the_height_stays_readable_outside_of_what_the_lanes_show(empty_window, load):
-    window = load(empty_window, SAMPLE)
-    viewport = window.session.opened.viewport
+    # Where the strip says how many CPUs its height is, in grey; under the veil the darkest was paler than 170.
+    viewport = dense.session.opened.viewport
     viewport.move(TimeWindow(viewport.limits.start, viewport.limits.start + viewport.limits.length // 10))
-    assert darkest_of_the_height(window) < 140  # grey text; under the veil it was paler than 170
+    image = dense.workspace.area.overview.grab().toImage()
+    reds = [image.pixel(x, y) >> 16 & 0xFF for x in range(image.width() - 40, image.width() - 8) for y in (11, 14)]
+    assert min(reds) < 140
 
 
 @pytest.mark.thorough

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,13 +20,13 @@ from satview.gui.colours import value_colour
 from satview.gui.theme import DARK
 from satview.session.panels.plots import PlotKind
 from satview.session.range_view import Extent
+from tests.gui.conftest import DENSE
+from tests.gui.hands import LEFT, K, click_box, click_tab, colours, rgb, run_program
 from tests.helpers.extent import fewer
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.scene import scene
 
-LEFT = Qt.MouseButton.LeftButton
 SYNC_SEM_POST = 84  # never blocks, so that its caller had the CPU
-DENSE = Path("sample_traces/dense-4cpu.kev").resolve()
 _PROGRAM = """
 import sys, time
 from pathlib import Path
@@ -57,17 +53,8 @@ print("pyqtgraph" in sys.modules)
 """
 
 
-@pytest.fixture
-def dense(empty_window, load, qtbot):
-    load(empty_window, DENSE)
-    empty_window.activateWindow()
-    empty_window.workspace.area.view.setFocus()
-    qtbot.waitUntil(empty_window.isActiveWindow)
-    return empty_window
-
-
 def shown(window, qtbot):
-    qtbot.keyClick(window.workspace.area.view, Qt.Key.Key_G)
+    qtbot.keyClick(window.workspace.area.view, K.Key_G)
     panel = window.workspace.panels["plots"]
     qtbot.waitUntil(lambda: panel.load is not None)
     drawn(panel, qtbot)
@@ -87,7 +74,7 @@ def panel(dense, qtbot):
 
 @pytest.fixture
 def durations(panel, qtbot):
-    qtbot.mouseClick(panel.tabs, LEFT, pos=panel.tabs.tabRect(1).center())
+    click_tab(panel.tabs, 1)
     assert panel.view.kind is PlotKind.DURATIONS
     drawn(panel, qtbot)
     return panel
@@ -109,30 +96,22 @@ def bars(plot):
 
 @pytest.mark.thorough
 def test_pyqtgraph_is_imported_when_the_panel_is_first_seen(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM, str(scene(tmp_path))],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env=os.environ | {"QT_QPA_PLATFORM": "offscreen"},
-    )
+    done = run_program(_PROGRAM, scene(tmp_path))
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["False", "True"]
 
 
 @pytest.mark.thorough
-def test_key_shows_and_hides_it_and_hidden_it_does_not_work(panel, dense, qtbot):
-    assert dense.workspace.panel_shows("plots")
+def test_hidden_by_its_key_it_does_not_work(panel, dense, qtbot):
     dense.workspace.area.view.setFocus()
-    qtbot.keyClick(dense.workspace.area.view, Qt.Key.Key_G)
+    qtbot.keyClick(dense.workspace.area.view, K.Key_G)
     assert not dense.workspace.panel_shows("plots")
-    dense.workspace.opened.viewport.zoom(0.5, dense.workspace.opened.trace.window.start)
+    dense.session.opened.viewport.zoom(0.5, dense.session.opened.trace.window.start)
     assert not panel.view.is_pending
 
 
 def test_drawn_bars_are_the_cpu_time_of_the_statistics(panel, dense, qtbot):
-    trace, viewport = dense.workspace.opened.trace, dense.workspace.opened.viewport
+    trace, viewport = dense.session.opened.trace, dense.session.opened.viewport
     whole = trace.window
     viewport.jump(TimeWindow(whole.start + whole.length // 3, whole.start + whole.length // 2))
     for by in LoadBy:
@@ -142,10 +121,8 @@ def test_drawn_bars_are_the_cpu_time_of_the_statistics(panel, dense, qtbot):
         assert (plotted.window.start, plotted.window.end) == (viewport.window.start, viewport.window.end)
         cpus = satview.Statistics(trace, plotted.window).cpus
         assert plotted.load.busy_cycles.sum() == cpus.busy_cycles.sum()
-        area = 0.0
-        for item in bars(panel.load.plot):
-            opts = item.opts
-            area += float(np.sum((opts["x1"] - opts["x0"]) * (opts["y1"] - opts["y0"])))
+        drawn_as = [item.opts for item in bars(panel.load.plot)]
+        area = sum(float(np.sum((each["x1"] - each["x0"]) * (each["y1"] - each["y0"]))) for each in drawn_as)
         reported = cpus.busy_cycles.sum() + cpus.interrupt_cycles.sum() + cpus.unknown_cycles.sum()
         assert area == pytest.approx(reported, rel=1e-9)
         assert panel.load.legend.count() == len(bars(panel.load.plot))
@@ -167,7 +144,7 @@ def test_bands_have_the_hues_of_the_lanes(panel, dense, qtbot):
 
 @pytest.mark.thorough
 def test_plot_and_lanes_show_the_same_window_both_ways(panel, dense, qtbot):
-    viewport, box = dense.workspace.opened.viewport, panel.load.plot.getViewBox()
+    viewport, box = dense.session.opened.viewport, panel.load.plot.getViewBox()
     origin = panel.load.plot.getAxis("bottom").origin
 
     def ends():
@@ -204,7 +181,7 @@ def test_plot_is_below_the_lanes(panel, dense):
 
 @pytest.mark.thorough
 def test_click_on_a_bin_goes_there(panel, dense, qtbot):
-    opened = dense.workspace.opened
+    opened = dense.session.opened
     limits = opened.viewport.limits
     opened.viewport.zoom(0.5, limits.start + limits.length // 2)
     plotted = drawn(panel, qtbot)
@@ -219,7 +196,7 @@ def test_click_on_a_bin_goes_there(panel, dense, qtbot):
 def test_histogram_marks_percentiles_and_lists_the_longest(durations, dense, qtbot):
     choose(durations.measure, "READY: wait for a CPU")
     plotted = drawn(durations, qtbot)
-    trace = dense.workspace.opened.trace
+    trace = dense.session.opened.trace
     longest = int(satview.Statistics(trace).threads.longest_ready_cycles.max())
     assert [name for name, _ in plotted.marks] == ["p50", "p90", "p99", "p99.9", "max"]
     assert plotted.marks[-1][1] == trace.clock.duration_ns(longest)
@@ -250,7 +227,7 @@ def test_texts_of_percentiles_do_not_overprint(durations, dense, qtbot, height_p
 
 @pytest.mark.thorough
 def test_bar_lists_its_worst_and_a_line_jumps(durations, dense, qtbot):
-    made, opened = durations.view.plotted[PlotKind.DURATIONS], dense.workspace.opened
+    made, opened = durations.view.plotted[PlotKind.DURATIONS], dense.session.opened
     bar = int(np.argmax(made.histogram.counts))
     middle = float(made.histogram.edges_log10[bar : bar + 2].mean())
     click(durations.durations.plot, middle, 0.2, qtbot)
@@ -268,7 +245,7 @@ def test_bar_lists_its_worst_and_a_line_jumps(durations, dense, qtbot):
 
 @pytest.mark.thorough
 def test_view_or_trace_and_all_or_the_selected(durations, dense, qtbot):
-    opened = dense.workspace.opened
+    opened = dense.session.opened
     everything = len(durations.view.plotted[PlotKind.DURATIONS].occurrences)
     opened.viewport.zoom(0.1, opened.trace.window.start + opened.trace.window.length // 2)
     part = len(drawn(durations, qtbot).occurrences)
@@ -278,7 +255,7 @@ def test_view_or_trace_and_all_or_the_selected(durations, dense, qtbot):
     assert len(drawn(durations, qtbot).occurrences) == everything
     lane = next(info for info in opened.timeline.infos if info.thread and info.title.endswith("tiles-1"))
     opened.selection.select(None, lane.index, None)
-    qtbot.mouseClick(durations.only_selected, LEFT, pos=QPoint(8, durations.only_selected.height() // 2))
+    click_box(durations.only_selected)
     plotted = drawn(durations, qtbot)
     assert set(plotted.occurrences.thread.tolist()) == {lane.thread}
     assert f"times of {opened.trace.thread_name(lane.thread)};" in durations.statement.text()
@@ -286,7 +263,7 @@ def test_view_or_trace_and_all_or_the_selected(durations, dense, qtbot):
 
 @pytest.mark.thorough
 def test_exports_are_the_picture_and_the_numbers(panel, dense, qtbot, tmp_path, monkeypatch):
-    plotted, trace = drawn(panel, qtbot), dense.workspace.opened.trace
+    plotted, trace = drawn(panel, qtbot), dense.session.opened.trace
     size = panel.plot.size()
     for number, kind in enumerate(("png", "svg", "csv")):
         path = tmp_path / f"load.{kind}"
@@ -319,9 +296,8 @@ def test_dark_theme_paints_the_plots_dark(durations, dense, qtbot):
     dense.registry["view.theme_dark"].run()
     QApplication.processEvents()
     picture = durations.durations.plot.grab().toImage()
-    assert picture.pixelColor(picture.width() - 2, 2).rgb() & 0xFFFFFF == DARK.base
-    colours = {picture.pixel(x, y) & 0xFFFFFF for x in range(0, picture.width(), 2) for y in range(picture.height())}
-    assert DARK.accent in colours
+    assert rgb(picture, picture.width() - 2, 2) == DARK.base
+    assert DARK.accent in colours(picture)
 
 
 @pytest.mark.thorough
@@ -332,23 +308,10 @@ def test_without_threads_or_priorities_it_says_what_to_capture(window, qtbot):
     assert panel.plot is None
     assert "SETCLASSWIDE THREAD" in panel.message.text()
     assert not panel.export_button.isEnabled()
-    qtbot.mouseClick(panel.tabs, LEFT, pos=panel.tabs.tabRect(1).center())
+    click_tab(panel.tabs, 1)
     choose(panel.measure, "Message round trip")
     drawn(panel, qtbot)
     assert "COMM events" in panel.message.text()
-
-
-@pytest.mark.thorough
-def test_a_statement_that_does_not_fit_ends_with_an_ellipsis(panel, dense, qtbot):
-    """It is drawn as if its text were as many of the first words as fit, and the ellipsis."""
-    statement = panel.statement
-    panel._say("first words " * 60)
-    qtbot.waitUntil(lambda: statement.width() > 100)
-    image = statement.grab().toImage()
-    fitting = statement.fontMetrics().elidedText(statement.text(), Qt.TextElideMode.ElideRight, statement.width())
-    assert fitting.startswith("first words")
-    panel._say(fitting)
-    assert statement.grab().toImage() == image
 
 
 @pytest.mark.thorough
@@ -374,7 +337,7 @@ def test_lost_time_is_hatched(window, opened, qtbot):
 
 @pytest.mark.thorough
 def test_a_view_that_keeps_moving_is_drawn_and_ends_right(panel, dense, qtbot):
-    viewport, trace = dense.workspace.opened.viewport, dense.workspace.opened.trace
+    viewport, trace = dense.session.opened.viewport, dense.session.opened.trace
     viewport.jump(viewport.window.zoomed(0.2, viewport.window.start))
     drawn(panel, qtbot)
     windows = set()
@@ -389,7 +352,7 @@ def test_a_view_that_keeps_moving_is_drawn_and_ends_right(panel, dense, qtbot):
 
 @pytest.fixture
 def counts(panel, qtbot):
-    qtbot.mouseClick(panel.tabs, LEFT, pos=panel.tabs.tabRect(2).center())
+    click_tab(panel.tabs, 2)
     assert panel.view.kind is PlotKind.COUNTS
     drawn(panel, qtbot)
     return panel
@@ -404,7 +367,7 @@ def test_counts_of_classes_and_of_conditions_per_division(counts, dense, qtbot, 
     assert sum(totals.values()) == len(opened.trace.events)
     assert counts.counts.legend.item(0).text() == f"{max(totals.values()):,}  {plotted.titles[0]}"
     qtbot.keyClicks(counts.conditions, "event == MSG_SENDV; state == MUTEX and cpu == 1")
-    qtbot.keyClick(counts.conditions, Qt.Key.Key_Return)
+    qtbot.keyClick(counts.conditions, K.Key_Return)
     counts.divisions.setValue(7)
     plotted = drawn(counts, qtbot)
     assert plotted.titles == ("event == MSG_SENDV", "state == MUTEX and cpu == 1")
@@ -435,21 +398,20 @@ def test_a_click_on_a_division_goes_to_its_first_event(counts, dense, qtbot):
 @pytest.mark.thorough
 def test_a_faulty_condition_is_told_and_the_next_one_counts(counts, qtbot):
     qtbot.keyClicks(counts.conditions, "duraton > 2ms")
-    qtbot.keyClick(counts.conditions, Qt.Key.Key_Return)
+    qtbot.keyClick(counts.conditions, K.Key_Return)
     qtbot.waitUntil(lambda: not counts.view.is_pending)
     assert "column 1" in counts.message.text()
     counts.conditions.clear()
     qtbot.keyClicks(counts.conditions, "class == COMM")
-    qtbot.keyClick(counts.conditions, Qt.Key.Key_Return)
+    qtbot.keyClick(counts.conditions, K.Key_Return)
     assert drawn(counts, qtbot).titles == ("class == COMM",)
     assert counts.plot is counts.counts
 
 
 @pytest.mark.thorough
-def test_load_by_thread_names_threads(panel, dense, qtbot):
+def test_load_by_thread_names_threads(panel, qtbot):
     choose(panel.by, "By thread")
-    plotted = drawn(panel, qtbot)
-    assert plotted.load.by is LoadBy.THREAD
+    drawn(panel, qtbot)
     lines = [panel.load.legend.item(row).text() for row in range(panel.load.legend.count())]
     assert any("map_update 1 (tiles-1)" in line for line in lines)
     choose(panel.by, "By partition")

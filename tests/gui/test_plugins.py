@@ -16,7 +16,7 @@ def plugged(samples, empty_window, load, tmp_path):
 
 
 @pytest.mark.thorough
-def test_a_lane_and_its_interval(plugged, qtbot):
+def test_a_lane_and_its_interval_and_a_tab_of_statistics(plugged, qtbot):
     workspace, timeline = plugged.workspace, plugged.session.opened.timeline
     [info] = [info for info in timeline.infos if info.kind is LaneKind.PLUGGED]
     view, opened = workspace.area.view, plugged.session.opened
@@ -28,10 +28,6 @@ def test_a_lane_and_its_interval(plugged, qtbot):
     qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=point)
     assert opened.selection.lane == info.index
     assert timeline.label(opened.selection.span) == "1 READY"
-
-
-@pytest.mark.thorough
-def test_a_tab_of_statistics(plugged, qtbot):
     plugged.actions_by_id.by_id["panels.statistics"].trigger()
     panel = plugged.workspace.panels["statistics"]
     titles = [panel.tabs.tabText(i) for i in range(panel.tabs.count())]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 
+import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QColor, QWheelEvent
+from PySide6.QtCore import QPoint
+from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QApplication
 
+from satview.base.errors import Cancelled
 from satview.events.states import FIRST_PROCESS, IDLE
 from satview.formats import registry
 from satview.formats.kev import sampling
@@ -17,8 +19,10 @@ from satview.gui.swimlane.fills import lane_pixels
 from satview.gui.theme import DARK, LIGHT
 from satview.gui.windows.preview_page import RULER_PX, STRIP_PX
 from satview.session.session import Stage
+from satview.timeline.lane_tree import Timeline
 from tests.benchmarks.made_traces import make_file
 from tests.gui.conftest import settle
+from tests.gui.hands import CONTROL, LEFT, K, rgb, turn_wheel
 
 
 @pytest.fixture
@@ -32,7 +36,7 @@ def held(monkeypatch, empty_window, qtbot, tmp_path):
         progress(0.37)
         while not release.wait(0.01):
             if cancelled():
-                raise registry_cancelled()
+                raise Cancelled("stopped")
         return real(path, progress, cancelled)
 
     monkeypatch.setattr(registry, "open_trace", slow)
@@ -44,18 +48,12 @@ def held(monkeypatch, empty_window, qtbot, tmp_path):
     qtbot.waitUntil(lambda: empty_window.session.stage is not Stage.LOADING)
 
 
-def registry_cancelled():
-    from satview.base.errors import Cancelled
-
-    return Cancelled("stopped")
-
-
 def page(window):
     return window._pages.currentWidget()
 
 
 @pytest.mark.thorough
-def test_it_says_that_it_is_provisional(held):
+def test_it_says_that_it_is_provisional_and_lanes_of_cpus_are_filled_and_striped(held):
     window, _ = held
     assert window.session.stage is Stage.LOADING
     assert page(window) is window.preview_page
@@ -64,16 +62,6 @@ def test_it_says_that_it_is_provisional(held):
     assert window.preview_page.note.text() == (
         f"Provisional: who ran at {positions} sampled positions of large.kev. Loading, 37%"
     )
-
-
-def colours(window, y, x_from=300, x_to=1100):
-    picture = window.preview_page.lanes.grab().toImage()
-    return {picture.pixelColor(x, y).rgb() & 0xFFFFFF for x in range(x_from, x_to)}
-
-
-@pytest.mark.thorough
-def test_lanes_of_cpus_are_filled_and_striped(held):
-    window, _ = held
     lanes = window.preview_page.lanes
     for cpu in range(2):
         middle = STRIP_PX + RULER_PX + cpu * 24 + 12
@@ -87,25 +75,27 @@ def test_lanes_of_cpus_are_filled_and_striped(held):
     assert lanes.grab().toImage().pixelColor(20, below) == QColor(DARK.panel)
 
 
+def colours(window, y):
+    picture = window.preview_page.lanes.grab().toImage()
+    return {rgb(picture, x, y) for x in range(300, 1100)}
+
+
 @pytest.mark.thorough
 def test_keys_wheel_and_drag_move_and_the_trace_begins_there(held, qtbot):
     window, release = held
     lanes, viewport = window.preview_page.lanes, window.session.preview.viewport
     whole = viewport.window
     assert QApplication.focusWidget() is lanes or not window.isActiveWindow()
-    qtbot.keyClick(lanes, Qt.Key.Key_W)
+    qtbot.keyClick(lanes, K.Key_W)
     assert viewport.window.length == pytest.approx(whole.length / 1.5, rel=0.01)
-    qtbot.keyClick(lanes, Qt.Key.Key_0)
+    qtbot.keyClick(lanes, K.Key_0)
     assert viewport.window == whole
-    wheel = QWheelEvent(QPointF(700, 200), lanes.mapToGlobal(QPointF(700, 200)), QPoint(), QPoint(0, 480),
-                       Qt.MouseButton.NoButton, Qt.KeyboardModifier.ControlModifier, Qt.ScrollPhase.NoScrollPhase,
-                       False)  # fmt: skip
-    QApplication.sendEvent(lanes, wheel)
+    turn_wheel(lanes, QPoint(700, 200), 4, CONTROL)
     zoomed = viewport.window
     assert zoomed.length == pytest.approx(whole.length / 1.25**4, rel=0.01)
-    qtbot.mousePress(lanes, Qt.MouseButton.LeftButton, pos=QPoint(700, 120))
+    qtbot.mousePress(lanes, LEFT, pos=QPoint(700, 120))
     qtbot.mouseMove(lanes, QPoint(800, 120))
-    qtbot.mouseRelease(lanes, Qt.MouseButton.LeftButton, pos=QPoint(800, 120))
+    qtbot.mouseRelease(lanes, LEFT, pos=QPoint(800, 120))
     assert viewport.window.start < zoomed.start
     last = viewport.window
     release.set()
@@ -128,8 +118,6 @@ def test_exact_lanes_take_its_position(held, qtbot):
 
 @pytest.mark.thorough
 def test_lanes_that_are_not_built_yet_keep_it(held, qtbot, monkeypatch):
-    from satview.timeline.lane_tree import Timeline
-
     window, release = held
     building, real = threading.Event(), Timeline.build
 
@@ -162,14 +150,12 @@ def test_names_are_as_wide_as_in_an_open_trace(held, qtbot):
 
 def test_cancel_and_another_file(held, qtbot):
     window, _ = held
-    qtbot.mouseClick(window.preview_page.cancel, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(window.preview_page.cancel, LEFT)
     assert page(window) is window.welcome
     assert window.session.preview is None
 
 
 def test_shares_stack_from_the_bottom_with_idle_time_above():
-    import numpy as np
-
     cover = np.zeros((64, 3))
     first, second = FIRST_PROCESS, FIRST_PROCESS + 1
     cover[first, 0], cover[second, 0], cover[IDLE, 0] = 25, 25, 50

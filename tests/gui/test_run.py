@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 
 import pytest
 
+from tests.gui.hands import run_program, user_of
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.scene import scene
 
@@ -36,20 +35,7 @@ sys.exit(application.run([TraceLink(Path(name)) for name in sys.argv[1:]], {"win
 
 
 def run(folder, *files):
-    environment = os.environ | {
-        "QT_QPA_PLATFORM": "offscreen",
-        "HOME": str(folder),
-        "XDG_CONFIG_HOME": str(folder / "config"),
-        "XDG_STATE_HOME": str(folder / "state"),
-    }
-    return subprocess.run(
-        [sys.executable, "-c", _PROGRAM, *map(str, files)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env=environment,
-    )
+    return run_program(_PROGRAM, *files, environment=user_of(folder))
 
 
 @pytest.mark.thorough

@@ -78,18 +78,23 @@ def test_a_second_instance_leaves_the_first_its_place_and_a_dead_one_does_not(se
     third.close()
 
 
+def answer_to(request, qtbot):
+    """Send a request to the running instance; return what it answers before it hangs up."""
+    socket = QLocalSocket()
+    socket.connectToServer(instance_name())
+    assert socket.waitForConnected(1000)
+    socket.write(request)
+    qtbot.waitUntil(lambda: socket.state() == QLocalSocket.LocalSocketState.UnconnectedState, timeout=5000)
+    return bytes(socket.readAll().data())
+
+
 @pytest.mark.parametrize(
     "request_",
     [b"\n", b"{\n", b"[]\n", b'{"open": []}\n', b'{"open": [{"path": "relative.kev"}]}\n', b'{"open": 7}\n',
      json.dumps({"open": [{"path": "/x", "event": "1"}]}).encode() + b"\n", b"\xff\n", b"x" * (2 << 20)],
 )  # fmt: skip
 def test_nonsense_opens_nothing(server, application, qtbot, request_):
-    socket = QLocalSocket()
-    socket.connectToServer(instance_name())
-    assert socket.waitForConnected(1000)
-    socket.write(request_)
-    qtbot.waitUntil(lambda: socket.state() == QLocalSocket.LocalSocketState.UnconnectedState, timeout=5000)
-    answer = bytes(socket.readAll().data())
+    answer = answer_to(request_, qtbot)
     assert b"ok" not in answer
     assert answer.count(b"\n") == (0 if len(request_) > 1 << 20 else 1), "one sentence"
     assert application.windows == []
@@ -99,12 +104,7 @@ def test_nonsense_opens_nothing(server, application, qtbot, request_):
 @pytest.mark.parametrize("field", ["path", "session", "beside"])
 def test_a_name_that_no_file_can_have_is_answered_in_a_sentence(server, application, qtbot, name, says, field):
     row = {"path": "/x", "range_text": "", "event": None, "selected": "", "session": "", "beside": "", field: name}
-    socket = QLocalSocket()
-    socket.connectToServer(instance_name())
-    assert socket.waitForConnected(1000)
-    socket.write(json.dumps({"open": [row], "follow": False}).encode() + b"\n")
-    qtbot.waitUntil(lambda: socket.state() == QLocalSocket.LocalSocketState.UnconnectedState, timeout=5000)
-    answer = bytes(socket.readAll().data()).decode()
+    answer = answer_to(json.dumps({"open": [row], "follow": False}).encode() + b"\n", qtbot).decode()
     assert answer.startswith("request: '/a\\")
     assert says in answer
     assert answer.count("\n") == 1

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.formats.registry import open_trace
 from satview.gui import dialogs
 from satview.gui.save_events import SaveEventsDialog, write_events, write_list
+from tests.gui.conftest import part
+from tests.gui.hands import CONTROL_SHIFT, LEFT, K
 from tests.helpers.kev import TraceBuilder, write_trace
 
-K = Qt.Key
 MSG_SENDV = wire.code(wire.WireClass.KER_CALL, 11)
-LEFT = Qt.MouseButton.LeftButton
 
 
 @pytest.fixture
@@ -24,7 +22,7 @@ def dialog(window, view, qtbot):
     """Return a function that opens the dialog."""
 
     def show():
-        QTest.keyClick(view, K.Key_E, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
+        QTest.keyClick(view, K.Key_E, CONTROL_SHIFT)
         return window.findChild(SaveEventsDialog)
 
     yield show
@@ -45,15 +43,14 @@ def choose(dialog, kind):
 
 
 def test_the_selected_range_as_a_trace(dialog, opened, tmp_path, qtbot, monkeypatch):
-    at = opened.trace.clock.cycles
-    opened.selection.set_range(TimeWindow(at(1_000), at(5_000)))
+    opened.selection.set_range(part(opened, 1_000, 5_000))
     shown = dialog()
     assert shown.in_range.isChecked()
     assert shown.count.text() == "4 of 17 events"
     said = save(shown, tmp_path / "part.kev", qtbot, monkeypatch)
     assert said.startswith("Saved part.kev: 4 events, and ")
-    part = open_trace(tmp_path / "part.kev")
-    names = [part.spec(row).name for row in range(len(part.events))]
+    saved = open_trace(tmp_path / "part.kev")
+    names = [saved.spec(row).name for row in range(len(saved.events))]
     assert names[-4:] == ["THRUNNING", "MSG_SENDV", "THREPLY", "THRUNNING"]
 
 
@@ -98,8 +95,7 @@ def test_the_trace_itself_is_never_replaced(dialog, opened, qtbot, monkeypatch):
 
 @pytest.mark.thorough
 def test_no_event_is_nothing_to_save(dialog, opened):
-    at = opened.trace.clock.cycles
-    opened.selection.set_range(TimeWindow(at(17_000), at(18_000)))
+    opened.selection.set_range(part(opened, 17_000, 18_000))
     shown = dialog()
     assert not shown.save_button.isEnabled()
     QTest.mouseClick(shown.in_range, LEFT)

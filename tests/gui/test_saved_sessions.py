@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialogButtonBox
 
 from satview.base.errors import UsageError
@@ -15,9 +14,8 @@ from satview.gui.widgets import QuickPick
 from satview.session.state_files import SUFFIX, StateFiles
 from satview.session.trace_link import TraceLink
 from tests.gui.conftest import settle
+from tests.gui.hands import CONTROL, LEFT, K
 from tests.helpers.kev import TraceBuilder
-
-CONTROL = Qt.KeyboardModifier.ControlModifier
 
 
 @pytest.fixture
@@ -53,14 +51,22 @@ def before(empty_window, load, tmp_path):
 
 
 def save(window, qtbot, name, patterns):
-    qtbot.keyClick(window.workspace.area.view, Qt.Key.Key_S, CONTROL)
+    qtbot.keyClick(window.workspace.area.view, K.Key_S, CONTROL)
     dialog = window.findChild(SaveSessionDialog)
     qtbot.keyClicks(dialog.name, name)
     for row in range(dialog.table.rowCount()):
         here = dialog.table.item(row, 0).text()
         dialog.table.item(row, 1).setText(patterns.get(here, here))
-    qtbot.mouseClick(dialog.buttons.button(QDialogButtonBox.StandardButton.Save), Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(dialog.buttons.button(QDialogButtonBox.StandardButton.Save), LEFT)
     return dialog
+
+
+def pick(window, qtbot, words):
+    """Press Ctrl+U and choose the session that fits some words."""
+    qtbot.keyClick(window.workspace.area.view, K.Key_U, CONTROL)
+    offered = window.findChild(QuickPick)
+    qtbot.keyClicks(offered.line, words)
+    qtbot.keyClick(offered.line, K.Key_Return)
 
 
 def test_a_session_arranges_another_trace_by_patterns_and_undo_takes_it_back(
@@ -80,10 +86,7 @@ def test_a_session_arranges_another_trace_by_patterns_and_undo_takes_it_back(
     load(other, target(tmp_path, "b.kev", {11: "devb-ahci", 12: "hmi", 13: "io-pkt", 14: "shell", 15: "devb-nvme"}))
     other.workspace.area.view.setFocus()
     assert titles(other)[1:] == ["devb-ahci", "hmi", "io-pkt", "shell", "devb-nvme"]
-    qtbot.keyClick(other.workspace.area.view, Qt.Key.Key_U, CONTROL)
-    pick = other.findChild(QuickPick)
-    qtbot.keyClicks(pick.line, "driv")
-    qtbot.keyClick(pick.line, Qt.Key.Key_Return)
+    pick(other, qtbot, "driv")
     settle(qtbot, other)
     assert titles(other) == ["hmi", "CPU 0", "thread 1", "shell"]
     for _ in range(2):
@@ -144,10 +147,7 @@ def test_a_session_that_is_none_is_said_and_stays(before, qtbot, tmp_path, monke
         path.write_text(content)
     monkeypatch.setattr(dialogs, "ask_file", lambda *_: path)
     shown = titles(before)
-    qtbot.keyClick(before.workspace.area.view, Qt.Key.Key_U, CONTROL)
-    pick = before.findChild(QuickPick)
-    qtbot.keyClicks(pick.line, "from a file")
-    qtbot.keyClick(pick.line, Qt.Key.Key_Return)
+    pick(before, qtbot, "from a file")
     assert said in before.statusBar().currentMessage()
     assert titles(before) == shown
     assert content is None or path.read_text() == content
@@ -157,5 +157,5 @@ def test_a_session_is_removed(before, qtbot, tmp_path):
     save(before, qtbot, "old", {})
     assert before.shared.files.names() == ("old",)
     before.registry["file.remove_session"].run()
-    qtbot.keyClick(before.findChild(QuickPick).line, Qt.Key.Key_Return)
+    qtbot.keyClick(before.findChild(QuickPick).line, K.Key_Return)
     assert before.shared.files.names() == ()

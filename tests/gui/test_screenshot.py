@@ -1,29 +1,24 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 
 import pytest
 from PySide6.QtGui import QImage
 
+from tests.gui.hands import run_program
 from tests.helpers.extent import fewer
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.scene import scene
 
+_START = "from satview.__main__ import entry; entry()"
+
 
 def satview(*arguments):
-    environment = {
-        key: value for key, value in os.environ.items() if key not in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
-    }
-    return subprocess.run(
-        [sys.executable, "-m", "satview", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env=environment,
-    )
+    """Run the command where there is no display."""
+    displays = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+    environment = {key: value for key, value in os.environ.items() if key not in displays}
+    return run_program(_START, *arguments, environment=environment)
 
 
 def test_picture_without_a_display(tmp_path):
@@ -61,10 +56,19 @@ def test_dark_at_twice_the_pixels_and_lost_data(tmp_path):
     ),
 )
 def test_bad_use_is_one_sentence(tmp_path, more, message):
-    done = satview(scene(tmp_path), "--screenshot", tmp_path / "a.png", *more)
+    refused(satview(scene(tmp_path), "--screenshot", tmp_path / "a.png", *more), message)
+
+
+def refused(done, message):
     assert done.returncode == 2
     assert message in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.thorough
+def test_file_that_is_no_trace(tmp_path):
+    (tmp_path / "letter.txt").write_text("Dear all,\n")
+    refused(satview(tmp_path / "letter.txt", "--screenshot", tmp_path / "a.png"), "satview: letter.txt")
 
 
 def test_names_that_do_not_fit_the_trace_are_said_as_by_commands(tmp_path):
@@ -78,15 +82,6 @@ def test_names_that_do_not_fit_the_trace_are_said_as_by_commands(tmp_path):
     done = satview(trace, "--screenshot", out, "--pidin", tmp_path / "board.txt")
     assert (done.returncode, out.exists()) == (1, True)  # buffers were lost
     assert done.stderr == "satview: board.txt: pid 9 is bin/a and bin/b there; the first name counts\n"
-
-
-@pytest.mark.thorough
-def test_file_that_is_no_trace(tmp_path):
-    (tmp_path / "letter.txt").write_text("Dear all,\n")
-    done = satview(tmp_path / "letter.txt", "--screenshot", tmp_path / "a.png")
-    assert done.returncode == 2
-    assert done.stderr.startswith("satview: letter.txt")
-    assert len(done.stderr.strip().splitlines()) == 1
 
 
 def test_no_display_is_reported(tmp_path):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint
+from PySide6.QtGui import QImage
 
 from satview.analysis.statistics import Statistics
 from satview.base.time import TimeWindow
@@ -25,35 +25,18 @@ from satview.timeline.lane_info import LaneKind
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.spans import constant_lane, pixel_edges
 from tests.core.reference.replacing import numpy_passes
-from tests.gui.conftest import settle, stack_of
+from tests.gui.conftest import part, settle, stack_of
+from tests.gui.hands import LEFT, SHIFT, K
 from tests.helpers.extent import fewer
 from tests.helpers.kev import TraceBuilder
 
 NOTHING = constant_lane(TimeWindow(0, 1))
 USER_EVENTS = class_colour("USREVENT", False)
-SAMPLE = Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev"
-
-
-@pytest.fixture
-def dense(empty_window, load, qtbot):
-    """A window with the dense sample, all of it."""
-    load(empty_window, SAMPLE)
-    empty_window.activateWindow()
-    empty_window.workspace.area.view.setFocus()
-    qtbot.waitUntil(empty_window.isActiveWindow)
-    return empty_window
 
 
 def pixels_of(view):
-    image = view.grab().toImage().convertToFormat(image_format())
-    data = np.frombuffer(image.constBits(), np.uint32).reshape(image.height(), image.width())
-    return data & 0xFFFFFF, image.devicePixelRatio()
-
-
-def image_format():
-    from PySide6.QtGui import QImage
-
-    return QImage.Format.Format_RGB32
+    image = view.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
+    return np.frombuffer(image.constBits(), np.uint32).reshape(image.height(), image.width()) & 0xFFFFFF
 
 
 def row_of(window, kind, title):
@@ -64,20 +47,15 @@ def row_of(window, kind, title):
     return opened.lanes.row_of(info.index)
 
 
-def bar(window, row, ratio):
+def bar(window, row):
     """Return the pixels of a lane's bar, from its bottom up, shape (height, width)."""
     view = window.workspace.area.view
-    pixels, _ = pixels_of(view)
-    top, bottom = stack_of_lane(row, view.scroll_px, ratio, view.lanes.painter.marks, view.stacks[row.index])
-    return pixels[top:bottom][::-1]
-
-
-def ns(window, ns):
-    return window.session.opened.trace.clock.cycles(ns)
+    top, bottom = stack_of_lane(row, view.scroll_px, 1.0, view.lanes.painter.marks, view.stacks[row.index])
+    return pixels_of(view)[top:bottom][::-1]
 
 
 def show(window, qtbot, start_ns, end_ns):
-    window.session.opened.viewport.jump(TimeWindow(ns(window, start_ns), ns(window, end_ns)))
+    window.session.opened.viewport.jump(part(window.session.opened, start_ns, end_ns))
     settle(qtbot, window)
 
 
@@ -85,7 +63,7 @@ def test_a_cpu_is_as_high_as_it_is_busy(dense, qtbot):
     """Every tenth bin against the statistics of just that time, to a pixel."""
     view, trace = dense.workspace.area.view, dense.session.opened.trace
     row = row_of(dense, LaneKind.CPU, "CPU 1")
-    shown = bar(dense, row, 1.0)
+    shown = bar(dense, row)
     stack = stack_of(qtbot, dense, row.index)
     idle = {int(colour) & 0xFFFFFF for value, colour in zip(stack.values, stack.colours, strict=True)
             if not states.IS_BUSY[value]} | {view._theme.base}  # fmt: skip
@@ -114,7 +92,7 @@ def test_a_process_is_as_high_as_the_cpus_it_uses_on_one_scale(dense, qtbot, par
         stack_of(qtbot, dense, row.index)
         settle(qtbot, dense)
         stack = area.view.stacks[row.index]
-        shown, process = bar(dense, row, 1.0), dense.session.opened.timeline.infos[row.index].process
+        shown, process = bar(dense, row), dense.session.opened.timeline.infos[row.index].process
         assert stack.cpus == area.view.cpus_high
         heights = []
         for position in range(3, len(stack.edges) - 3, len(stack.edges) // 25):
@@ -200,47 +178,17 @@ def test_who_runs_is_unknown_without_events_of_threads(tmp_path):
 
 
 @pytest.mark.thorough
-def test_what_is_rare_is_a_dot(dense):
+def test_what_is_rare_is_a_dot_and_the_card_speaks_of_the_bin(dense, qtbot):
     """A process runs for 0.3 % of the time: one row of pixels at the bottom, not a bar, not nothing."""
     view = dense.workspace.area.view
     row = row_of(dense, LaneKind.PROCESS, "slogger2")
-    shown = bar(dense, row, 1.0)
+    stack_of(qtbot, dense, row.index)
+    shown = bar(dense, row)
     green = value_colour(states.RUNNING, False)
     first, last = view.stacks[row.index].columns[2], view.stacks[row.index].columns[-2]
     assert (shown[0, first:last] == green).mean() > 0.95
     assert not (shown[1:, first:last] == green).any()
-
-
-@pytest.mark.thorough
-def test_bins_stay_in_position_while_the_view_moves(dense, qtbot):
-    row = row_of(dense, LaneKind.CPU, "CPU 2")
-    show(dense, qtbot, 1_000_000_000, 3_000_000_000)
-    before = stack_of(qtbot, dense, row.index)
-    dense.session.opened.viewport.pan(0.1)
-    settle(qtbot, dense)
-    after = stack_of(qtbot, dense, row.index)
-    same, mine, other = np.intersect1d(before.edges[1:-2], after.edges[1:-2], return_indices=True)
-    assert len(same) > 0.8 * len(before.edges)
-    assert before.values == after.values
-    assert np.array_equal(before.tops[:, mine + 1], after.tops[:, other + 1])
-
-
-@pytest.mark.thorough
-def test_a_key_brings_the_longest_states_back(dense, application, qtbot):
-    view = dense.workspace.area.view
-    assert view.stacks
-    qtbot.keyClick(view, Qt.Key.Key_S, Qt.KeyboardModifier.ShiftModifier)
-    settle(qtbot, dense)
-    assert not view.stacks
-    assert not application.settings.flag("swimlane/shares")
-    qtbot.keyClick(view, Qt.Key.Key_S, Qt.KeyboardModifier.ShiftModifier)
-    settle(qtbot, dense)
-    assert view.stacks
-
-
-@pytest.mark.thorough
-def test_the_card_speaks_of_the_bin(dense, qtbot):
-    """Shares add up to the whole, and are those of the statistics."""
+    # Shares add up to the whole, and are those of the statistics.
     opened = dense.session.opened
     row = row_of(dense, LaneKind.PROCESS, "map_update")
     stack = stack_of(qtbot, dense, row.index)
@@ -254,6 +202,29 @@ def test_the_card_speaks_of_the_bin(dense, qtbot):
     assert "intervals, the longest" in lines[-2]
 
 
+@pytest.mark.thorough
+def test_bins_stay_in_position_while_the_view_moves_and_a_key_brings_the_longest_states_back(dense, qtbot, application):
+    row = row_of(dense, LaneKind.CPU, "CPU 2")
+    show(dense, qtbot, 1_000_000_000, 3_000_000_000)
+    before = stack_of(qtbot, dense, row.index)
+    dense.session.opened.viewport.pan(0.1)
+    settle(qtbot, dense)
+    after = stack_of(qtbot, dense, row.index)
+    same, mine, other = np.intersect1d(before.edges[1:-2], after.edges[1:-2], return_indices=True)
+    assert len(same) > 0.8 * len(before.edges)
+    assert before.values == after.values
+    assert np.array_equal(before.tops[:, mine + 1], after.tops[:, other + 1])
+    view = dense.workspace.area.view
+    assert view.stacks
+    qtbot.keyClick(view, K.Key_S, SHIFT)
+    settle(qtbot, dense)
+    assert not view.stacks
+    assert not application.settings.flag("swimlane/shares")
+    qtbot.keyClick(view, K.Key_S, SHIFT)
+    settle(qtbot, dense)
+    assert view.stacks
+
+
 def test_a_click_selects_the_longest_interval_of_what_it_points_at(dense, qtbot):
     opened, view = dense.session.opened, dense.workspace.area.view
     row = row_of(dense, LaneKind.PROCESS, "map_update")
@@ -264,7 +235,7 @@ def test_a_click_selects_the_longest_interval_of_what_it_points_at(dense, qtbot)
     position = int(np.argmin(np.abs(waits - 0.5)))  # it runs half of the time
     x = int(stack.columns[position : position + 2].mean())
     top, bottom = stack_of_lane(row, view.scroll_px, 1.0, ShownMarks.NONE, stack)
-    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=QPoint(x, bottom - 1))
+    qtbot.mouseClick(view, LEFT, pos=QPoint(x, bottom - 1))
     span, window = opened.selection.span, stack.window_of(position)
     assert opened.selection.lane == row.index
     assert span.value == states.RUNNING
@@ -273,15 +244,14 @@ def test_a_click_selects_the_longest_interval_of_what_it_points_at(dense, qtbot)
     inside = np.minimum(ends, window.end) - np.maximum(spans.start_cycles, window.start)
     longest = int(np.argmax(np.where(spans.value == states.RUNNING, inside, -1)))
     assert span.start_cycles == int(spans.start_cycles[longest])
-    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=QPoint(x, top + 1))
+    qtbot.mouseClick(view, LEFT, pos=QPoint(x, top + 1))
     assert opened.selection.span.value in (states.WAITING, states.READY)
 
 
 def marked_columns(window, row):
     """Return the columns in which a lane has marks of events above its bar, and their colours."""
     view = window.workspace.area.view
-    pixels, _ = pixels_of(view)
-    line = pixels[row.y_px - view.scroll_px + bands(row.height_px).ticks_top]
+    line = pixels_of(view)[row.y_px - view.scroll_px + bands(row.height_px).ticks_top]
     marked = np.flatnonzero(line != LIGHT.base)
     return marked.tolist(), set(line[marked].tolist())
 
@@ -298,14 +268,13 @@ def event_columns(window, codes, row):
     return sorted(set((np.searchsorted(edges, times, side="right") - 1).tolist()))
 
 
-@pytest.mark.parametrize("process", fewer(("logger", "planner"), 1))
-def test_events_that_a_filter_leaves_are_marked_above_shares(dense, qtbot, process):
+def test_events_that_a_filter_leaves_are_marked_above_shares(dense, qtbot):
     opened = dense.session.opened
-    stack_of(qtbot, dense, row_of(dense, LaneKind.PROCESS, process).index)
+    stack_of(qtbot, dense, row_of(dense, LaneKind.PROCESS, "logger").index)
     opened.filters.add_pass("event == MSG_SENDV")
     qtbot.waitUntil(lambda: opened.filters.row_count < len(opened.trace.events), timeout=10_000)
     settle(qtbot, dense)
-    row = row_of(dense, LaneKind.PROCESS, process)
+    row = row_of(dense, LaneKind.PROCESS, "logger")
     columns = event_columns(dense, opened.trace.catalogue.find("MSG_SENDV"), row)
     assert 100 < len(columns) < 800
     assert marked_columns(dense, row)[0] == columns
@@ -316,30 +285,15 @@ def test_events_that_a_filter_leaves_are_marked_above_shares(dense, qtbot, proce
 
 
 @pytest.mark.thorough
-def test_few_events_that_a_filter_leaves_have_the_colour_of_their_class(dense, qtbot):
-    """In a view of 200,000 events: colours would only flicker if all of them were marked."""
-    opened = dense.session.opened
-    opened.filters.add_pass("class == USREVENT")
-    qtbot.waitUntil(lambda: opened.filters.row_count < len(opened.trace.events), timeout=10_000)
-    settle(qtbot, dense)
-    assert opened.filters.row_count == 720
-    row = row_of(dense, LaneKind.PROCESS, "planner")
-    stack_of(qtbot, dense, row.index)
-    columns, colours = marked_columns(dense, row)
-    begins = event_columns(dense, np.flatnonzero(np.arange(1 << 15) >> 10 == wire.WireClass.USER), row)
-    assert len(begins) > 5
-    assert columns == sorted({column + step for column in begins for step in (0, 1)})
-    assert colours == {USER_EVENTS}
-
-
-@pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("effect", "colour"), [(Effect.MARK, LIGHT.hit), (Effect.DIM, class_colour("USREVENT", False))]
+    ("effect", "colour"), [(Effect.HIDE, USER_EVENTS), (Effect.MARK, LIGHT.hit), (Effect.DIM, USER_EVENTS)]
 )
-def test_events_that_a_filter_marks_or_leaves_bright_show_above_shares_and_no_others_do(dense, qtbot, effect, colour):
+def test_few_events_that_a_filter_chooses_show_above_shares_and_no_others_do(dense, qtbot, effect, colour):
+    """Of 200,000 events these 720 have the colour of their class; it would only flicker if all of them were marked."""
     opened = dense.session.opened
     opened.filters.add_pass("class == USREVENT", effect=effect)
-    qtbot.waitUntil(lambda: dense.workspace.area.view.lanes.painter.marks is ShownMarks.TICKS, timeout=10_000)
+    marks = ShownMarks.ALL if effect is Effect.HIDE else ShownMarks.TICKS
+    qtbot.waitUntil(lambda: dense.workspace.area.view.lanes.painter.marks is marks, timeout=10_000)
     settle(qtbot, dense)
     row = row_of(dense, LaneKind.PROCESS, "planner")
     stack_of(qtbot, dense, row.index)
@@ -457,20 +411,20 @@ def test_what_a_filter_marks_is_underlined_and_changes_no_share(dense, qtbot):
     opened = dense.session.opened
     interrupts = next(row for row in opened.lanes.rows if opened.timeline.infos[row.index].kind is LaneKind.INTERRUPTS)
     stack_of(qtbot, dense, interrupts.index)
-    before = bar(dense, interrupts, 1.0)[4, 200:400]
+    before = bar(dense, interrupts)[4, 200:400]
     opened.filters.add_pass("state == REPLY and length > 2ms", effect=Effect.MARK)
     legend = dense.workspace.area.legend
     qtbot.waitUntil(lambda: "marked by a filter" in legend.accessibleName(), timeout=10_000)
     legend.hide()  # it has just become higher, which the lanes follow later
-    qtbot.waitUntil(lambda: np.all(bar(dense, interrupts, 1.0)[4, 200:400] != before))  # they fade like all else
+    qtbot.waitUntil(lambda: np.all(bar(dense, interrupts)[4, 200:400] != before))  # they fade like all else
     for name, is_marked in (("logger", True), ("screen", False)):
         row = row_of(dense, LaneKind.PROCESS, name)
         stack = stack_of(qtbot, dense, row.index)
         assert stack.values == (states.RUNNING, states.READY, states.UNKNOWN, states.WAITING)
-        qtbot.waitUntil(lambda row=row: len(bar(dense, row, 1.0)) > 10)
-        foot = bar(dense, row, 1.0)[0]
+        qtbot.waitUntil(lambda row=row: len(bar(dense, row)) > 10)
+        foot = bar(dense, row)[0]
         assert bool((foot == LIGHT.hit).sum() > 50) is is_marked, name
-        area = bar(dense, row, 1.0)[:, foot != LIGHT.hit]  # where nothing is highlighted, which fades
+        area = bar(dense, row)[:, foot != LIGHT.hit]  # where nothing is highlighted, which fades
         green = state_colour(states.RUNNING, LIGHT)
         assert not np.any(area == green), name
         assert np.any(area == half_way(half_way(np.array([green], np.uint32), LIGHT.base), LIGHT.base) & 0xFFFFFF), name

@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint
 from PySide6.QtGui import QImage
 
 from satview.__main__ import main
@@ -26,14 +26,12 @@ from satview.linkage.chain import are_linked
 from satview.session.session import Stage
 from satview.store.mark_file import note_files
 from tests.benchmarks.made_traces import make_file
-from tests.gui.conftest import settle
+from tests.gui.conftest import DENSE, settle
+from tests.gui.hands import CONTROL, CONTROL_SHIFT, SHIFT, K
 from tests.gui.test_damage import STEP, slots
-from tests.gui.test_shares import SAMPLE
 from tests.gui.test_ten_tasks import busiest, sit_down
 from tests.helpers.kev import write_trace
 
-K = Qt.Key
-SHIFT, CONTROL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
 MOST = 4
 
 
@@ -95,7 +93,7 @@ def test_cpu_use_of_a_range(dense):
 
 def test_longest_wait(dense):
     """The slowest message is the first row, and a click draws it on the lanes."""
-    dense.press(K.Key_X, CONTROL | SHIFT)
+    dense.press(K.Key_X, CONTROL_SHIFT)
     panel = dense.workspace.panels["transactions"]
     dense.wait(lambda: panel.view.answer is not None and not panel.view.is_busy)
     dense.click_row(panel.table, 0)
@@ -236,7 +234,7 @@ def test_notes(dense):
 def test_export(dense, monkeypatch, tmp_path):
     """A range of events as a trace of its own."""
     dense.drag(QPoint(200, 60), QPoint(210, 60))
-    dense.press(K.Key_E, CONTROL | SHIFT)
+    dense.press(K.Key_E, CONTROL_SHIFT)
     dialog = dense.window.findChild(SaveEventsDialog)
     monkeypatch.setattr(dialogs, "ask_save", lambda *_: tmp_path / "part.kev")
     dense.click(dialog.save_button)
@@ -293,7 +291,7 @@ def test_small_and_twice_as_fine(dense, dense_copy, tmp_path):
 @pytest.mark.parametrize(("name", "content", "says"), [
     ("letter.kev", b"Dear Sir or Madam, " * 20, ""),
     ("empty.kev", b"", "empty"),
-    ("short.kev", SAMPLE.read_bytes()[:700], ""),
+    ("short.kev", DENSE.read_bytes()[:700], ""),
 ])  # fmt: skip
 def test_bad_files(empty_window, tmp_path, qtbot, name, content, says):
     """What is wrong and what to do, after the one click that opens the file."""

@@ -53,7 +53,7 @@ def test_the_legend_takes_one_row_and_shows_the_others_on_request(small, qtbot):
 
 
 @pytest.mark.thorough
-def test_names_of_panels_are_never_cut(small, qtbot):
+def test_names_of_panels_are_never_cut_and_long_fields_of_the_status_bar_do_not_widen_the_window(small, qtbot):
     small.workspace.show_panel("statistics")
     qtbot.waitUntil(lambda: any(bar.parent() is small and bar.isVisible() for bar in small.findChildren(QTabBar)))
     (tabs,) = [bar for bar in small.findChildren(QTabBar) if bar.parent() is small and bar.isVisible()]
@@ -62,10 +62,6 @@ def test_names_of_panels_are_never_cut(small, qtbot):
     names = [tabs.fontMetrics().horizontalAdvance(tabs.tabText(tab)) for tab in range(tabs.count())]
     assert all(width >= name for width, name in zip(widths, names, strict=True))
     assert tabs.usesScrollButtons()
-
-
-@pytest.mark.thorough
-def test_long_fields_of_the_status_bar_do_not_widen_the_window(small):
     selection, window = small.session.opened.selection, small.session.opened.trace.window
     selection.set_cursors(window.start + 1, window.end - 2)
     selection.set_range(window)
@@ -91,31 +87,27 @@ def test_the_filter_is_side_by_side_in_the_drawer(small, qtbot):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    "command",
-    [
-        "file.settings",
-        "file.info",
-        "file.new_capture",
-        "file.save_events",
-        "file.state_looks",
-        "file.keys",
-        "file.save_session",
-        "file.together",
-        "help.plugins",
-    ],
-)
-def test_dialogs_fit(small, command, qtbot):
-    small.actions_by_id.by_id[command].trigger()
-    qtbot.waitUntil(lambda: any(dialog.isVisible() for dialog in small.findChildren(QDialog)))
-    (dialog,) = [dialog for dialog in small.findChildren(QDialog) if dialog.isVisible()]
-    least = dialog.minimumSizeHint()
-    assert least.width() <= WIDTH
-    assert least.height() <= HEIGHT - FRAME
-    dialog.resize(WIDTH, HEIGHT - FRAME)
-    qtbot.wait(1)
-    assert all(combo.height() >= 24 for combo in dialog.findChildren(QComboBox))  # squeezed ones cannot be read
-    dialog.close()
+def test_dialogs_fit(small, qtbot):
+    for command in (
+        "settings",
+        "info",
+        "new_capture",
+        "save_events",
+        "state_looks",
+        "keys",
+        "save_session",
+        "together",
+    ):
+        small.actions_by_id.by_id[f"file.{command}"].trigger()
+        qtbot.waitUntil(lambda: any(dialog.isVisible() for dialog in small.findChildren(QDialog)))
+        (dialog,) = [dialog for dialog in small.findChildren(QDialog) if dialog.isVisible()]
+        least = dialog.minimumSizeHint()
+        assert (least.width() <= WIDTH, least.height() <= HEIGHT - FRAME) == (True, True), command
+        dialog.resize(WIDTH, HEIGHT - FRAME)
+        qtbot.wait(1)
+        squeezed = [combo for combo in dialog.findChildren(QComboBox) if combo.height() < 24]  # which cannot be read
+        assert squeezed == [], command
+        dialog.close()
 
 
 def test_windows_begin_no_larger_than_the_screen(empty_window):

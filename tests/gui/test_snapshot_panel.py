@@ -9,29 +9,23 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 
 import satview
-from satview.__main__ import main
 from satview.events.states import STATE_BY_NAME
 from satview.gui.colours import value_colour
 from satview.gui.panel import select_row
 from satview.gui.panels.snapshot_panel import SnapshotPanel
+from tests.gui.hands import CONTROL, CONTROL_SHIFT, K, click_cell, rgb, take_keyboard
 from tests.helpers.kev import TraceBuilder
 
 SHOWN_AT_NS = 20_500_000
 
 
-@pytest.fixture(scope="module")
-def deadlock(tmp_path_factory):
-    path = tmp_path_factory.mktemp("snapshot") / "deadlock.kev"
-    main(["tracelogger", "--workload", "deadlock", "-w", "-f", str(path)])  # 1: the program got stuck
-    return path
+@pytest.fixture
+def deadlock(empty_window, load, lesson):
+    return load(empty_window, lesson("deadlock"))
 
 
-def show(window, qtbot) -> SnapshotPanel:
-    QTest.keyClick(
-        window.workspace.area.view,
-        Qt.Key.Key_T,
-        Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier,
-    )
+def show(window) -> SnapshotPanel:
+    QTest.keyClick(window.workspace.area.view, K.Key_T, CONTROL_SHIFT)
     return window.workspace.panels["snapshot"]
 
 
@@ -73,17 +67,15 @@ def test_buttons_have_the_colour_of_links_only_while_they_do_something(empty_win
 
 
 @pytest.fixture
-def shown(empty_window, load, deadlock, qtbot):
-    window = load(empty_window, deadlock)
-    panel = show(window, qtbot)
-    look_at(window, qtbot, panel, SHOWN_AT_NS)
-    return window, panel
+def shown(deadlock, qtbot):
+    panel = show(deadlock)
+    look_at(deadlock, qtbot, panel, SHOWN_AT_NS)
+    return deadlock, panel
 
 
 @pytest.mark.thorough
-def test_nothing_selected_says_what_to_do(empty_window, load, deadlock, qtbot):
-    window = load(empty_window, deadlock)
-    panel = show(window, qtbot)
+def test_nothing_selected_says_what_to_do(deadlock):
+    panel = show(deadlock)
     assert panel.view.answer is None
     assert "Select an event" in panel.message.text()
     assert panel.message.isVisible()
@@ -93,18 +85,17 @@ def test_nothing_selected_says_what_to_do(empty_window, load, deadlock, qtbot):
 
 
 @pytest.mark.thorough
-def test_nothing_is_worked_out_before_it_is_seen(empty_window, load, deadlock, qtbot):
-    window = load(empty_window, deadlock)
-    panel = show(window, qtbot)
-    show(window, qtbot)  # and hidden again
-    window.session.opened.select_event(100)
+def test_nothing_is_worked_out_before_it_is_seen(deadlock, qtbot):
+    panel = show(deadlock)
+    show(deadlock)  # and hidden again
+    deadlock.session.opened.select_event(100)
     qtbot.wait(150)
     assert panel.view.answer is None
-    show(window, qtbot)
+    show(deadlock)
     qtbot.waitUntil(lambda: panel.view.answer is not None, timeout=10_000)
 
 
-def test_it_has_states_what_is_waited_for_and_holders(shown, qtbot):
+def test_it_has_states_in_their_colours_what_is_waited_for_and_holders(shown, qtbot):
     _, panel = shown
     found = states(panel)
     order = list(found)
@@ -120,15 +111,11 @@ def test_it_has_states_what_is_waited_for_and_holders(shown, qtbot):
     assert forwards["length"].endswith("ms")
     assert "12 threads" in panel.moment.text()
     assert "0.020 500" in panel.moment.text()
-
-
-@pytest.mark.thorough
-def test_states_have_the_colours_of_the_lanes(shown):
     window, panel = shown
     row = states(panel)["MUTEX"]
     image = panel.model.index(row, 0).data(Qt.ItemDataRole.DecorationRole).toImage()
     mutex = STATE_BY_NAME["MUTEX"].value
-    assert image.pixelColor(5, 5).rgb() & 0xFFFFFF == value_colour(mutex, window.theme.is_dark)
+    assert rgb(image, 5, 5) == value_colour(mutex, window.theme.is_dark)
 
 
 @pytest.mark.thorough
@@ -148,21 +135,15 @@ def test_a_click_goes_to_the_thread_and_stays_at_the_moment(shown, qtbot):
     window, panel = shown
     opened, moment = window.session.opened, panel.view.answer_cycles
     row = states(panel)["MUTEX"] + 1
-    click(qtbot, panel, row, "thread")
+    click_cell(panel.table, row, panel.model.section_of("thread"))
     event = opened.selection.event
     assert opened.trace.spec(event).name == "THMUTEX"
     assert opened.trace.thread_name(int(opened.trace.events.thread[event])) == cells(panel, row)["thread"]
     qtbot.wait(150)
     assert panel.view.answer_cycles == moment, "the event is long before it"
-    click(qtbot, panel, row, "holder")
+    click_cell(panel.table, row, panel.model.section_of("holder"))
     lane = opened.selection.lane
     assert opened.trace.thread_name(opened.timeline.infos[lane].thread) == cells(panel, row)["holder"]
-
-
-def click(qtbot, panel, row, name):
-    index = panel.model.index(row, panel.model.section_of(name))
-    panel.table.scrollTo(index)
-    qtbot.mouseClick(panel.table.viewport(), Qt.MouseButton.LeftButton, pos=panel.table.visualRect(index).center())
 
 
 @pytest.mark.thorough
@@ -180,12 +161,11 @@ def test_copy_takes_all_threads_while_the_table_has_the_focus(shown, qtbot):
     window, panel = shown
     window.session.opened.select_event(len(window.session.opened.trace.events) // 2)
     qtbot.waitUntil(lambda: not panel.view.is_pending)
-    window.activateWindow()
-    window.workspace.area.view.setFocus()
+    take_keyboard(window, qtbot)
     assert panel.copied_text() == ""
     panel.table.setFocus()
     qtbot.waitUntil(panel.table.hasFocus)
-    qtbot.keyClick(panel.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    qtbot.keyClick(panel.table, K.Key_C, CONTROL)
     lines = QGuiApplication.clipboard().text().splitlines()
     assert len(lines) == 1 + 12
     assert lines[0] == "State\tThread\tpid\ttid\tThreads\tCPU\tWaits for\tHeld or served by\tSince\tFor\tEvent"
@@ -200,7 +180,7 @@ def test_many_threads_are_counted_before_they_are_shown(empty_window, load, tmp_
     for tid in range(1, 301):
         made.state("NANOSLEEP", 10 + tid, 5, tid)
     window = load(empty_window, made.state("RUNNING", 1_000, 6, 1).write(tmp_path / "many.kev"))
-    panel = show(window, qtbot)
+    panel = show(window)
     look_at(window, qtbot, panel, 900)
     row = states(panel)["NANOSLEEP"]
     assert (cells(panel, row)["count"], panel.model.is_open(row)) == ("300", False)

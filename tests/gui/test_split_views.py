@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
-from satview.base.time import TimeWindow
 from satview.session.session import Stage
-from tests.gui.conftest import settle
+from tests.gui.conftest import part, settle
+from tests.gui.hands import CONTROL, CONTROL_SHIFT, K
 
 CPU0, CPU1, CLIENT, CLIENT_1, SERVER, SERVER_1 = range(6)
-CONTROL_SHIFT = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
-K = Qt.Key
 
 
 @pytest.fixture
@@ -24,21 +21,21 @@ def split(window, view, qtbot):
     return second
 
 
-def part(opened, first_ns, last_ns):
-    return TimeWindow(opened.trace.clock.cycles(first_ns), opened.trace.clock.cycles(last_ns))
-
-
 def shown(opened):
     return [row.index for row in opened.lanes.rows]
 
 
-def test_linked_views_show_the_same_part_whoever_moves(split, opened):
+def test_linked_views_show_the_same_part_whoever_moves_and_have_one_selection_and_filter(split, opened):
     opened.viewport.jump(part(opened, 2_000, 9_000))
     assert split.opened.viewport.window == opened.viewport.window
     split.opened.viewport.jump(part(opened, 5_000, 6_000))
     assert opened.viewport.window == part(opened, 5_000, 6_000)
     split.opened.viewport.back()
     assert opened.viewport.window == part(opened, 2_000, 9_000)
+    opened.select_event(8, reveal=False)
+    assert split.opened.selection.event == 8
+    opened.filters.show_threads([opened.timeline.infos[CLIENT_1].thread], False)
+    assert CLIENT_1 not in shown(split.opened)
 
 
 @pytest.mark.thorough
@@ -59,22 +56,21 @@ def test_keys_act_on_the_lanes_with_the_keyboard(split, window, opened, view, qt
 
 
 @pytest.mark.thorough
-def test_selection_filter_and_marks_are_those_of_the_window(split, opened):
-    opened.select_event(8, reveal=False)
-    assert split.opened.selection.event == 8
-    opened.filters.show_threads([opened.timeline.infos[CLIENT_1].thread], False)
-    assert CLIENT_1 not in shown(split.opened)
-
-
-@pytest.mark.thorough
-def test_the_second_view_goes_by_the_same_command_and_leaves_nothing(split, window, opened, view, qtbot):
-    qtbot.keyClick(split.area.view, K.Key_Backslash, Qt.KeyboardModifier.ControlModifier)
+def test_the_second_view_goes_by_the_same_command_and_leaves_nothing(split, window, application, opened, view, qtbot):
+    split.opened.select_event(8, reveal=False)
+    gone = split.opened
+    qtbot.keyClick(split.area.view, K.Key_Backslash, CONTROL)
     assert not window.workspace.is_split
     assert view.hasFocus()
     assert opened.others == []
-    QApplication.processEvents()
-    opened.viewport.jump(part(opened, 2_000, 9_000))  # reaches nobody who is gone
+    qtbot.waitUntil(lambda: not vars(gone), timeout=10_000)
+    assert not application.shared.view_links.has(gone)
+    opened.viewport.jump(part(opened, 2_000, 9_000))  # pytest-qt fails where this reaches somebody who is gone
     opened.lanes.fold(CLIENT)
+    opened.select_event(3, reveal=False)
+    opened.selection.set_range(part(opened, 2_000, 9_000))
+    opened.selection.set_cursors(1, 2)
+    opened.viewport.show_all()
 
 
 @pytest.mark.thorough
@@ -89,19 +85,6 @@ def test_what_was_done_to_lanes_that_are_gone_is_not_undone(split, window, opene
     opened.edits.undo()
     assert shown(opened) == [CPU0, CPU1, CLIENT_1, SERVER_1]
     assert opened.edits.undo_title == ""
-
-
-@pytest.mark.thorough
-def test_nothing_is_passed_on_to_a_view_that_is_gone(split, window, application, opened, qtbot):
-    split.opened.select_event(8, reveal=False)
-    gone = split.opened
-    window.actions_by_id.by_id["view.split"].trigger()
-    qtbot.waitUntil(lambda: not vars(gone), timeout=10_000)
-    assert not application.shared.view_links.has(gone)
-    opened.select_event(3, reveal=False)  # pytest-qt fails where a slot raises
-    opened.selection.set_range(part(opened, 2_000, 9_000))
-    opened.selection.set_cursors(1, 2)
-    opened.viewport.show_all()
 
 
 def test_another_window_shows_the_trace_without_reading_it_again(window, application, opened, view, qtbot):

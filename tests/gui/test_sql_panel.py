@@ -15,6 +15,7 @@ from satview.session.panels import sql as panel_sql
 from satview.session.panels.sql import drawing_of, event_of_row, query_of, sql_completions, window_of_row
 from satview.tables.schema import views
 from satview.tables.sql import owner_number, sql, waiting
+from tests.gui.hands import CONTROL, LEFT, K, all_texts
 from tests.helpers.scene import SERVER, rounds_of_a_loop
 from tests.helpers.sql_values import one_row_of, query_at_work, sql_values
 
@@ -27,15 +28,8 @@ def panel(window):
 
 def run_query(panel, qtbot, query):
     panel.editor.setPlainText(query)
-    QTest.keyClick(panel.editor, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    QTest.keyClick(panel.editor, K.Key_Return, CONTROL)
     qtbot.waitUntil(lambda: panel.run_button.text() == "Run", timeout=20_000)
-
-
-def cells(panel):
-    model = panel.model
-    return [
-        [model.index(row, column).data() for column in range(model.columnCount())] for row in range(model.rowCount())
-    ]
 
 
 def test_a_query_that_is_typed(panel, qtbot):
@@ -43,7 +37,7 @@ def test_a_query_that_is_typed(panel, qtbot):
     run_query(panel, qtbot, query + "and state in ('REPLY', 'READY')")
     names = [panel.model.headerData(i, Qt.Orientation.Horizontal) for i in range(3)]
     assert names == ["state", "start_ns", "length_ns"]
-    assert cells(panel) == [["READY", "0", "1000"], ["REPLY", "4000", "4001"]]
+    assert all_texts(panel.model) == [["READY", "0", "1000"], ["REPLY", "4000", "4001"]]
     assert panel.message.text() == "2 rows"
     panel.table.selectRow(1)
     assert panel.copied_text() == "state\tstart_ns\tlength_ns\nREPLY\t4000\t4001"
@@ -74,35 +68,20 @@ def test_a_view_from_the_list(panel, opened, qtbot):
     panel.views.activated.emit(index)
     qtbot.waitUntil(lambda: panel.run_button.text() == "Run", timeout=20_000)
     assert panel.editor.toPlainText() == "select * from states_at(0) limit 1000"
-    assert [row[1] for row in cells(panel)] == ["client 1", "server 1"]
+    assert [row[1] for row in all_texts(panel.model)] == ["client 1", "server 1"]
     assert panel.views.currentText() == "Views"
     assert panel.views.count() == len(views()) + 1
 
 
-def test_mistakes_are_reported(panel, qtbot):
+def test_mistakes_and_a_missing_package_are_reported(panel, qtbot, monkeypatch):
     run_query(panel, qtbot, "select nothing from event")
     assert '"nothing" not found' in panel.message.text()
     assert panel.model.rowCount() == 0
     run_query(panel, qtbot, "create table a as select 1")
     assert "CREATE is no query" in panel.message.text()
-
-
-@pytest.mark.thorough
-def test_a_missing_package_is_named(panel, qtbot, monkeypatch):
     monkeypatch.setitem(sys.modules, "duckdb", None)
     run_query(panel, qtbot, "select 1")
     assert "pip install 'duckdb>=" in panel.message.text()
-
-
-@pytest.mark.thorough
-def test_a_query_is_stopped(panel, qtbot):
-    panel.editor.setPlainText("select count(*) from range(100000000000) a(i) where i % 7 = 3")
-    QTest.mouseClick(panel.run_button, Qt.MouseButton.LeftButton)
-    assert panel.run_button.text() == "Stop"
-    QTest.mouseClick(panel.run_button, Qt.MouseButton.LeftButton)
-    assert panel.message.text() == "Stopped"
-    run_query(panel, qtbot, "select 1 as one")
-    assert cells(panel) == [["1"]]
 
 
 @pytest.mark.thorough
@@ -110,18 +89,19 @@ def test_a_query_is_stopped_within_a_function(panel, qtbot):
     """The click is answered at once, and a fifth of a second later nothing computes any more."""
     run_query(panel, qtbot, "select 1 as one")
     panel.editor.setPlainText("select levenshtein(repeat('a', 120000), repeat('b', 120000))")
-    QTest.mouseClick(panel.run_button, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(panel.run_button, LEFT)
     at_work = []
     qtbot.waitUntil(lambda: at_work.append(query_at_work()) or at_work[-1] is not None, timeout=20_000)
     busy = at_work[-1]
+    assert panel.run_button.text() == "Stop"
     begin_s = time.monotonic()
-    QTest.mouseClick(panel.run_button, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(panel.run_button, LEFT)
     assert (panel.message.text(), panel.run_button.text()) == ("Stopped", "Run")
     assert time.monotonic() - begin_s < 0.1
     qtbot.waitUntil(lambda: not busy.is_running() or busy.status() == psutil.STATUS_ZOMBIE, timeout=5_000)
     assert time.monotonic() - begin_s < 0.2
     run_query(panel, qtbot, "select 2 as two")
-    assert cells(panel) == [["2"]]
+    assert all_texts(panel.model) == [["2"]]
 
 
 @pytest.mark.thorough
@@ -143,7 +123,7 @@ def test_a_large_answer_is_cut(panel, qtbot, monkeypatch):
 def test_every_type_has_a_text_and_can_be_copied(panel, qtbot):
     run_query(panel, qtbot, one_row_of(sql_values()))
     texts = [each.text for each in sql_values()]
-    assert cells(panel) == [texts]
+    assert all_texts(panel.model) == [texts]
     panel.table.selectRow(0)
     assert panel.copied_text().splitlines()[1].split("\t") == texts
 
@@ -173,7 +153,7 @@ def click_at(panel, qtbot, cycles, value):
     box = panel.plot.plot.getViewBox()
     at = box.mapViewToScene(QPointF(cycles - panel.plot._axis.origin, value))
     point = panel.plot.plot.mapFromScene(at)
-    QTest.mouseClick(panel.plot.plot.viewport(), Qt.MouseButton.LeftButton, pos=point)
+    QTest.mouseClick(panel.plot.plot.viewport(), LEFT, pos=point)
 
 
 @pytest.mark.thorough
@@ -184,15 +164,15 @@ def test_proposals_while_a_query_is_typed(panel, qtbot):
     assert proposals.isVisible()
     texts = [proposals.item(row).text().split("    ")[0] for row in range(proposals.count())]
     assert texts[:2] == ["state", "states_between(from_ns, to_ns)"]
-    QTest.keyClick(panel.editor, Qt.Key.Key_Tab)
+    QTest.keyClick(panel.editor, K.Key_Tab)
     assert panel.editor.toPlainText() == "select * from state"
     QTest.keyClicks(panel.editor, " where star")
-    QTest.keyClick(panel.editor, Qt.Key.Key_Down)
-    QTest.keyClick(panel.editor, Qt.Key.Key_Return)
+    QTest.keyClick(panel.editor, K.Key_Down)
+    QTest.keyClick(panel.editor, K.Key_Return)
     assert panel.editor.toPlainText() == "select * from state where start_cycles"
     QTest.keyClicks(panel.editor, " = 'star")
     assert not proposals.isVisible()
-    QTest.keyClick(panel.editor, Qt.Key.Key_Escape)
+    QTest.keyClick(panel.editor, K.Key_Escape)
 
 
 @pytest.mark.parametrize(
@@ -279,11 +259,11 @@ def test_tables_on_activities_follow_the_file_of_timing(empty_window, load, tmp_
     window.workspace.show_panel("sql")
     panel = window.workspace.panels["sql"]
     run_query(panel, qtbot, "select misses from activity")
-    assert cells(panel) == [["0"]]
+    assert all_texts(panel.model) == [["0"]]
     (tmp_path / "timing.toml").write_text('["control 1"]\ndeadline = "5us"\n')
     window.workspace.opened.time_activities("timing.toml")
     run_query(panel, qtbot, "select misses from activity where true")
-    assert cells(panel) == [["3"]]
+    assert all_texts(panel.model) == [["3"]]
 
 
 def test_ctrl_c_copies_the_selected_row_though_nothing_is_selected_in_the_lanes(window, panel, qtbot):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu
 
 from satview.base.time import TimeWindow
@@ -13,36 +14,34 @@ from satview.gui import dialogs
 from satview.gui.statistics import FrozenColumn
 from satview.gui.theme import DARK
 from satview.session.range_view import Extent
+from tests.gui.conftest import part
+from tests.gui.hands import LEFT, K, all_texts, click_box, click_cell, click_tab, rgb
 from tests.helpers.kev import START, TraceBuilder, from_lanes
 from tests.helpers.scene import CLIENT, SERVER
-
-LEFT = Qt.MouseButton.LeftButton
 
 
 @pytest.fixture
 def panel(window, view, qtbot):
-    qtbot.keyClick(view, Qt.Key.Key_T)
+    qtbot.keyClick(view, K.Key_T)
     panel = window.workspace.panels["statistics"]
     qtbot.waitUntil(lambda: panel.isVisible() and not panel.view.is_pending)
     return panel
 
 
 def texts(panel, key):
-    column = panel.model.section_of(key)
-    return [panel.model.index(row, column).data() for row in range(panel.model.rowCount())]
+    section = panel.model.section_of(key)
+    return [row[section] for row in all_texts(panel.model)]
 
 
 def tab(panel, key, qtbot):
     keys = [panel.tabs.tabData(i) for i in range(panel.tabs.count())]
-    qtbot.mouseClick(panel.tabs, LEFT, pos=panel.tabs.tabRect(keys.index(key)).center())
+    click_tab(panel.tabs, keys.index(key))
     qtbot.waitUntil(lambda: not panel.view.is_pending)
     assert panel.model.answer.question.name == key
 
 
-def cell(panel, row, key):
-    index = panel.model.index(row, panel.model.section_of(key))
-    panel.table.scrollTo(index)
-    return panel.table.visualRect(index).center()
+def click(panel, row, key):
+    click_cell(panel.table, row, panel.model.section_of(key))
 
 
 def head(panel, key):
@@ -60,16 +59,8 @@ def test_key_shows_and_hides_it(window, panel, view, qtbot):
     assert panel.statement.text().startswith("Counts all 17 events")
     assert "events were lost for 4.000 µs of it" in panel.statement.text()
     view.setFocus()
-    qtbot.keyClick(view, Qt.Key.Key_T)
+    qtbot.keyClick(view, K.Key_T)
     assert not window.workspace.panel_shows("statistics")
-
-
-@pytest.mark.thorough
-def test_hidden_it_does_not_work(window, panel, opened, ns_window, qtbot):
-    window.registry["panels.statistics"].run()
-    panel.view.set_extent(Extent.VIEW)
-    opened.viewport.jump(ns_window(1_000, 2_000))
-    assert not panel.view.is_pending
 
 
 @pytest.mark.thorough
@@ -88,28 +79,12 @@ def test_a_statement_that_does_not_fit_ends_with_an_ellipsis_and_its_tip_says_al
     assert statement.grab().toImage() == image
 
 
-@pytest.fixture
-def ns_window(opened):
-    from satview.base.time import TimeWindow
-
-    return lambda start, end: TimeWindow(opened.trace.clock.cycles(start), opened.trace.clock.cycles(end))
-
-
 @pytest.mark.thorough
 def test_every_tab_has_a_table(panel, qtbot):
-    for key, rows in (
-        ("state", 6),
-        ("process", 2),
-        ("cpu", 2),
-        ("event", None),
-        ("call", 1),
-        ("message", 0),
-        ("interrupt", 0),
-    ):
+    for key, least in {"state": 6, "process": 2, "cpu": 2, "event": 1, "call": 1, "message": 0, "interrupt": 0}.items():
         tab(panel, key, qtbot)
-        if rows is not None:
-            assert panel.model.rowCount() >= rows
-        if rows == 0:
+        assert panel.model.rowCount() >= least
+        if not least:
             assert panel.message.isVisible()
             assert panel.message.text().startswith("Cannot tell: no ")
             assert not panel.count_all.isVisible()
@@ -130,7 +105,7 @@ def test_sort_by_a_click_on_the_head(panel, qtbot):
 
 @pytest.mark.thorough
 def test_the_current_row_stays_the_current_one_in_another_order(panel, qtbot):
-    qtbot.mouseClick(panel.table.viewport(), LEFT, pos=cell(panel, 0, "thread"))
+    click(panel, 0, "thread")
     qtbot.mouseClick(panel.table.horizontalHeader().viewport(), LEFT, pos=head(panel, "receive"))
     assert texts(panel, "thread") == ["server 1", "unknown", "client 1"]
     assert [index.row() for index in panel.table.selectionModel().selectedRows()] == [2]
@@ -162,15 +137,15 @@ def test_names_stay_in_sight_while_numbers_are_scrolled(panel, opened, qtbot):
 
 
 @pytest.mark.thorough
-def test_range_buttons(panel, opened, ns_window, qtbot):
+def test_range_buttons(panel, opened, qtbot):
     trace_button, view_button, range_button = panel.extents.buttons()
     qtbot.mouseClick(range_button, LEFT)
     assert "Select a range" in panel.message.text()
-    opened.selection.set_range(ns_window(2_000, 2_500))
+    opened.selection.set_range(part(opened, 2_000, 2_500))
     qtbot.waitUntil(lambda: not panel.view.is_pending)
     assert texts(panel, "cpu")[0] == "≈ 500 ns"
     qtbot.mouseClick(view_button, LEFT)
-    opened.viewport.jump(ns_window(1_000, 3_000))
+    opened.viewport.jump(part(opened, 1_000, 3_000))
     qtbot.waitUntil(lambda: not panel.view.is_pending)
     assert texts(panel, "cpu")[0].startswith("≈ 2.00")
     qtbot.mouseClick(trace_button, LEFT)
@@ -185,7 +160,7 @@ def test_says_whether_it_follows_the_filter(panel, opened, qtbot):
     assert "whatever the filter hides" in panel.statement.text()
     calls = panel.model.section_of("calls")
     assert panel.model.headerData(calls, Qt.Orientation.Horizontal, Qt.ItemDataRole.DecorationRole) is None
-    qtbot.mouseClick(panel.follows, LEFT, pos=QPoint(8, panel.follows.height() // 2))
+    click_box(panel.follows)
     qtbot.waitUntil(lambda: not panel.view.is_pending)
     assert panel.statement.text().startswith("Follows the filter: 1 of ")
     role = Qt.ItemDataRole.DecorationRole
@@ -212,14 +187,14 @@ def test_nothing_passes(panel, opened, qtbot):
 
 @pytest.mark.thorough
 def test_click_selects_the_lane(panel, opened, qtbot):
-    qtbot.mouseClick(panel.table.viewport(), LEFT, pos=cell(panel, 1, "thread"))
+    click(panel, 1, "thread")
     info = opened.timeline.infos[opened.selection.lane]
     assert info.thread == opened.trace.threads.row(SERVER, 1)
     tab(panel, "process", qtbot)
-    qtbot.mouseClick(panel.table.viewport(), LEFT, pos=cell(panel, 0, "process"))
+    click(panel, 0, "process")
     assert opened.timeline.infos[opened.lanes.row_of(opened.selection.lane).unit].title == "client"
     tab(panel, "cpu", qtbot)
-    qtbot.mouseClick(panel.table.viewport(), LEFT, pos=cell(panel, 0, "cpu"))
+    click(panel, 0, "cpu")
     assert opened.timeline.infos[opened.selection.lane].cpu == 0
 
 
@@ -239,8 +214,7 @@ def test_a_click_on_a_lane_marks_its_row_and_moves_nothing(panel, opened, qtbot)
 
 
 def test_a_click_on_a_blue_value_goes_to_the_longest(panel, opened, qtbot):
-    position = cell(panel, 0, "longest_run")
-    qtbot.mouseClick(panel.table.viewport(), LEFT, pos=position)
+    click(panel, 0, "longest_run")
     clock, span = opened.trace.clock, opened.selection.span
     assert (clock.ns(span.start_cycles), clock.ns(span.end_cycles)) == (8_001, 12_000)
     window = opened.viewport.window
@@ -252,10 +226,10 @@ def test_a_click_on_a_blue_value_goes_to_the_longest(panel, opened, qtbot):
 @pytest.mark.thorough
 def test_a_click_on_a_call_shows_it_from_entry_to_exit(panel, opened, qtbot):
     tab(panel, "call", qtbot)
-    qtbot.mouseClick(panel.table.viewport(), LEFT, pos=cell(panel, 0, "call"))
+    click(panel, 0, "call")
     assert opened.trace.spec(opened.selection.event).class_name == "KER_CALL"
     assert opened.viewport.is_whole
-    qtbot.mouseClick(panel.table.viewport(), LEFT, pos=cell(panel, 0, "longest"))
+    click(panel, 0, "longest")
     assert opened.trace.spec(opened.selection.event).class_name == "KER_CALL"
     assert opened.timeline.label(opened.selection.span) == "REPLY"  # what it waited for, not the run that entered it
     clock, window = opened.trace.clock, opened.viewport.window
@@ -266,8 +240,8 @@ def test_a_click_on_a_call_shows_it_from_entry_to_exit(panel, opened, qtbot):
 @pytest.mark.thorough
 @pytest.mark.qt_log_ignore("grabbing the keyboard", extend=True)
 def test_the_menu_filters_to_the_row(window, panel, opened, qtbot):
-    position = cell(panel, 1, "thread")
-    panel.table.customContextMenuRequested.emit(position)
+    index = panel.model.index(1, panel.model.section_of("thread"))
+    panel.table.customContextMenuRequested.emit(panel.table.visualRect(index).center())
     menu = QApplication.activePopupWidget()
     assert isinstance(menu, QMenu)
     only = QMenu.menuInAction(next(action for action in menu.actions() if action.text() == "Filter &to"))
@@ -301,19 +275,19 @@ def test_bars_are_drawn_in_the_colour_of_the_theme(panel, qtbot):
     panel.table.scrollTo(index)
     rect = panel.table.visualRect(index)
     image = panel.table.viewport().grab(rect).toImage()
-    line = [image.pixelColor(x, image.height() - 3).rgb() & 0xFFFFFF for x in range(image.width())]
-    filled = line.count(DARK.accent)
+    filled = [rgb(image, x, image.height() - 3) for x in range(image.width())].count(DARK.accent)
     assert filled == pytest.approx(0.35 * (image.width() - 12), abs=4)
 
 
-@pytest.mark.thorough
-def test_model(panel, qtmodeltester):
-    qtmodeltester.check(panel.model, force_py=True)
+def double_click(panel, row, key):
+    click(panel, row, key)
+    cell = panel.table.visualRect(panel.model.index(row, panel.model.section_of(key)))
+    QTest.mouseDClick(panel.table.viewport(), LEFT, pos=cell.center())
 
 
 def shown_table(window, view, key, qtbot):
     """Show a table whose tab may be out of sight."""
-    qtbot.keyClick(view, Qt.Key.Key_T)
+    qtbot.keyClick(view, K.Key_T)
     panel = window.workspace.panels["statistics"]
     panel.tabs.setCurrentIndex([panel.tabs.tabData(i) for i in range(panel.tabs.count())].index(key))
     qtbot.waitUntil(lambda: panel.model.answer is not None and panel.model.answer.question.name == key, timeout=10_000)
@@ -334,9 +308,7 @@ def test_double_click_goes_to_the_first_migration(empty_window, load, tmp_path, 
     opened = window.session.opened
     opened.viewport.fit(TimeWindow(START, START + 100), 0)
     length = opened.viewport.window.length
-    position = cell(panel, 0, "first")
-    qtbot.mouseClick(panel.table.viewport(), LEFT, pos=position)
-    qtbot.mouseDClick(panel.table.viewport(), LEFT, pos=position)
+    double_click(panel, 0, "first")
     first = panel.model.answer.moment(0, "first")
     assert opened.viewport.window.contains(first)
     assert opened.viewport.window.length == length, "a moment has no length to fit"
@@ -354,9 +326,7 @@ def test_double_click_goes_to_the_busiest_window_of_a_partition(empty_window, lo
     panel = shown_table(window, window.workspace.area.view, "partition", qtbot)
     row = texts(panel, "partition").index("Drivers")
     assert texts(panel, "peak")[row] == "\N{ALMOST EQUAL TO} 900.0 µs"  # without a dump idle threads are not known
-    position = cell(panel, row, "peak")
-    qtbot.mouseClick(panel.table.viewport(), LEFT, pos=position)
-    qtbot.mouseDClick(panel.table.viewport(), LEFT, pos=position)
+    double_click(panel, row, "peak")
     shown = window.session.opened.viewport.window
     assert shown.contains(START + 7_000_000)
     assert shown.length < 4_000_000

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from PySide6.QtCore import Qt
 
 from satview.gui.theme import LIGHT
+from tests.gui.conftest import DENSE
+from tests.gui.hands import LEFT, colours
 from tests.helpers.commands import satview as command
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.scene import scene
 
-SAMPLES = Path(__file__).parents[2] / "sample_traces"
-LEFT = Qt.MouseButton.LeftButton
 SYNC_SEM_POST = 84  # never blocks, so that its caller had the CPU
 
 
@@ -23,7 +20,7 @@ def texts(window):
 
 @pytest.fixture
 def dense(empty_window, load, qtbot):
-    window = load(empty_window, SAMPLES / "dense-4cpu.kev")
+    window = load(empty_window, DENSE)
     opened = window.session.opened
     qtbot.waitUntil(
         lambda: opened.verdicts.answer is not None and opened.has_priorities.answer is not None, timeout=20_000
@@ -37,10 +34,7 @@ def test_a_trace_is_named_with_what_stands_out(dense):
         "loss": "nothing lost",
         "verdict": "priority inversion 3 times, longest 3.814 ms",
     }
-    verdict = dense.workspace.summary.buttons["verdict"]
-    image = verdict.grab().toImage()
-    pixels = {image.pixel(x, y) & 0xFFFFFF for x in range(image.width()) for y in range(image.height())}
-    assert LIGHT.error in pixels
+    assert LIGHT.error in colours(dense.workspace.summary.buttons["verdict"].grab().toImage())
 
 
 def test_each_part_leads_to_its_panel(dense, qtbot):
@@ -55,11 +49,8 @@ def test_each_part_leads_to_its_panel(dense, qtbot):
 
 def test_what_takes_time_comes_later(empty_window, load, tmp_path, qtbot):
     empty_window.settings.set("verdicts/check_up_to_events", 0)  # never by itself, as for a very long trace
-    window = load(empty_window, SAMPLES / "dense-4cpu.kev")
-    known = {
-        "size": "7.049 s, 4 CPUs 54 % busy",
-        "loss": "nothing lost",
-    }  # the lanes of the CPUs say how busy they were
+    window = load(empty_window, DENSE)
+    known = {"size": "7.049 s, 4 CPUs 54 % busy", "loss": "nothing lost"}  # the lanes of the CPUs say how busy
     qtbot.waitUntil(lambda: texts(window) == known, timeout=20_000)
     window.session.opened.verdicts.start()
     qtbot.waitUntil(lambda: "verdict" in texts(window), timeout=20_000)
@@ -92,17 +83,13 @@ def test_a_trace_without_states_says_what_to_capture(empty_window, load, tmp_pat
 
 
 @pytest.mark.thorough
-def test_in_a_narrow_window_the_verdict_stays_and_nothing_is_cut(dense, qtbot):
+def test_in_a_narrow_window_the_verdict_stays_and_another_trace_has_a_line_of_its_own(dense, qtbot, load, tmp_path):
     dense.resize(700, 600)
     qtbot.waitUntil(lambda: list(texts(dense)) == ["verdict"])
     button = dense.workspace.summary.buttons["verdict"]
     qtbot.waitUntil(lambda: button.width() >= button.sizeHint().width())
     dense.resize(1200, 800)
     qtbot.waitUntil(lambda: len(texts(dense)) == 3)
-
-
-@pytest.mark.thorough
-def test_another_trace_has_a_line_of_its_own(dense, load, tmp_path):
     load(dense, scene(tmp_path))
     bars = [child for child in dense.findChildren(type(dense.workspace.summary)) if child.isVisible()]
     assert bars == [dense.workspace.summary]
@@ -115,7 +102,4 @@ def test_a_guess_is_named_beside_that_nothing_is_wrong(empty_window, load, tmp_p
     assert command("tracelogger", "--release", "8.0", "-s", "1", "-f", path).returncode == 0
     load(empty_window, path)
     qtbot.waitUntil(lambda: empty_window.session.opened.verdicts.answer is not None, timeout=10_000)
-    assert (
-        empty_window.workspace.summary.buttons["verdict"].text()
-        == "nothing wrong for certain, 1 verdict: waits-for-ever"
-    )
+    assert texts(empty_window)["verdict"] == "nothing wrong for certain, 1 verdict: waits-for-ever"

@@ -1,4 +1,4 @@
-"""Ten tasks of users of the System Profiler, each by the mouse alone and by the keyboard alone, in one sitting.
+"""Ten tasks of users of the System Profiler by the mouse alone, in one sitting.
 
 1 who used the CPUs; 2 a part of time fills the window; 3 the next events of a thread; 4 events of one kind; 5 a certain
 event; 6 a bookmark, and back to it; 7 one thread alone, and all again; 8 why a thread waits; 9 how far apart two events
@@ -8,17 +8,13 @@ are; 10 the load by thread.
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtCore import QEvent, QPoint
 from PySide6.QtWidgets import QApplication
 
 from satview.analysis.times.cpu_times import LoadBy
 from satview.session.commands import Menu
 from satview.session.panels.plots import PlotKind
-from tests.gui.test_mouse import drag
-
-K, LEFT = Qt.Key, Qt.MouseButton.LeftButton
-SHIFT, CONTROL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
-NUMBER = 28_701  # of an event that is gone to, from 1
+from tests.gui.hands import CONTROL, LEFT, NONE, K, click_cell, drag, take_keyboard
 
 
 class Desk:
@@ -33,7 +29,7 @@ class Desk:
         self.workspace, self.opened = window.workspace, window.session.opened
         self.view, self.trace = self.workspace.area.view, window.session.opened.trace
 
-    def press(self, key, modifiers=Qt.KeyboardModifier.NoModifier):
+    def press(self, key, modifiers=NONE):
         """Press a key where the keyboard is."""
         self.actions += 1
         self.qtbot.keyClick(QApplication.focusWidget() or self.view, key, modifiers)
@@ -52,13 +48,11 @@ class Desk:
         assert entry.isEnabled(), title
         self.qtbot.mouseClick(opened, LEFT, pos=opened.actionGeometry(entry).center())
 
-    def row(self, number, modifiers=Qt.KeyboardModifier.NoModifier):
+    def row(self, number, modifiers=NONE):
         """Click a row of the list of events."""
         self.actions += 1
         self.leave_lanes()
-        table = self.workspace.panels["events"].table
-        at = table.visualRect(table.model().index(number, 3)).center()
-        self.qtbot.mouseClick(table.viewport(), LEFT, modifiers, pos=at)
+        click_cell(self.workspace.panels["events"].table, number, 3, modifiers=modifiers)
 
     def click(self, widget, at=None):
         """Click a widget, in its middle or elsewhere."""
@@ -67,7 +61,8 @@ class Desk:
 
     def click_row(self, table, number):
         """Click a row of the table of a panel."""
-        self.click(table.viewport(), table.visualRect(table.model().index(number, 0)).center())
+        self.actions += 1
+        click_cell(table, number)
 
     def drag(self, start, end):
         """Drag over the lanes."""
@@ -88,10 +83,7 @@ class Desk:
 
 def sit_down(window, load, qtbot, path):
     """Open a trace, with the keyboard at its lanes."""
-    load(window, path)
-    window.activateWindow()
-    window.workspace.area.view.setFocus()
-    qtbot.waitUntil(window.isActiveWindow)
+    take_keyboard(load(window, path), qtbot)
     return Desk(window, qtbot)
 
 
@@ -113,59 +105,9 @@ def plotted(desk):
     return panel.view.plotted[PlotKind.LOAD].load.by
 
 
-def test_by_the_keyboard_alone(desk):
-    opened, trace = desk.opened, desk.trace
-    desk.press(K.Key_T)  # 1
-    assert "map_update" in busiest(desk)
-    desk.press(K.Key_E)
-    desk.view.setFocus()
-    desk.press(K.Key_R, SHIFT)  # 2
-    desk.type("1.0s..1.02s")
-    desk.press(K.Key_Return)
-    desk.press(K.Key_Z)
-    start, end = (trace.clock.ns(edge) for edge in (opened.viewport.window.start, opened.viewport.window.end))
-    assert (start, end) == (pytest.approx(1_000_000_000, abs=30_000), pytest.approx(1_020_000_000, abs=30_000))
-    desk.press(K.Key_G, CONTROL)  # 5
-    desk.type(f"#{NUMBER}")
-    desk.press(K.Key_Return)
-    assert opened.selection.event == NUMBER - 1
-    lane, seen = opened.selection.lane, [opened.selection.event]
-    for _ in range(3):  # 3
-        desk.press(K.Key_Period)
-        seen.append(opened.selection.event)
-    assert opened.selection.lane == lane
-    assert seen == sorted(set(seen))
-    desk.press(K.Key_Escape)  # the range goes, the event stays
-    desk.press(K.Key_B)  # 6
-    here = opened.selection.event
-    desk.press(K.Key_0)
-    desk.press(K.Key_N)
-    assert opened.marks.selected.start_cycles == int(trace.events.time_cycles[here])
-    desk.press(K.Key_Slash)  # 4
-    desk.type("MSG_SENDV")
-    desk.wait(lambda: len(opened.search.hits) > 100)
-    desk.press(K.Key_Return)
-    first = opened.selection.event
-    desk.press(K.Key_Return)
-    assert desk.event_name() == "MSG_SENDV"
-    assert opened.selection.event > first
-    desk.press(K.Key_Escape)
-    desk.press(K.Key_T, SHIFT)  # 7
-    desk.wait(lambda: opened.filters.row_count < len(trace.events))
-    desk.press(K.Key_Z, CONTROL)
-    desk.wait(lambda: opened.filters.row_count == len(trace.events))
-    desk.press(K.Key_Y)  # 8
-    desk.wait(lambda: bool(opened.why.steps))
-    desk.press(K.Key_1)  # 9
-    desk.press(K.Key_Period)
-    desk.press(K.Key_2)
-    selection = opened.selection
-    assert (
-        selection.cursor_b - selection.cursor_a
-        == int(trace.events.time_cycles[selection.event]) - selection.cursor_a
-        > 0
-    )
-    desk.press(K.Key_G)  # 10
+def test_the_load_by_thread_by_the_keyboard_alone(desk):
+    """The keys of all other tasks are pressed in test_keys, test_measuring and test_sixteen_tasks."""
+    desk.press(K.Key_G)
     panel = desk.workspace.panels["plots"]
     plotted(desk)
     for _ in range(60):

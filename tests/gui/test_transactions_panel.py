@@ -16,6 +16,7 @@ from satview.gui.panel import select_row
 from satview.gui.panels.transactions_panel import RowMode
 from satview.gui.theme import LIGHT
 from tests.gui.conftest import settle
+from tests.gui.hands import CONTROL_SHIFT, LEFT, K, click_cell
 from tests.helpers.exchange import Exchange
 from tests.helpers.kev import START, TraceBuilder
 from tests.linkage.test_latencies import interrupted
@@ -42,11 +43,7 @@ def exchange(folder):
 
 def panel_of(window, qtbot):
     """Show the panel by its key and wait for its rows."""
-    QTest.keyClick(
-        window.workspace.area.view,
-        Qt.Key.Key_X,
-        Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier,
-    )
+    QTest.keyClick(window.workspace.area.view, K.Key_X, CONTROL_SHIFT)
     panel = window.workspace.panels["transactions"]
     wait(panel, qtbot)
     return panel
@@ -83,11 +80,8 @@ def test_the_slowest_come_first_and_a_head_sorts(shown, qtbot):
     assert column(panel, "Round trip") == ["698 ns", "418 ns", "298 ns", "\u2265 2 ns"]
     header = panel.table.horizontalHeader()
     for expected in (["399 ns", "99 ns", "99 ns", "\u2265 2 ns"], ["\u2265 2 ns", "99 ns", "99 ns", "399 ns"]):
-        QTest.mouseClick(
-            header.viewport(),
-            Qt.MouseButton.LeftButton,
-            pos=QPoint(header.sectionViewportPosition(4) + 20, header.height() // 2),
-        )
+        head = QPoint(header.sectionViewportPosition(4) + 20, header.height() // 2)
+        QTest.mouseClick(header.viewport(), LEFT, pos=head)
         wait(panel, qtbot)
         assert column(panel, "Queued") == expected
     assert panel.model.headerData(4, Qt.Orientation.Horizontal).startswith("\N{BLACK UP-POINTING SMALL TRIANGLE}")
@@ -112,7 +106,7 @@ def test_a_message_that_waits_for_ever_is_on_top_and_says_why(empty_window, load
     head = panel.model.headerData(titles.index("Service"), Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole)
     assert "From the receipt until the server replies." in head
     assert "\u2265 1 of 2 in Service, Round trip" in panel.line.statement.text()
-    click(panel, 0)
+    click_cell(panel.table, 0, 1)
     opened = window.session.opened
     assert opened.viewport.window.length > 8_000
     assert [leg.title for leg in opened.highlight.shown.legs] == ["queued", "in service", "service"]
@@ -124,12 +118,12 @@ def test_copy_and_export_take_what_shows(shown, qapp, qtbot, tmp_path, monkeypat
     _, panel = shown
     panel.model.unfold(0)
     buttons = {button.text(): button for button in panel.findChildren(QPushButton)}
-    QTest.mouseClick(buttons["Copy"], Qt.MouseButton.LeftButton)
+    QTest.mouseClick(buttons["Copy"], LEFT)
     lines = qapp.clipboard().text().splitlines()
     assert [line.split("\t")[0] for line in lines] == ["Client", "shell 1", "disk 1", "shell 1", "disk 1", "shell 1"]
     path = tmp_path / "rows.csv"
     monkeypatch.setattr(dialogs, "ask_save", lambda *_: path)
-    QTest.mouseClick(buttons["Export CSV\N{HORIZONTAL ELLIPSIS}"], Qt.MouseButton.LeftButton)
+    QTest.mouseClick(buttons["Export CSV\N{HORIZONTAL ELLIPSIS}"], LEFT)
     qtbot.waitUntil(lambda: "Wrote 5 rows" in panel.line.statement.text(), timeout=5_000)
     rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
     assert [row["round_trip_ns"] for row in rows] == ["698", "298", "418", "298", "2"]
@@ -146,7 +140,7 @@ def test_typing_filters(shown, qtbot):
     qtbot.waitUntil(lambda: panel.model.rowCount() == 1, timeout=5_000)
     assert "1 of 4 messages" in panel.line.statement.text()
     QTest.keyClicks(panel.line.number, "zz")
-    QTest.keyClick(panel.line.number, Qt.Key.Key_Return)
+    QTest.keyClick(panel.line.number, K.Key_Return)
     assert "decimal" in panel.line.statement.text()
     panel.line.number.clear()
     QTest.keyClicks(panel.line.client, "nobody")
@@ -160,43 +154,25 @@ def test_nested_messages_unfold_by_keys_and_by_a_click_on_the_sign(shown, qtbot)
     table = panel.table
     table.setFocus()
     table.setCurrentIndex(panel.model.index(0, 0))
-    QTest.keyClick(table, Qt.Key.Key_Right)
+    QTest.keyClick(table, K.Key_Right)
     assert [text.split()[-2] for text in column(panel, "Client")] == ["shell", "disk", "shell", "disk", "shell"]
     assert [panel.model.depth_at(row) for row in range(5)] == [0, 1, 0, 0, 0]
-    QTest.keyClick(table, Qt.Key.Key_Left)
+    QTest.keyClick(table, K.Key_Left)
     assert panel.model.rowCount() == 4
-    position = table.visualRect(panel.model.index(0, 0))
-    QTest.mouseClick(
-        table.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(position.left() + 9, position.center().y())
-    )
-    assert panel.model.rowCount() == 5
-    QTest.mouseClick(
-        table.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(position.left() + 9, position.center().y())
-    )
-    assert panel.model.rowCount() == 4
-
-
-def click(panel, row, section=1):
-    position = panel.table.visualRect(panel.model.index(row, section)).center()
-    QTest.mouseClick(panel.table.viewport(), Qt.MouseButton.LeftButton, pos=position)
+    for count in (5, 4):
+        click_cell(table, 0, x_px=9)
+        assert panel.model.rowCount() == count
 
 
 def test_a_click_shows_the_transaction_over_the_lanes(shown, qtbot):
     window, panel = shown
     opened, view = window.session.opened, window.workspace.area.view
-    click(panel, 0)
-    window_shown = opened.viewport.window
-    assert window_shown.start < START + 102 < START + 800 < window_shown.end
-    assert window_shown.length < 2 * 698
-    sent = int(opened.trace.events.time_cycles[opened.selection.event])
-    assert sent == START + 102
-    hops = [
-        (
-            int(opened.trace.events.time_cycles[hop.from_row]) - START,
-            int(opened.trace.events.time_cycles[hop.to_row]) - START,
-        )
-        for hop in opened.highlight.shown.hops
-    ]
+    click_cell(panel.table, 0, 1)
+    assert opened.viewport.window.start < START + 102 < START + 800 < opened.viewport.window.end
+    assert opened.viewport.window.length < 2 * 698
+    assert int(opened.trace.events.time_cycles[opened.selection.event]) == START + 102
+    times = opened.trace.events.time_cycles - START
+    hops = [(int(times[hop.from_row]), int(times[hop.to_row])) for hop in opened.highlight.shown.hops]
     assert hops == [(102, 201), (700, 800)]
     assert [leg.title for leg in opened.highlight.shown.legs] == ["queued", "in service", "reply", "service"]
     settle(qtbot, window)
@@ -215,22 +191,15 @@ def test_a_click_shows_the_transaction_over_the_lanes(shown, qtbot):
 
     assert accent_at(260) < 60 < accent_at(160)
     assert accent_at(660) < 60 < accent_at(760)
-    opened.select_event(int(opened.trace.events.time_cycles.searchsorted(START + 900)))
+    panel.table.setFocus()
+    QTest.keyClick(panel.table, K.Key_Down)
+    assert int(times[opened.selection.event]) == 902
+    opened.select_event(int(times.searchsorted(900)))
     assert opened.highlight.shown is None
 
 
 @pytest.mark.thorough
-def test_arrow_keys_walk_through_the_rows(shown):
-    window, panel = shown
-    opened, table = window.session.opened, panel.table
-    click(panel, 0)
-    table.setFocus()
-    QTest.keyClick(table, Qt.Key.Key_Down)
-    assert int(opened.trace.events.time_cycles[opened.selection.event]) == START + 902
-
-
-@pytest.mark.thorough
-def test_the_selected_range_is_followed(shown, qtbot):
+def test_the_selected_range_is_followed_and_caught_up_with_if_the_panel_was_hidden(shown, qtbot):
     window, panel = shown
     window.session.opened.selection.set_range(TimeWindow(START + 250, START + 1000))
     wait(panel, qtbot)
@@ -239,11 +208,6 @@ def test_the_selected_range_is_followed(shown, qtbot):
     window.session.opened.selection.set_range(None)
     wait(panel, qtbot)
     assert panel.model.rowCount() == 4
-
-
-@pytest.mark.thorough
-def test_a_range_while_the_panel_is_hidden_is_caught_up_with(shown, qtbot):
-    window, panel = shown
     window.workspace.show_panel("events")
     qtbot.waitUntil(lambda: panel.visibleRegion().isEmpty())
     found = panel.view.answer
@@ -262,14 +226,9 @@ def test_latencies_and_their_figures(empty_window, load, tmp_path, qtbot):
     panel.tabs.setCurrentIndex(1)
     wait(panel, qtbot)
     assert (column(panel, "Source"), column(panel, "Total")) == (["interrupt 0x7"], ["~ 90 ns"])
-    assert [column(panel, title) for title in ("To handler", "Handler", "To pulse", "To READY", "To RUNNING")] == [
-        ["~ 10 ns"],
-        ["~ 20 ns"],
-        ["~ 10 ns"],
-        ["10 ns"],
-        ["20 ns"],
-    ]
-    click(panel, 0)
+    legs = [column(panel, title)[0] for title in ("To handler", "Handler", "To pulse", "To READY", "To RUNNING")]
+    assert legs == ["~ 10 ns", "~ 20 ns", "~ 10 ns", "10 ns", "20 ns"]
+    click_cell(panel.table, 0, 1)
     times = opened.trace.events.time_cycles
     assert int(times[opened.selection.event]) == START + 100
     assert [leg.title for leg in opened.highlight.shown.legs] == [
@@ -282,7 +241,7 @@ def test_latencies_and_their_figures(empty_window, load, tmp_path, qtbot):
     assert column(panel, "Leg") == ["handler-entry", "handler", "delivery", "ready", "scheduling", "receipt", "total"]
     assert column(panel, "Longest")[1] == "~ 20 ns"
     opened.selection.select(None, None, None)
-    click(panel, 0)
+    click_cell(panel.table, 0, 1)
     assert int(times[opened.selection.event]) == START + 100
 
 

@@ -29,18 +29,12 @@ def window(empty_window, qtbot, tmp_path):
 def note(window, text="a note"):
     opened = window.workspace.opened
     opened.marks.add(Mark(opened.trace.window.start + 5, opened.trace.window.start + 5, text))
-    return opened.marks
 
 
 def answers(monkeypatch, *given):
-    left = list(given)
-    reasons = []
-
-    def decide(_parent, reason):
-        reasons.append(reason)
-        return left.pop(0)
-
-    monkeypatch.setattr(dialogs, "ask_unsaved", decide)
+    """Let the user give some answers; return the reasons that are told."""
+    left, reasons = list(given), []
+    monkeypatch.setattr(dialogs, "ask_unsaved", lambda _parent, reason: reasons.append(reason) or left.pop(0))
     return reasons
 
 

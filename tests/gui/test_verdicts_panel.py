@@ -3,51 +3,41 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtTest import QTest
 
 from satview.__main__ import main
 from satview.gui.theme import LIGHT
+from tests.gui.hands import CONTROL_SHIFT, LEFT, K, click_cell, rgb, row_texts
 from tests.helpers.extent import fewer
 
 
-@pytest.fixture(scope="module")
-def deadlock(tmp_path_factory):
-    path = tmp_path_factory.mktemp("verdicts") / "deadlock.kev"
-    main(["tracelogger", "--workload", "deadlock", "-w", "-f", str(path)])  # 1: the program got stuck
-    return path
+@pytest.fixture
+def deadlock(lesson):
+    return lesson("deadlock")
 
 
-@pytest.fixture(scope="module")
-def inversion(tmp_path_factory):
-    path = tmp_path_factory.mktemp("verdicts") / "inversion.kev"
-    main(["tracelogger", "--workload", "inversion", "-w", "-f", str(path)])
-    return path
+@pytest.fixture
+def inversion(lesson):
+    return lesson("inversion")
 
 
 def show(window, qtbot):
-    QTest.keyClick(
-        window.workspace.area.view,
-        Qt.Key.Key_V,
-        Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier,
-    )
+    QTest.keyClick(window.workspace.area.view, K.Key_V, CONTROL_SHIFT)
     qtbot.waitUntil(lambda: window.session.opened.verdicts.answer is not None, timeout=10_000)
     return window.workspace.panels["verdicts"]
 
 
 def texts(panel, row):
     """Return what a row of the panel shows."""
-    return [panel.model.index(row, column).data().strip() for column in range(panel.model.columnCount())]
+    return [text.strip() for text in row_texts(panel.model, row)]
 
 
-def click(panel, row, x_px=60):
-    panel.table.scrollTo(panel.model.index(row, 0))
-    position = panel.table.visualRect(panel.model.index(row, 0)).center()
-    QTest.mouseClick(panel.table.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(x_px, position.y()))
+def click(panel, row):
+    click_cell(panel.table, row, x_px=60)  # right of the sign that unfolds it
 
 
 def test_the_status_bar_announces_what_is_wrong_and_a_click_shows_it(empty_window, load, deadlock, qtbot):
@@ -59,14 +49,14 @@ def test_the_status_bar_announces_what_is_wrong_and_a_click_shows_it(empty_windo
     assert button.palette().color(QPalette.ColorRole.ButtonText).rgb() & 0xFFFFFF == LIGHT.error
     assert workspace.status.problems.text() == "File: no problems"
     assert workspace.docks["verdicts"].windowTitle() == "Verdicts (1)"
-    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(button, LEFT)
     qtbot.waitUntil(lambda: workspace.panel_shows("verdicts"))
     assert texts(workspace.panels["verdicts"], 0)[0].endswith("deadlock")
     overview, (when,) = workspace.area.overview, window.session.opened.verdicts.answer.verdicts[0].occurrences
     picture, edges = overview.grab().toImage(), [overview._scale.x(c) for c in (when.start_cycles, when.end_cycles)]
-    row = [picture.pixel(x, overview.height() - 3) & 0xFFFFFF == LIGHT.error for x in range(picture.width())]
+    marked = [x for x in range(picture.width()) if rgb(picture, x, overview.height() - 3) == LIGHT.error]
     left, right = round(edges[0]), round(max(edges[1], edges[0] + 8))
-    assert [x for x, is_marked in enumerate(row) if is_marked] == list(range(left, min(right, len(row))))
+    assert marked == list(range(left, min(right, picture.width())))
 
 
 @pytest.mark.thorough
@@ -89,7 +79,7 @@ def test_nothing_is_looked_for_in_a_longer_trace_before_it_is_requested(empty_wi
     verdicts, button = window.session.opened.verdicts, window.workspace.status.verdicts
     assert verdicts.answer is None
     assert button.text() == "Check for verdicts"
-    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(button, LEFT)
     qtbot.waitUntil(lambda: button.text() == "1 verdict: deadlock", timeout=10_000)
     assert window.workspace.panel_shows("verdicts")
 
@@ -108,6 +98,7 @@ def test_the_key_shows_a_deadlock(empty_window, load, deadlock, qtbot):
     panel = show(load(empty_window, deadlock), qtbot)
     model = panel.model
     assert panel.statement.text() == "1 error"
+    assert panel.capture.isHidden(), "the trace shows all"
     assert texts(panel, 0)[0].endswith("deadlock")
     assert model.index(0, 0).data(Qt.ItemDataRole.ForegroundRole).rgb() & 0xFFFFFF == LIGHT.error
     assert texts(panel, 0)[2].startswith("\N{GREATER-THAN OR EQUAL TO} ")
@@ -116,7 +107,7 @@ def test_the_key_shows_a_deadlock(empty_window, load, deadlock, qtbot):
     assert model.rowCount() == 1
     panel.table.setFocus()
     panel.table.setCurrentIndex(model.index(0, 0))
-    QTest.keyClick(panel.table, Qt.Key.Key_Right)
+    QTest.keyClick(panel.table, K.Key_Right)
     assert [texts(panel, row)[0] for row in (1, 2)] == ["advice", "event 90"]
     assert "same order" in texts(panel, 1)[3]
     assert texts(panel, 2)[3].startswith("asks: deadlock 3 (backwards)  SYNC_MUTEX_LOCK  sync_p=0x00000000080f6c80")
@@ -134,20 +125,6 @@ def test_click_shows_the_position_and_the_thread_that_suffers(empty_window, load
     panel.model.unfold(0)
     click(panel, 3)
     assert opened.selection.event == verdict.evidence[1]
-
-
-@pytest.mark.thorough
-def test_overview_marks_the_verdict(empty_window, load, deadlock, qtbot):
-    empty_window.settings.set("verdicts/check_up_to_events", 0)
-    window = load(empty_window, deadlock)
-    overview, opened = window.workspace.area.overview, window.session.opened
-    before = overview.grab().toImage()
-    show(window, qtbot)
-    verdict = opened.verdicts.answer.verdicts[0]
-    x, y = round(overview._scale.x((verdict.start_cycles + verdict.end_cycles) // 2)), overview.height() - 3
-    opened.viewport.show_all()
-    assert overview.grab().toImage().pixelColor(x, y).rgb() & 0xFFFFFF == LIGHT.error
-    assert before.pixelColor(x, y).rgb() & 0xFFFFFF != LIGHT.error
 
 
 @pytest.mark.thorough
@@ -171,10 +148,8 @@ def test_every_time_of_a_fault_is_a_row_that_leads_there_and_a_mark(empty_window
     overview = window.workspace.area.overview
     opened.viewport.show_all()
     picture = overview.grab().toImage()
-    ms = {at: picture.pixelColor(round(overview._scale.x(opened.trace.clock.cycles(at * 1_000_000))),
-                                 overview.height() - 3).rgb() & 0xFFFFFF == LIGHT.error
-          for at in (30, 80, 120, 150, 190)}  # fmt: skip
-    assert ms == {30: False, 80: True, 120: False, 150: True, 190: False}
+    x_of = {at: overview._scale.x(opened.trace.clock.cycles(at * 1_000_000)) for at in (30, 80, 120, 150, 190)}
+    assert [at for at, x in x_of.items() if rgb(picture, x, overview.height() - 3) == LIGHT.error] == [80, 150]
     click(panel, 3)
     assert opened.selection.event == verdict.occurrences[1].row
     first, last = (opened.trace.clock.cycles(at) for at in (136_993_000, 171_058_000))
@@ -201,6 +176,7 @@ def test_a_trace_without_calls_says_what_it_cannot_show(window, qtbot):
     panel = show(window, qtbot)
     said = panel.missing.text() if panel.missing.isVisible() else panel.message.text()
     assert re.search(r"interrupt-flood.*: .*capture", said)
+    assert "events were lost for " in said, "there may be more"
 
 
 @pytest.mark.parametrize(("who", "held_by"), fewer((("forwards", "3 (backwards)"), ("backwards", "2 (forwards)")), 1))
@@ -215,21 +191,20 @@ def test_y_says_why_the_selected_thread_waits(who, held_by, empty_window, load, 
     [waits] = [line for line in interval.sections[0].lines if line.name == "Waits for"]
     assert (interval.title, waits.text) == ("MUTEX", f"deadlock {held_by}")
     assert panel.as_text().count("Waits for") == 1
-    QTest.keyClick(window.workspace.area.view, Qt.Key.Key_Y)
+    QTest.keyClick(window.workspace.area.view, K.Key_Y)
     panel = window.workspace.panels["why"]
     qtbot.waitUntil(lambda: "Why MUTEX?" in panel.as_text(), timeout=10_000)
     text = panel.as_text()
     assert f"held by deadlock {held_by}." in text
     assert "closes the circle: none of them goes on by itself." in text
-    QTest.keyClick(window.workspace.area.view, Qt.Key.Key_Down)
+    QTest.keyClick(window.workspace.area.view, K.Key_Down)
     assert panel.as_text() == text, "it names its thread and moment, so that it can stay while others are selected"
 
 
 @pytest.mark.thorough
-def test_y_without_a_thread_says_what_is_missing(window, view):
-    opened = window.session.opened
+def test_y_without_a_thread_says_what_is_missing(window, opened, view):
     opened.selection.select(None, None, None)
-    QTest.keyClick(view, Qt.Key.Key_Y)
+    QTest.keyClick(view, K.Key_Y)
     assert "No thread is known for the selection" in window.statusBar().currentMessage()
 
 
@@ -238,7 +213,7 @@ def outlined(window, thread):
     area, opened = window.workspace.area, window.session.opened
     row = opened.lanes.row_of(opened.lane_of_thread(thread))
     image, y = area.view.grab().toImage(), row.y_px - area.view.scroll_px + row.height_px - 1
-    return sum(image.pixelColor(x, y).rgb() & 0xFFFFFF == LIGHT.accent for x in range(image.width())) > 100
+    return sum(rgb(image, x, y) == LIGHT.accent for x in range(image.width())) > 100
 
 
 def test_a_click_shows_the_worst_case_on_the_lanes(empty_window, load, inversion, qtbot):
@@ -261,18 +236,18 @@ def test_a_click_shows_the_worst_case_on_the_lanes(empty_window, load, inversion
     assert opened.viewport.window.start < worst.start_cycles < worst.end_cycles < opened.viewport.window.end
     assert outlined(window, low)
     assert not outlined(window, middle)
-    QTest.keyClick(panel.table, Qt.Key.Key_Right)
+    QTest.keyClick(panel.table, K.Key_Right)
     names = [texts(panel, row)[0] for row in range(6)]
     assert names[:3] == ["\N{BLACK DOWN-POINTING SMALL TRIANGLE} priority-inversion", "advice", "proof"]
     number = verdict.occurrences.index(worst) + 1
     assert names[3] == f"{number} of {len(verdict.occurrences)}", "the worst one first"
     for _ in range(4):
-        QTest.keyClick(panel.table, Qt.Key.Key_Down)
+        QTest.keyClick(panel.table, K.Key_Down)
     second = sorted(verdict.occurrences, key=lambda case: case.start_cycles - case.end_cycles)[1]
     [wait] = opened.highlight.shown.waits
     assert (wait.start_cycles, wait.end_cycles) == (second.start_cycles, second.end_cycles)
     window.workspace.area.view.setFocus()
-    QTest.keyClick(window.workspace.area.view, Qt.Key.Key_Escape)
+    QTest.keyClick(window.workspace.area.view, K.Key_Escape)
     assert opened.highlight.shown is None
     assert not outlined(window, low)
 
@@ -297,22 +272,14 @@ def test_one_click_captures_again_wide(empty_window, load, tmp_path, qtbot):
     assert "tracelogger -F2 -F5 -F7 -w -f " in panel.capture.toolTip()
     window.session.opened.capture_requested.disconnect()
     window.session.opened.capture_requested.connect(requested.append)
-    QTest.mouseClick(panel.capture, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(panel.capture, LEFT)
     [rules] = requested
     assert "SETALLCLASSESWIDE" in rules
 
 
 @pytest.mark.thorough
-def test_a_trace_that_shows_all_needs_no_other_capture(empty_window, load, deadlock, qtbot):
-    panel = show(load(empty_window, deadlock), qtbot)
-    assert panel.capture.isHidden()
-
-
-@pytest.mark.thorough
-def test_a_verdict_of_several_cases_leads_to_the_longest_and_each_case_says_whom_it_hits(empty_window, load, qtbot):
-    sample = Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev"
-    window = load(empty_window, sample)
-    panel, opened = show(window, qtbot), window.session.opened
+def test_a_verdict_of_several_cases_leads_to_the_longest_and_each_case_says_whom_it_hits(dense, qtbot):
+    panel, opened = show(dense, qtbot), dense.session.opened
     (verdict,) = opened.verdicts.answer.verdicts
     ms = [round(opened.trace.clock.duration_ns(case.end_cycles - case.start_cycles) / 1e6, 3)
           for case in verdict.occurrences]  # fmt: skip

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu, QPushButton
 
@@ -25,10 +24,9 @@ from satview.whatif.prediction import basis_of
 from satview.whatif.prediction import predict as predict_changes
 from satview.whatif.program import programs_of
 from satview.whatif.steps import parse_changes, with_changes
+from tests.gui.hands import LEFT, K, click_cell
 from tests.helpers.kev import TraceBuilder
 from tests.whatif.test_fit import captured
-
-SECONDS = 1000
 
 
 @pytest.fixture
@@ -61,8 +59,23 @@ def predict(qtbot, dialog, changes):
     """Type changes over those that are there, and wait until Predict has come to an end."""
     dialog.changes.selectAll()
     QTest.keyClicks(dialog.changes, changes)
-    QTest.mouseClick(dialog.predict_button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(dialog.predict_button.isVisible, timeout=60 * SECONDS)
+    QTest.mouseClick(dialog.predict_button, LEFT)
+    qtbot.waitUntil(dialog.predict_button.isVisible, timeout=60_000)
+
+
+def wait_for_second(window, qtbot):
+    """Wait until a prediction shows below the trace; return what shows it."""
+    beside = window.workspace.second_trace
+    qtbot.waitUntil(lambda: beside.comparison.second is not None, timeout=30_000)
+    return beside
+
+
+def saved(dialog, to, qtbot, monkeypatch):
+    """Save the prediction; return where it is."""
+    monkeypatch.setattr(dialogs, "ask_save", lambda *_: to)
+    QTest.mouseClick(dialog.save_button, LEFT)
+    qtbot.waitUntil(lambda: dialog.saved.text() == f"Saved: {to}")
+    return to
 
 
 def heads(window):
@@ -84,8 +97,7 @@ def test_a_prediction_opens_below_and_is_marked_as_one(servers, qtbot):
     # 12 ms of the store become 6, 300 us of the front stay.
     says = r"report 1 \(report\): median 12.4\d ms, replayed 12.4\d ms, predicted 6.4\d\d ms"
     assert re.search(says, dialog.outcome.text())
-    beside = servers.workspace.second_trace
-    qtbot.waitUntil(lambda: beside.comparison.second is not None, timeout=30 * SECONDS)
+    beside = wait_for_second(servers, qtbot)
     assert heads(servers) == ["nested-servers-recorded.kev",
                               "predicted: store:speed=2 (from nested-servers-recorded.kev)"]  # fmt: skip
     assert beside.state() is None, "the file goes with the window: the next one cannot open it again"
@@ -101,18 +113,14 @@ def test_the_shown_prediction_can_be_saved_after_one_that_failed_or_was_cancelle
 ):
     dialog = dialog_of(servers)
     predict(qtbot, dialog, "store:speed=2")
-    beside = servers.workspace.second_trace
-    qtbot.waitUntil(lambda: beside.comparison.second is not None, timeout=30 * SECONDS)
+    beside = wait_for_second(servers, qtbot)
     predict(qtbot, dialog, "nobody:priority=1")
     assert dialog.fit.text().startswith("No prediction: nobody:priority=1: the trace has no such thread or process")
     assert dialog.save_button.isEnabled()
     dialog.predict_button.click()
     dialog.cancel_button.click()
     assert dialog.fit.text() == "Cancelled; nothing was predicted."
-    to = tmp_path / "kept.kev"
-    monkeypatch.setattr(dialogs, "ask_save", lambda *_: to)
-    QTest.mouseClick(dialog.save_button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: dialog.saved.text() == f"Saved: {to}")
+    to = saved(dialog, tmp_path / "kept.kev", qtbot, monkeypatch)
     assert open_trace(to, None).title == "predicted: store:speed=2 (from nested-servers-recorded.kev)"
     beside.close()
 
@@ -136,9 +144,9 @@ def test_what_cannot_be_compared_opens_below_with_a_warning(window, qtbot):
     assert dialog.fit.text().startswith("Warning: no activity can be compared")
     assert dialog.fit.property("role") == "warning"
     assert dialog.outcome.text().startswith("Changed: cpus=2\n")
-    qtbot.waitUntil(lambda: window.workspace.comparison.second is not None, timeout=30 * SECONDS)
+    beside = wait_for_second(window, qtbot)
     assert heads(window) == ["scene.kev", "predicted: cpus=2 (from scene.kev)"]
-    window.workspace.second_trace.close()
+    beside.close()
 
 
 @pytest.mark.parametrize(
@@ -191,10 +199,9 @@ def test_a_verdict_is_asked_about_its_thread(empty_window, load, tmp_path, qtbot
     window = load(empty_window, captured(tmp_path, "inversion", length_ms=100).path)
     window.workspace.show_panel("verdicts")
     panel = window.workspace.panel(VerdictsPanel)
-    qtbot.waitUntil(lambda: panel.model.rowCount() > 0, timeout=30 * SECONDS)
-    cell = panel.table.visualRect(panel.model.index(0, 0)).center()
-    QTest.mouseClick(panel.table.viewport(), Qt.MouseButton.LeftButton, pos=cell)
-    panel.table.customContextMenuRequested.emit(cell)
+    qtbot.waitUntil(lambda: panel.model.rowCount() > 0, timeout=30_000)
+    click_cell(panel.table, 0)
+    panel.table.customContextMenuRequested.emit(panel.table.visualRect(panel.model.index(0, 0)).center())
     dialog = chosen(window)
     assert panel.model.index(0, 3).data().startswith("high 1 (high) (priority 30) waits 32.00 ms")
     assert dialog.changes.toPlainText() == "high 1 (high):priority="
@@ -278,18 +285,18 @@ def test_names_and_changes_are_completed_while_typing(servers, qtbot):
     dialog.show()
     dialog.changes.selectAll()
     QTest.keyClicks(dialog.changes, "cpus=1")
-    QTest.keyClick(dialog.changes, Qt.Key.Key_Return)
+    QTest.keyClick(dialog.changes, K.Key_Return)
     QTest.keyClicks(dialog.changes, "keep")
     assert dialog.changes.proposals.isVisible()
-    QTest.keyClick(dialog.changes, Qt.Key.Key_Tab)
+    QTest.keyClick(dialog.changes, K.Key_Tab)
     assert dialog.changes.toPlainText() == "cpus=1\nstore 1 (keeper):"
     assert dialog.changes.proposals.isVisible(), "what can be changed of it comes next"
     QTest.keyClicks(dialog.changes, "spe")
-    QTest.keyClick(dialog.changes, Qt.Key.Key_Tab)
+    QTest.keyClick(dialog.changes, K.Key_Tab)
     QTest.keyClicks(dialog.changes, "2")
     assert dialog.changes.toPlainText() == "cpus=1\nstore 1 (keeper):speed=2"
     assert not dialog.changes.proposals.isVisible()
-    QTest.keyClick(dialog.changes, Qt.Key.Key_Tab)
+    QTest.keyClick(dialog.changes, K.Key_Tab)
     assert dialog.timing.hasFocus(), "Tab goes on where nothing is proposed"
 
 
@@ -321,15 +328,10 @@ def test_files_of_the_window_hold_for_predictions_and_a_prediction_is_saved(
     # 11 to 17 ms of work of the slowest task are half of that, as are parts of what keeps it waiting.
     (line,) = (line for line in dialog.outcome.text().splitlines() if line.startswith("slowest cycle: "))
     assert "(-" in line
-    to = tmp_path / "kept.kev"
-    monkeypatch.setattr(dialogs, "ask_save", lambda *_: to)
-    QTest.mouseClick(dialog.save_button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: dialog.saved.text() == f"Saved: {to}")
+    to = saved(dialog, tmp_path / "kept.kev", qtbot, monkeypatch)
     assert open_trace(to, None).title == "predicted: slow:speed=2 (from periodic-recorded.kev)"
-    beside = window.workspace.second_trace
-    qtbot.waitUntil(lambda: beside.comparison.second is not None, timeout=30 * SECONDS)
-    beside.close()
-    QTest.mouseClick(dialog.save_button, Qt.MouseButton.LeftButton)
+    wait_for_second(window, qtbot).close()
+    QTest.mouseClick(dialog.save_button, LEFT)
     assert dialog.saved.text() == "The prediction is closed; predict again."
     assert to.exists()
 
@@ -339,7 +341,7 @@ def test_a_file_of_timing_that_is_not_there_is_said(servers, qtbot, tmp_path, mo
     dialog = dialog_of(servers)
     monkeypatch.setattr(dialogs, "ask_file", lambda *_: tmp_path / "none.toml")
     button = next(button for button in dialog.findChildren(QPushButton) if button.text().startswith("Choose"))
-    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(button, LEFT)
     assert dialog.timing.text() == str(tmp_path / "none.toml")
     predict(qtbot, dialog, "cpus=1")
     assert dialog.fit.text() == "No prediction: none.toml: there is no such file."

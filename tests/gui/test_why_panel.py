@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt, QUrl
+from PySide6.QtCore import QUrl
 from PySide6.QtGui import QGuiApplication
 
 from satview.events.states import STATE_BY_NAME
 from satview.gui.colours import state_colour
+from tests.gui.hands import LEFT, K
 
-SAMPLE = Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev"
 WAITS_FROM = 142_560  # the row by which vehicle_control begins to wait for the mutex for 3.8 ms
 STEPS = (
     ("MUTEX", "vehicle_control 1 (control-10ms)"),
@@ -23,14 +22,12 @@ STEPS = (
 
 
 @pytest.fixture
-def answered(empty_window, load, qtbot):
+def answered(dense, qtbot):
     """The panel with the answer to why a thread waits for a mutex, asked by the key."""
-    window = load(empty_window, SAMPLE)
-    window.activateWindow()
-    window.session.opened.select_event(WAITS_FROM)
-    qtbot.keyClick(window.workspace.area.view, Qt.Key.Key_Y)
-    qtbot.waitUntil(lambda: bool(window.session.opened.why.steps), timeout=10_000)
-    return window.workspace.panels["why"]
+    dense.session.opened.select_event(WAITS_FROM)
+    qtbot.keyClick(dense.workspace.area.view, K.Key_Y)
+    qtbot.waitUntil(lambda: bool(dense.session.opened.why.steps), timeout=10_000)
+    return dense.workspace.panels["why"]
 
 
 def position_of(browser, text):
@@ -41,8 +38,8 @@ def position_of(browser, text):
     return browser.cursorRect(cursor).center()
 
 
-def test_each_step_has_its_number_the_colour_of_its_state_and_the_name_of_its_thread(answered, empty_window):
-    assert empty_window.workspace.panel_shows("why")
+def test_each_step_has_its_number_the_colour_of_its_state_and_the_name_of_its_thread(answered, dense):
+    assert dense.workspace.panel_shows("why")
     html = answered.browser.toHtml()
     chips = re.findall(r"background-color:(#\w+);\">.(\w+).<", html)
     assert [name for _, name in chips] == [state for state, _ in STEPS]
@@ -55,8 +52,8 @@ def test_each_step_has_its_number_the_colour_of_its_state_and_the_name_of_its_th
     assert "priority 40, 3.814 ms since 5.102 424 s" in lines[heads[0] + 2]
 
 
-def test_a_link_goes_to_the_thread_then_and_the_answer_stays(answered, empty_window, qtbot):
-    opened = empty_window.session.opened
+def test_a_link_goes_to_the_thread_then_and_the_answer_stays(answered, dense, qtbot):
+    opened = dense.session.opened
     steps = opened.why.steps
     assert opened.trace.thread_name(steps[0].holder) == "logger 1 (writer)"
     answered.browser.anchorClicked.emit(QUrl(f"at:{steps[1].thread}/{steps[1].at_cycles}"))
@@ -66,27 +63,23 @@ def test_a_link_goes_to_the_thread_then_and_the_answer_stays(answered, empty_win
 
 
 @pytest.mark.thorough
-def test_a_click_on_an_event_of_a_sentence_selects_it(answered, empty_window, qtbot):
-    viewport = answered.browser.viewport()
-    qtbot.mouseClick(viewport, Qt.MouseButton.LeftButton, pos=position_of(answered.browser, "event #142730"))
-    assert empty_window.session.opened.selection.event == 142_729
-
-
-@pytest.mark.thorough
-def test_copy_takes_the_answer_while_the_panel_has_the_keyboard(answered, empty_window, qtbot):
+def test_copy_takes_the_answer_and_a_click_on_an_event_of_a_sentence_selects_it(answered, dense, qtbot):
     answered.browser.setFocus()
-    empty_window.registry["edit.copy"].run()
+    dense.registry["edit.copy"].run()
     text = QGuiApplication.clipboard().text()
     assert text.startswith("Why MUTEX?")
     assert "held by logger 1 (writer)" in text
+    viewport = answered.browser.viewport()
+    qtbot.mouseClick(viewport, LEFT, pos=position_of(answered.browser, "event #142730"))
+    assert dense.session.opened.selection.event == 142_729
 
 
-def test_a_short_answer_is_not_scattered_over_the_width(answered, empty_window, qtbot):
+def test_a_short_answer_is_not_scattered_over_the_width(answered, dense, qtbot):
     """The number, the state and the thread of its only step follow each other, with only margins between."""
-    opened = empty_window.session.opened
+    opened = dense.session.opened
     idle = next(row for row in range(1, len(opened.trace.threads)) if "idle" in opened.trace.thread_name(row))
     opened.select_at(opened.lane_of_thread(idle), int(opened.trace.events.time_cycles[WAITS_FROM]))
-    qtbot.keyClick(empty_window.workspace.area.view, Qt.Key.Key_Y)
+    qtbot.keyClick(dense.workspace.area.view, K.Key_Y)
     qtbot.waitUntil(lambda: bool(opened.why.steps) and opened.why.steps[0].thread == idle, timeout=10_000)
     browser, state = answered.browser, opened.why.steps[0].state
     widest_px = browser.fontMetrics().horizontalAdvance(f"1   {state}     ") + 40
