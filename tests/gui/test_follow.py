@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import struct
-import subprocess
-import sys
 import weakref
 
 import pytest
@@ -18,6 +16,7 @@ from satview.gui.swimlane.view import SwimlaneView
 from satview.session.session import Stage
 from tests.gui.conftest import settle
 from tests.helpers.collector import no_collector
+from tests.helpers.commands import satview
 from tests.helpers.kev import TraceBuilder
 
 END = b"TRACE_HEADER_END::"
@@ -42,12 +41,14 @@ class Writer:
         self.start, self.slots = captured
         self.count = len(self.slots) // 16
 
-    def write(self, share, rest=b""):
-        self.path.write_bytes(self.start + self.slots[: self.upto(share) * 16] + rest)
+    def write(self, share):
+        self.path.write_bytes(self.start + self.slots[: self.upto(share) * 16])
+        self.share = share
 
-    def append(self, share, until, rest=b""):
+    def append(self, share):
         with self.path.open("ab") as file:
-            file.write(self.slots[self.upto(share) * 16 : self.upto(until) * 16] + rest)
+            file.write(self.slots[self.upto(self.share) * 16 : self.upto(share) * 16])
+        self.share = share
 
     def upto(self, share):
         return int(self.count * share)
@@ -74,6 +75,28 @@ def follow(empty_window, qtbot):
     return begin
 
 
+@pytest.fixture
+def live(writer, follow):
+    """Return a function that follows a file with a share of the capture."""
+
+    def begin(share):
+        writer.write(share)
+        return follow(writer.path)
+
+    return begin
+
+
+@pytest.fixture
+def grow(writer, empty_window, qtbot):
+    """Return a function that lets the file grow to a share of the capture, and waits until the window shows that."""
+
+    def until(share):
+        writer.append(share)
+        return grown(qtbot, empty_window, writer.upto(share))
+
+    return until
+
+
 def grown(qtbot, window, slots):
     """Wait until the window shows that many slots."""
     qtbot.waitUntil(
@@ -82,15 +105,13 @@ def grown(qtbot, window, slots):
     return window.session.opened
 
 
-def test_new_events_appear_and_end_like_a_trace_opened_at_once(writer, follow, qtbot, load, application):
-    writer.write(0.3)
-    window = follow(writer.path)
+def test_new_events_appear_and_end_like_a_trace_opened_at_once(live, grow, writer, qtbot, load, application):
+    window = live(0.3)
     first = window.session.opened
     count = len(first.trace.events)
     assert first.trace.slot_count == writer.upto(0.3)
-    for before, share in ((0.3, 0.5), (0.5, 0.9), (0.9, 1.0)):
-        writer.append(before, share)
-        grown(qtbot, window, writer.upto(share))
+    for share in (0.5, 0.9, 1.0):
+        grow(share)
     opened = window.session.opened
     assert len(opened.trace.events) > count * 2
     assert window.workspace.opened is opened
@@ -102,10 +123,9 @@ def test_new_events_appear_and_end_like_a_trace_opened_at_once(writer, follow, q
     assert [info.title for info in other.timeline.infos] == [info.title for info in opened.timeline.infos]
 
 
-def test_the_answer_of_why_stays_when_the_file_grows(writer, follow, qtbot):
+def test_the_answer_of_why_stays_when_the_file_grows(live, grow, qtbot):
     """Of the same thread at the same moment; what ended its state is in the later part of the file now."""
-    writer.write(0.5)
-    window = follow(writer.path)
+    window = live(0.5)
     window.activateWindow()
     opened, why = window.session.opened, window.session.opened.why
     states = opened.trace.states.event
@@ -115,18 +135,16 @@ def test_the_answer_of_why_stays_when_the_file_grows(writer, follow, qtbot):
     qtbot.waitUntil(lambda: bool(why.steps))
     name, since = opened.trace.thread_name(why.steps[0].thread), why.steps[0].since_cycles
     browser = window.workspace.panels["why"].browser
-    for before, share in ((0.5, 0.8), (0.8, 1.0)):
-        writer.append(before, share)
-        grown(qtbot, window, writer.upto(share))
+    for share in (0.8, 1.0):
+        grow(share)
         qtbot.waitUntil(lambda: bool(why.steps))
         assert (opened.trace.thread_name(why.steps[0].thread), why.steps[0].since_cycles) == (name, since)
         assert name in browser.toPlainText()
 
 
-def test_the_selected_row_of_a_table_stays_when_the_file_grows(writer, follow, qtbot):
+def test_the_selected_row_of_a_table_stays_when_the_file_grows(live, grow, qtbot):
     """Of latencies, the longest first, which get more rows: the same begin is selected, wherever it stands now."""
-    writer.write(0.5)
-    window = follow(writer.path)
+    window = live(0.5)
     window.workspace.toggle_panel("transactions")
     panel = window.workspace.panels["transactions"]
     tabs = panel.tabs
@@ -136,8 +154,7 @@ def test_the_selected_row_of_a_table_stays_when_the_file_grows(writer, follow, q
     qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=table.visualRect(model.index(2, 0)).center())
     start, before = int(model.answer["start_cycles"][2]), model.answer.trace
     assert table.currentIndex().row() == 2
-    writer.append(0.5, 1.0)
-    grown(qtbot, window, writer.upto(1.0))
+    grow(1.0)
     qtbot.waitUntil(lambda: model.answer.trace is not before)
     assert model.rowCount() > 3
     assert int(model.answer["start_cycles"][table.currentIndex().row()]) == start
@@ -145,18 +162,16 @@ def test_the_selected_row_of_a_table_stays_when_the_file_grows(writer, follow, q
 
 
 @pytest.mark.thorough
-def test_plots_follow_the_longer_reading(writer, follow, qtbot):
+def test_plots_follow_the_longer_reading(live, grow, qtbot):
     import satview
 
-    writer.write(0.4)
-    window = follow(writer.path)
+    window = live(0.4)
     window.workspace.toggle_panel("plots")
     plots = window.workspace.panels["plots"]
     qtbot.waitUntil(lambda: plots.plot is plots.load is not None)
     shown = plots.view.plotted
-    for before, share in ((0.4, 0.7), (0.7, 1.0)):
-        writer.append(before, share)
-        opened = grown(qtbot, window, writer.upto(share))
+    for share in (0.7, 1.0):
+        opened = grow(share)
         whole = opened.trace.window
         opened.viewport.show_all()
         qtbot.waitUntil(lambda whole=whole: not plots.view.is_pending and shown["Load over time"].window == whole)
@@ -181,9 +196,8 @@ def test_half_a_slot_is_no_problem_and_is_read_when_whole(writer, follow, qtbot)
     assert bytes(opened.trace.payloads.raw(0)) is not None
 
 
-def test_window_selection_filter_folds_and_texts_stay(writer, follow, qtbot):
-    writer.write(0.6)
-    window = follow(writer.path)
+def test_window_selection_filter_folds_and_texts_stay(live, grow, qtbot):
+    window = live(0.6)
     opened, workspace = window.session.opened, window.workspace
     trace = opened.trace
     opened.viewport.jump(type(trace.window)(trace.window.start + 1_000_000, trace.window.start + 90_000_000))
@@ -201,8 +215,7 @@ def test_window_selection_filter_folds_and_texts_stay(writer, follow, qtbot):
     group.setExpanded(True)
     shown = opened.viewport.window
     view = workspace.area.view
-    writer.append(0.6, 1.0)
-    now = grown(qtbot, window, writer.upto(1.0))
+    now = grow(1.0)
     assert now.trace is not trace
     assert workspace.area.view is view  # the views stay, and are reported
     pixel = shown.length // opened.viewport.width_px  # windows start at whole pixels; the scroll bar may have come
@@ -223,57 +236,8 @@ def test_window_selection_filter_folds_and_texts_stay(writer, follow, qtbot):
 
 
 @pytest.mark.thorough
-def test_undo_and_redo_by_key_survive_many_looks(writer, follow, qtbot):
-    writer.write(0.4)
-    window = follow(writer.path)
-    opened, view = window.session.opened, window.workspace.area.view
-    view.setFocus()
-    count = len(opened.lanes.rows)
-    folded = next(row.index for row in opened.lanes.rows if row.is_foldable and row.is_open)
-    opened.lanes.fold(folded)
-    opened.filters.add_pass("event == MSG_RECEIVEV")
-    grown_to = 0.4
-    for share in (0.6, 0.8):
-        writer.append(grown_to, share)
-        grown(qtbot, window, writer.upto(share))
-        grown_to = share
-    few = opened.filters.row_count
-    assert 0 < few < len(opened.trace.events)
-    qtbot.keyClick(view, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
-    assert opened.filters.row_count == len(opened.trace.events)
-    qtbot.keyClick(view, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
-    assert len(opened.lanes.rows) == count
-    writer.append(0.8, 1.0)
-    grown(qtbot, window, writer.upto(1.0))
-    for _ in range(2):
-        qtbot.keyClick(view, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
-    qtbot.waitUntil(lambda: not opened.filters.is_pending)
-    assert few < opened.filters.row_count < len(opened.trace.events)
-    assert len(opened.lanes.rows) < count
-
-
-@pytest.mark.thorough
-def test_nothing_flashes_unfiltered_when_more_comes(writer, follow, qtbot):
-    writer.write(0.4)
-    window = follow(writer.path)
-    opened, model = window.session.opened, window.workspace.panels["events"].model
-    opened.filters.add_pass("event == MSG_RECEIVEV")
-    qtbot.waitUntil(lambda: not opened.filters.is_pending)
-    shares = []
-    opened.filters.view_changed.connect(lambda: shares.append(opened.filters.row_count / len(opened.trace.events)))
-    model.rowsInserted.connect(lambda: shares.append(model.rowCount() / len(opened.trace.events)))
-    writer.append(0.4, 1.0)
-    grown(qtbot, window, writer.upto(1.0))
-    qtbot.wait(200)
-    assert len(shares) == 2
-    assert max(shares) < 0.2
-    assert not opened.filters.is_pending
-
-
-@pytest.mark.thorough
-def test_lanes_are_not_painted_before_they_are_those_of_the_longer_reading(writer, follow, qtbot, monkeypatch):
-    writer.write(0.4)
-    window = follow(writer.path)
+def test_lanes_are_not_painted_before_they_are_those_of_the_longer_reading(live, grow, qtbot, monkeypatch):
+    window = live(0.4)
     settle(qtbot, window)
     opened = window.session.opened
     opened.filters.add_pass("event == MSG_RECEIVEV")
@@ -285,8 +249,7 @@ def test_lanes_are_not_painted_before_they_are_those_of_the_longer_reading(write
     monkeypatch.setattr(SwimlaneView, "_paint", lambda self: (painted.append(bool(is_changing)), real(self))[1])
     view.repaint()
     assert painted == [False]
-    writer.append(0.4, 0.6)
-    grown(qtbot, window, writer.upto(0.6))
+    grow(0.6)
     settle(qtbot, window)
     assert len(painted) > 1
     assert True not in painted
@@ -308,9 +271,8 @@ class Paints(QObject):
 
 
 @pytest.mark.thorough
-def test_names_overview_and_list_are_painted_after_the_lanes_of_the_longer_reading(writer, follow, qtbot):
-    writer.write(0.4)
-    window = follow(writer.path)
+def test_names_overview_and_list_are_painted_after_the_lanes_of_the_longer_reading(live, grow, qtbot):
+    window = live(0.4)
     settle(qtbot, window)
     area, table = window.workspace.area, window.workspace.panels["events"].table
     beside = {"names": area.labels, "overview": area.overview, "list": table.viewport()}
@@ -320,8 +282,7 @@ def test_names_overview_and_list_are_painted_after_the_lanes_of_the_longer_readi
     window.session.opened.reloaded.connect(  # once all others have heard of it, and before anything is painted
         lambda: paused.append([name for name, widget in beside.items() if not widget.updatesEnabled()])
     )
-    writer.append(0.4, 0.6)
-    grown(qtbot, window, writer.upto(0.6))
+    grow(0.6)
     qtbot.waitUntil(lambda: set(paints.found) == {"lanes", *beside})
     assert paused == [["names", "overview", "list"]]
     assert paints.found.index("lanes") < min(map(paints.found.index, beside))
@@ -329,13 +290,14 @@ def test_names_overview_and_list_are_painted_after_the_lanes_of_the_longer_readi
 
 
 @pytest.mark.thorough
-def test_filter_set_while_the_file_is_read_is_not_forgotten(writer, follow, qtbot):
-    writer.write(0.4)
-    window = follow(writer.path)
-    opened = window.session.opened
+def test_nothing_is_replaced_while_the_user_is_at_it_and_a_filter_set_meanwhile_is_not_forgotten(live, writer, qtbot):
+    window = live(0.4)
+    opened, trace = window.session.opened, window.session.opened.trace
     window.session.may_reload = lambda: False
-    writer.append(0.4, 0.6)
+    writer.append(0.6)
     qtbot.waitUntil(lambda: window.session._held is not None)
+    qtbot.wait(100)
+    assert window.session.opened.trace is trace
     opened.filters.add_pass("event == MSG_RECEIVEV")
     opened.search.find("event == MSG_RECEIVEV")
     window.session.may_reload = lambda: True
@@ -345,15 +307,13 @@ def test_filter_set_while_the_file_is_read_is_not_forgotten(writer, follow, qtbo
 
 
 @pytest.mark.thorough
-def test_hits_in_what_is_new_can_be_read(writer, follow, qtbot):
-    writer.write(0.4)
-    window = follow(writer.path)
+def test_hits_in_what_is_new_can_be_read(live, grow, qtbot):
+    window = live(0.4)
     opened, model = window.session.opened, window.workspace.panels["results"].model
     opened.search.find("event == MSG_RECEIVEV")
     qtbot.waitUntil(lambda: model.rowCount() > 0)
     old, before = opened.trace, model.rowCount()
-    writer.append(0.4, 1.0)
-    grown(qtbot, window, writer.upto(1.0))
+    grow(1.0)
     qtbot.waitUntil(lambda: model.rowCount() > before)
     last = model.rowCount() - 1
     assert opened.search.hits[last] >= len(old.events)
@@ -362,17 +322,15 @@ def test_hits_in_what_is_new_can_be_read(writer, follow, qtbot):
 
 
 @pytest.mark.thorough
-def test_list_keeps_its_position_and_its_selected_row(writer, follow, qtbot):
-    writer.write(0.5)
-    window = follow(writer.path)
+def test_list_keeps_its_position_and_its_selected_row(live, grow):
+    window = live(0.5)
     opened, table = window.session.opened, window.workspace.panels["events"].table
     opened.select_event(40, reveal=False)
     position = table.verticalScrollBar().value()
     assert position < table.verticalScrollBar().maximum()
     assert table.currentIndex().row() == 40
     texts = [table.model().index(row, 1).data() for row in (40, 41)]
-    writer.append(0.5, 1.0)
-    grown(qtbot, window, writer.upto(1.0))
+    grow(1.0)
     assert table.verticalScrollBar().value() == position
     assert table.currentIndex().row() == 40
     assert [table.model().index(row, 1).data() for row in (40, 41)] == texts
@@ -393,9 +351,8 @@ def counts_of(tree):
 
 
 @pytest.mark.thorough
-def test_filter_panel_counts_on_while_it_shows_and_when_it_is_shown(writer, follow, qtbot):
-    writer.write(0.2)
-    window = follow(writer.path)
+def test_filter_panel_counts_on_while_it_shows_and_when_it_is_shown(live, grow, qtbot):
+    window = live(0.2)
     opened, workspace = window.session.opened, window.workspace
     panel = workspace.panels["filter"]
     workspace.show_panel("filter")
@@ -404,8 +361,7 @@ def test_filter_panel_counts_on_while_it_shows_and_when_it_is_shown(writer, foll
     group.setExpanded(True)
     panel.condition.line.setText("cpu ==")
     few = panel.events.tree.topLevelItemCount()
-    writer.append(0.2, 0.5)
-    grown(qtbot, window, writer.upto(0.5))
+    grow(0.5)
     assert workspace.panels["filter"] is panel
     assert counts_of(panel.events.tree) == counts_of(panel.threads.tree) == len(opened.trace.events)
     assert group.isExpanded()
@@ -413,8 +369,7 @@ def test_filter_panel_counts_on_while_it_shows_and_when_it_is_shown(writer, foll
     workspace.show_panel("details")
     qtbot.waitUntil(lambda: not workspace.panel_shows("filter"))
     stale = counts_of(panel.events.tree)
-    writer.append(0.5, 1.0)
-    grown(qtbot, window, writer.upto(1.0))
+    grow(1.0)
     assert counts_of(panel.events.tree) == stale
     workspace.show_panel("filter")
     qtbot.waitUntil(lambda: counts_of(panel.events.tree) == len(opened.trace.events))
@@ -467,15 +422,13 @@ def test_problems_and_legend_follow(tmp_path, follow, qtbot):
 
 
 @pytest.mark.thorough
-def test_view_sticks_to_the_end_until_one_scrolls_back(writer, follow, qtbot):
-    writer.write(0.3)
-    window = follow(writer.path)
+def test_view_sticks_to_the_end_until_one_scrolls_back(live, grow):
+    window = live(0.3)
     opened = window.session.opened
     assert window.session.follow.is_sticking
     opened.viewport.zoom(0.25, opened.viewport.limits.end)
     length = opened.viewport.window.length
-    writer.append(0.3, 0.5)
-    now = grown(qtbot, window, writer.upto(0.5))
+    now = grow(0.5)
     end = now.trace.window.end
     assert now.viewport.window.start < end <= now.viewport.window.end
     assert now.viewport.window.end - end < length / 20
@@ -484,33 +437,28 @@ def test_view_sticks_to_the_end_until_one_scrolls_back(writer, follow, qtbot):
     back = now.viewport.window
     assert not window.session.follow.is_sticking
     assert not window.registry["capture.stick"].is_checked()
-    writer.append(0.5, 0.7)
-    now = grown(qtbot, window, writer.upto(0.7))
+    now = grow(0.7)
     assert now.viewport.window == back
     window.workspace.area.view.setFocus()
     window.actions_by_id.by_id["capture.stick"].trigger()
     assert window.session.follow.is_sticking
     assert now.viewport.window.end >= now.trace.window.end
-    writer.append(0.7, 1.0)
-    now = grown(qtbot, window, writer.upto(1.0))
+    now = grow(1.0)
     assert now.viewport.window.end >= now.trace.window.end
 
 
 @pytest.mark.thorough
-def test_whole_trace_stays_whole_and_the_list_stays_at_its_end(writer, follow, qtbot):
-    writer.write(0.3)
-    window = follow(writer.path)
-    writer.append(0.3, 1.0)
-    now = grown(qtbot, window, writer.upto(1.0))
+def test_whole_trace_stays_whole_and_the_list_stays_at_its_end(live, grow):
+    window = live(0.3)
+    now = grow(1.0)
     assert now.viewport.is_whole
     bar = window.workspace.panels["events"].table.verticalScrollBar()
     assert bar.value() == bar.maximum() > 100
 
 
 @pytest.mark.thorough
-def test_cut_file_begins_again_with_a_sentence(writer, follow, qtbot):
-    writer.write(0.8)
-    window = follow(writer.path)
+def test_cut_file_begins_again_with_a_sentence(live, grow, writer, qtbot):
+    window = live(0.8)
     window.session.opened.select_event(50)
     with qtbot.waitSignal(window.session.reported, timeout=8_000) as reported:
         writer.write(0.2)
@@ -520,14 +468,12 @@ def test_cut_file_begins_again_with_a_sentence(writer, follow, qtbot):
     assert now.selection.is_empty
     assert now.viewport.is_whole
     assert window.session.follow.is_sticking
-    writer.append(0.2, 0.4)
-    grown(qtbot, window, writer.upto(0.4))
+    grow(0.4)
 
 
 @pytest.mark.thorough
-def test_cut_below_its_header_waits_and_keeps_the_view(writer, follow, qtbot):
-    writer.write(0.5)
-    window = follow(writer.path)
+def test_cut_below_its_header_waits_and_keeps_the_view(live, writer, qtbot):
+    window = live(0.5)
     shown = window.session.opened
     writer.path.write_bytes(writer.start[:40])
     qtbot.waitUntil(lambda: "ends inside the header" in window.session.follow.note)
@@ -539,9 +485,8 @@ def test_cut_below_its_header_waits_and_keeps_the_view(writer, follow, qtbot):
 
 
 @pytest.mark.thorough
-def test_ring_lap_of_the_same_length_is_noticed(writer, follow, qtbot):
-    writer.write(0.5)
-    window = follow(writer.path)
+def test_ring_lap_of_the_same_length_is_noticed(live, writer, qtbot):
+    window = live(0.5)
     half = writer.upto(0.5) * 16
     with qtbot.waitSignal(window.session.reported, timeout=8_000) as reported:
         writer.path.write_bytes(writer.start + writer.slots[half : 2 * half])
@@ -551,9 +496,8 @@ def test_ring_lap_of_the_same_length_is_noticed(writer, follow, qtbot):
 
 
 @pytest.mark.thorough
-def test_file_that_vanishes_and_comes_back(writer, follow, qtbot):
-    writer.write(0.4)
-    window = follow(writer.path)
+def test_file_that_vanishes_and_comes_back(live, writer, qtbot):
+    window = live(0.4)
     shown = window.session.opened
     with qtbot.waitSignal(window.session.reported, timeout=8_000) as reported:
         writer.path.unlink()
@@ -568,9 +512,8 @@ def test_file_that_vanishes_and_comes_back(writer, follow, qtbot):
 
 
 @pytest.mark.thorough
-def test_what_is_no_trace_any_more_ends_the_following_and_keeps_the_view(writer, follow, qtbot):
-    writer.write(0.4)
-    window = follow(writer.path)
+def test_what_is_no_trace_any_more_ends_the_following_and_keeps_the_view(live, writer, qtbot):
+    window = live(0.4)
     with qtbot.waitSignal(window.session.reported, timeout=8_000) as reported:
         writer.path.write_text("Dear all, this is no trace. " * 20)
     assert reported.args[0] == "live.kev: this is no .kev file; following has ended, what is shown stays"
@@ -598,21 +541,20 @@ def test_what_is_no_kev_fails_with_a_page(empty_window, tmp_path, qtbot):
 
 
 @pytest.mark.thorough
-def test_live_command_follows_the_open_file(writer, empty_window, load, qtbot):
+def test_live_command_follows_the_open_file(grow, writer, empty_window, load, qtbot):
     writer.write(0.4)
     window = load(empty_window, writer.path)
     assert not window.live.isVisibleTo(window)
     window.workspace.area.view.setFocus()
     qtbot.keyClick(window.workspace.area.view, Qt.Key.Key_L, Qt.KeyboardModifier.ControlModifier)
     assert window.registry["capture.live"].is_checked()
-    writer.append(0.4, 0.8)
-    grown(qtbot, window, writer.upto(0.8))
+    grow(0.8)
     assert window.live.isVisibleTo(window)
     assert "events/s" in window.live.text()
     window.registry["capture.live"].run()
     assert window.session.follow is None
     assert not window.live.isVisibleTo(window)
-    writer.append(0.8, 1.0)
+    writer.append(1.0)
     qtbot.wait(150)
     assert window.session.opened.trace.slot_count == writer.upto(0.8)
 
@@ -625,19 +567,6 @@ def test_listings_cannot_be_followed(empty_window, load, tmp_path, writer, monke
     window.registry["capture.live"].run()
     assert window.session.follow is None
     assert "Only .kev files" in window.statusBar().currentMessage()
-
-
-@pytest.mark.thorough
-def test_views_are_not_replaced_while_the_user_is_at_it(writer, follow, qtbot):
-    writer.write(0.4)
-    window = follow(writer.path)
-    shown = window.session.opened
-    window.session.may_reload = lambda: False
-    writer.append(0.4, 0.6)
-    qtbot.wait(400)
-    assert window.session.opened is shown
-    window.session.may_reload = lambda: True
-    grown(qtbot, window, writer.upto(0.6))
 
 
 def test_rest_after_a_slow_read_is_longer(qapp, tmp_path, monkeypatch):
@@ -678,37 +607,31 @@ def test_live_demo_runs_in_a_window_and_leaves_nothing(empty_window, qtbot):
 
 @pytest.mark.thorough
 def test_command_line_checks_follow():
-    done = subprocess.run(
-        [sys.executable, "-m", "satview", "--follow"], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 2
-    assert "--follow needs a FILE" in done.stderr
+    done = satview("--follow")
+    assert (done.returncode, b"--follow needs a FILE" in done.stderr) == (2, True)
 
 
 @pytest.mark.thorough
-def test_a_reading_that_was_followed_on_is_gone_without_the_collector(follow, writer, qtbot):
-    writer.write(0.3)
-    window = follow(writer.path)
+def test_a_reading_that_was_followed_on_is_gone_without_the_collector(live, writer, qtbot):
+    window = live(0.3)
     with no_collector():
-        for share, until in ((0.3, 0.5), (0.5, 0.7), (0.7, 0.9)):
+        for share in (0.5, 0.7, 0.9):
             times = weakref.ref(window.session.opened.trace.events.time_cycles)
             with qtbot.waitSignal(window.session.reloaded, timeout=10_000):
-                writer.append(share, until)
+                writer.append(share)
             qtbot.waitUntil(lambda times=times: times() is None, timeout=3_000)
 
 
 @pytest.mark.thorough
-def test_a_second_view_takes_the_refreshed_trace_too(follow, writer, qtbot):
-    writer.write(0.3)
-    window = follow(writer.path)
+def test_a_second_view_takes_the_refreshed_trace_too(live, grow, qtbot):
+    window = live(0.3)
     opened = window.session.opened
     settle(qtbot, window)
     second = window.workspace.panes.split(window.theme).opened
     stays = second.viewport.window.shifted(0)
     second.viewport.zoom(0.25, stays.start)
     stays = second.viewport.window
-    writer.append(0.3, 1.0)
-    grown(qtbot, window, writer.count)
+    grow(1.0)
     assert second.trace is opened.trace
     assert second.lanes.timeline is opened.timeline
     assert second.viewport.limits == opened.viewport.limits
