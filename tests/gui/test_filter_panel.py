@@ -11,16 +11,16 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QDialog, QMenu, QPushButton
 
-from satview.events import wire
+from satview.events import states, wire
 from satview.filters.passes import Effect
 from satview.formats.kev.header import SlotWriter, write_kev
 from satview.gui import dialogs
+from satview.gui.colours import mixed, value_colour
 from satview.gui.filters import rules_tab
 from satview.gui.filters.chips import add_filter_menus
-from satview.gui.theme import DARK, LIGHT, colour
-
-LEFT, RIGHT = Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton
-Key = Qt.Key
+from satview.gui.filters.rules_tab import WouldCaptureDialog
+from satview.gui.theme import DARK, LIGHT
+from tests.gui.hands import CONTROL, LEFT, RIGHT, K, contrast
 
 
 @pytest.fixture
@@ -46,7 +46,9 @@ class TestCondition:
     def test_typing_a_condition_filters(self, panel, window, opened, qtbot, settled):
         line = panel.condition.line
         qtbot.keyClicks(line, "class == USREVENT")
-        qtbot.keyClick(line, Key.Key_Return)
+        qtbot.waitUntil(lambda: panel.condition.message.text().startswith("2 of"))
+        assert not opened.filters.is_active, "it is counted before it is added"
+        qtbot.keyClick(line, K.Key_Return)
         assert settled().row_count == 2
         model = window.workspace.panels["events"].model
         assert model.rowCount() == 2
@@ -54,33 +56,24 @@ class TestCondition:
         assert list(window.workspace.chips.chips) == ["A"]
         assert window.workspace.chips.chips["A"].count.text() == "2"
 
-    def test_live_count_before_it_is_added(self, panel, opened, qtbot):
-        panel.condition.line.setText("class == USREVENT")
-        qtbot.waitUntil(lambda: panel.condition.message.text().startswith("2 of"))
-        assert not opened.filters.is_active
+    def wave(self, line, is_coloured):
+        """Return the first and the last column of a wave of a colour under the words of a line."""
+        image = line.grab().toImage()
+        rows = range(image.height() - 8, image.height() - 2)
+        found = [x for x in range(image.width()) if any(is_coloured(image.pixelColor(x, y)) for y in rows)]
+        return found[0], found[-1]
 
-    def test_fault_names_the_word(self, panel, opened, qtbot):
+    def test_fault_names_the_word_and_has_a_wave_under_it(self, panel, opened, qtbot):
         line = panel.condition.line
         qtbot.keyClicks(line, "event == MSG_SENDV and duraton > 2ms")
         assert (line.fault.start, line.fault.end) == (23, 30)
+        first, last = self.wave(line, lambda colour: colour.red() > 150 and colour.green() < 120)
+        left = line._x_of(23)
+        assert left - 4 <= first < last <= left + line.fontMetrics().horizontalAdvance("duraton") + 6
         assert "Column 24" in panel.condition.message.text()
         assert "duration" in panel.condition.message.text()
-        qtbot.keyClick(line, Key.Key_Return)
+        qtbot.keyClick(line, K.Key_Return)
         assert not opened.filters.state.stack.passes
-
-    @pytest.mark.thorough
-    def test_wave_is_under_the_word(self, panel, qtbot):
-        line = panel.condition.line
-        line.setText("pid == 1 and duraton > 2ms")
-        image = line.grab().toImage()
-        red = [
-            x for x in range(image.width()) for y in range(image.height() - 8, image.height() - 2)
-            if image.pixelColor(x, y).red() > 150 and image.pixelColor(x, y).green() < 120
-        ]  # fmt: skip
-        advance = line.fontMetrics().horizontalAdvance
-        left = line._x_of(13)
-        assert left - 4 <= min(red)
-        assert max(red) <= left + advance("duraton") + 6
 
     @pytest.mark.thorough
     def test_what_no_capture_can_ask_has_a_wave_in_the_colour_of_warnings(self, panel, opened, qtbot):
@@ -89,44 +82,37 @@ class TestCondition:
         assert line.fault is None
         assert [(limit.start, limit.end) for limit in line.limits] == [(13, 21)]
         qtbot.waitUntil(lambda: "In views only: duration is known only later" in panel.condition.message.text())
-        image = line.grab().toImage()
-        warm = [
-            x for x in range(image.width()) for y in range(image.height() - 8, image.height() - 2)
-            if image.pixelColor(x, y).red() > image.pixelColor(x, y).blue() + 60
-        ]  # fmt: skip
-        assert line._x_of(13) - 4 <= min(warm)
-        assert max(warm) <= line._x_of(13) + line.fontMetrics().horizontalAdvance("duration") + 6
-        qtbot.keyClick(line, Key.Key_Return)
+        first, last = self.wave(line, lambda colour: colour.red() > colour.blue() + 60)
+        left = line._x_of(13)
+        assert left - 4 <= first < last <= left + line.fontMetrics().horizontalAdvance("duration") + 6
+        qtbot.keyClick(line, K.Key_Return)
         assert [item.expression for item in opened.filters.state.stack.passes] == ["pid == 1 and duration > 2ms"]
 
     @pytest.mark.thorough
-    def test_tab_takes_a_proposal(self, panel, qtbot):
+    def test_tab_takes_a_proposal_arrows_choose_and_escape_closes(self, panel, qtbot):
         line = panel.condition.line
         qtbot.keyClicks(line, "durat")
         assert line.proposals.isVisible()
-        qtbot.keyClick(line, Key.Key_Tab)
+        qtbot.keyClick(line, K.Key_Tab)
         assert line.text() == "duration"
         assert not line.proposals.isVisible()
-
-    @pytest.mark.thorough
-    def test_arrows_choose_and_escape_closes(self, panel, qtbot):
-        line = panel.condition.line
+        line.clear()
         qtbot.keyClicks(line, "event == MSG_SEND")
         count = line.proposals.count()
         assert count > 1
-        qtbot.keyClick(line, Key.Key_Down)
-        qtbot.keyClick(line, Key.Key_Down)
+        qtbot.keyClick(line, K.Key_Down)
+        qtbot.keyClick(line, K.Key_Down)
         needed = line.proposals.item(1).text().split()[0]
-        qtbot.keyClick(line, Key.Key_Return)
+        qtbot.keyClick(line, K.Key_Return)
         assert line.text() == f"event == {needed}"
         qtbot.keyClicks(line, " and p")
-        qtbot.keyClick(line, Key.Key_Escape)
+        qtbot.keyClick(line, K.Key_Escape)
         assert not line.proposals.isVisible()
         assert line.text().endswith(" and p")
 
 
 class TestChips:
-    def test_click_switches_off_and_cross_removes(self, window, opened, qtbot, settled):
+    def test_click_switches_off_and_cross_removes_and_trees_have_chips_too(self, window, opened, qtbot, settled):
         opened.filters.add_pass("class == USREVENT")
         settled()
         chips = window.workspace.chips
@@ -137,6 +123,11 @@ class TestChips:
         qtbot.mouseClick(chips.chips["A"].cross, LEFT)
         assert not chips.isVisible()
         assert opened.edits.undo_title == "removed filter"
+        opened.filters.show_codes([wire.code(wire.WireClass.USER, 7)], False)
+        chip = window.workspace.chips.chips["codes"]
+        assert chip.count.text() == f"{len(opened.trace.events) - 1:,}"
+        chip.cross.click()
+        assert not opened.filters.is_active
 
     def test_the_unknown_thread_is_not_counted(self, window, opened, settled):
         def said():
@@ -151,38 +142,16 @@ class TestChips:
         assert said() == "only 0 of 2 threads, and the unknown thread"
 
     @pytest.mark.thorough
-    def test_keys_undo_and_redo(self, window, view, opened, qtbot, settled):
-        opened.filters.add_pass("class == USREVENT")
-        settled()
-        qtbot.keyClick(view, Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
-        assert settled().rows is None
-        qtbot.keyClick(view, Key.Key_Y, Qt.KeyboardModifier.ControlModifier)
-        assert settled().row_count == 2
-
-    @pytest.mark.thorough
-    def test_menu_changes_the_effect(self, window, opened, settled):
+    def test_menu_changes_the_effect_and_says_what_a_capture_cannot_ask(self, window, opened, settled):
         opened.filters.add_pass("class == USREVENT")
         menu = window.workspace.chips.menu("A")
         next(action for action in menu.actions() if action.text() == "Highlight").trigger()
         assert opened.filters.pass_named("A").effect is Effect.MARK
         assert settled().view.marked.sum() == 2
-
-    @pytest.mark.thorough
-    def test_menu_says_what_a_capture_cannot_ask(self, window, opened):
+        assert [action.text() for action in menu.actions() if not action.isEnabled() and action.text()] == []
         opened.filters.add_pass("length > 1ms")
-        opened.filters.add_pass("pid == 1")
-        said = [[a.text() for a in window.workspace.chips.menu(name).actions() if not a.isEnabled() and a.text()]
-                for name in ("A", "B")]  # fmt: skip
-        assert said[0] == ["Not in a capture: length is known only later, when the event has long been logged"]
-        assert said[1] == []
-
-    @pytest.mark.thorough
-    def test_trees_have_chips(self, window, opened):
-        opened.filters.show_codes([wire.code(wire.WireClass.USER, 7)], False)
-        chip = window.workspace.chips.chips["codes"]
-        assert chip.count.text() == f"{len(opened.trace.events) - 1:,}"
-        chip.cross.click()
-        assert not opened.filters.is_active
+        said = [action.text() for action in window.workspace.chips.menu("B").actions() if not action.isEnabled()]
+        assert "Not in a capture: length is known only later, when the event has long been logged" in said
 
     @pytest.mark.thorough
     def test_edit_brings_it_back_into_the_line(self, panel, window, opened, qtbot, settled):
@@ -191,7 +160,7 @@ class TestChips:
         line = panel.condition.line
         assert line.text() == "class == USREVENT"
         line.setText("class == KER_CALL")
-        qtbot.keyClick(line, Key.Key_Return)
+        qtbot.keyClick(line, K.Key_Return)
         assert [item.expression for item in opened.filters.state.stack.passes] == ["class == KER_CALL"]
         assert settled().row_count == 1
 
@@ -242,78 +211,49 @@ class TestChips:
 
 
 class TestPixels:
-    def colours(self, window, theme):
-        view = window.workspace.area.view
+    def count(self, view, colour):
+        """Return how many pixels of the lanes have a colour."""
         view.repaint()
         image = view.grab().toImage()
-        ptr = np.frombuffer(image.convertToFormat(image.Format.Format_RGB32).constBits(), np.uint32)
-        return ptr & 0xFFFFFF
+        pixels = np.frombuffer(image.convertToFormat(image.Format.Format_RGB32).constBits(), np.uint32)
+        return int((pixels & 0xFFFFFF == colour).sum())
 
-    def test_highlight_draws_in_the_colour_of_hits(self, window, opened, settled, qtbot):
-        assert (self.colours(window, LIGHT) == LIGHT.hit).sum() == 0
+    def test_highlight_draws_in_the_colour_of_hits(self, view, opened, settled):
+        assert self.count(view, LIGHT.hit) == 0
         opened.filters.add_pass("class == USREVENT", effect=Effect.MARK)
         settled()
-        assert (self.colours(window, LIGHT) == LIGHT.hit).sum() > 5
+        assert self.count(view, LIGHT.hit) > 5
 
-    @pytest.mark.thorough
-    def test_dim_fades_running(self, window, opened, settled):
-        from satview.events import states
-        from satview.gui.colours import value_colour
-
+    @pytest.mark.parametrize("effect", [Effect.HIDE, pytest.param(Effect.DIM, marks=pytest.mark.thorough)])
+    def test_what_does_not_pass_loses_its_colour_until_all_is_shown_again(self, view, opened, settled, effect):
         running = value_colour(states.RUNNING, False)
-        before = (self.colours(window, LIGHT) == running).sum()
+        before = self.count(view, running)
         assert before > 0
-        opened.filters.add_pass("class == USREVENT", effect=Effect.DIM)
+        opened.filters.add_pass("class == USREVENT", effect=effect)
         settled()
-        assert (self.colours(window, LIGHT) == running).sum() == 0
+        assert self.count(view, running) == 0
         opened.filters.show_all()
         settled()
-        assert (self.colours(window, LIGHT) == running).sum() == before
-
-    def test_hide_leaves_only_what_fits(self, window, opened, settled):
-        from satview.events import states
-        from satview.gui.colours import value_colour
-
-        running = value_colour(states.RUNNING, False)
-        opened.filters.add_pass("class == USREVENT")
-        settled()
-        assert (self.colours(window, LIGHT) == running).sum() == 0
+        assert self.count(view, running) == before
 
     @pytest.mark.thorough
-    def test_list_shows_dimmed_text_and_marked_ground(self, window, opened, settled):
+    @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+    def test_list_has_marked_ground_and_dimmed_text_that_is_fainter_and_can_be_read(
+        self, window, opened, settled, theme
+    ):
+        window.set_theme(theme)
         opened.filters.add_pass("class == USREVENT", effect=Effect.DIM)
         opened.filters.add_pass("class == USREVENT", effect=Effect.MARK)
         settled()
         model = window.workspace.panels["events"].model
-        user = int(np.flatnonzero(opened.filters.view.marked)[0])
-        other = int(np.flatnonzero(opened.filters.view.dimmed)[0])
-        ground = Qt.ItemDataRole.BackgroundRole
-        assert model.index(user, 0).data(ground) is not None
-        assert model.index(other, 0).data(ground) is None
-        assert model.index(other, 0).data(Qt.ItemDataRole.ForegroundRole) is not None
-
-    @pytest.mark.thorough
-    @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
-    def test_dimmed_text_can_be_read_and_is_fainter(self, window, opened, settled, theme):
-        window.set_theme(theme)
-        opened.filters.add_pass("class == USREVENT", effect=Effect.DIM)
-        settled()
-        row = int(np.flatnonzero(opened.filters.view.dimmed)[0])
-        text = window.workspace.panels["events"].model.index(row, 0).data(Qt.ItemDataRole.ForegroundRole)
+        marked = model.index(int(np.flatnonzero(opened.filters.view.marked)[0]), 0)
+        dimmed = model.index(int(np.flatnonzero(opened.filters.view.dimmed)[0]), 0)
+        assert marked.data(Qt.ItemDataRole.BackgroundRole) is not None
+        assert dimmed.data(Qt.ItemDataRole.BackgroundRole) is None
+        text = dimmed.data(Qt.ItemDataRole.ForegroundRole)
         for ground in (theme.base, theme.alternate):
-            assert 4 < contrast(text, ground) < contrast(colour(theme.text), ground) / 2
-
-
-def contrast(text, ground):
-    """How much lighter one colour is than the other, as WCAG 2 reckons it; 1 to 21."""
-
-    def light(channels):
-        parts = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2] + 0.05
-
-    under = colour(ground).getRgbF()[:3]
-    over = [t * text.alphaF() + g * (1 - text.alphaF()) for t, g in zip(text.getRgbF()[:3], under, strict=True)]
-    return max(light(over), light(under)) / min(light(over), light(under))
+            shown = mixed(text.rgb() & 0xFFFFFF, ground, 1 - text.alphaF())
+            assert 4 < contrast(shown, ground) < contrast(theme.text, ground) / 2
 
 
 class TestContextMenu:
@@ -381,12 +321,6 @@ class TestContextMenu:
 
 class TestTrees:
     @pytest.mark.thorough
-    def test_only_keeps_the_found_ones(self, panel, opened, qtbot):
-        qtbot.keyClicks(panel.events.search, "event 7")
-        panel.events._on_only()
-        assert opened.filters.row_count == 1
-
-    @pytest.mark.thorough
     def test_form_of_an_event_shows_in_list_and_details(self, panel, window, opened):
         codes = [int(code) for code in panel._codes if panel._form_text(int(code))]
         assert codes
@@ -406,11 +340,6 @@ class TestTrees:
         qtbot.waitUntil(lambda: opened.filters.is_active)
         assert not opened.filters.state.threads.all()
         assert opened.edits.undo_title == "Used the CPU"
-
-    @pytest.mark.thorough
-    def test_cpu_share_is_reported(self, panel, qtbot):
-        tree = panel.threads.tree
-        qtbot.waitUntil(lambda: any("%" in tree.topLevelItem(i).text(2) for i in range(tree.topLevelItemCount())))
 
     @pytest.mark.thorough
     def test_cpu_share_counts_no_time_of_lost_buffers(self, application, load, qtbot, tmp_path):
@@ -473,7 +402,7 @@ class TestRules:
         editor.clear()
         qtbot.keyClicks(editor, "ADDEVENT KERCALL MSG_SENDVN")
         assert editor.proposals.isVisible()
-        qtbot.keyClick(editor, Key.Key_Tab)
+        qtbot.keyClick(editor, K.Key_Tab)
         assert editor.toPlainText() == "ADDEVENT KERCALL MSG_SENDVNC"
         assert editor.faults == ()
 
@@ -493,23 +422,13 @@ class TestRules:
         panel.rules.apply_button.click()
         assert settled().row_count == 1
         assert (tmp_path / "ran").exists()
-
-    @pytest.mark.thorough
-    def test_apply_takes_handlers_that_were_changed(self, panel, opened, tmp_path, monkeypatch, settled):
-        (tmp_path / "mine.py").write_text("def pick(event):\n    return True\n")
-        rules = "ADDCLASS KERCALLENTER\nADDCLASSEVHANDLER KERCALLENTER CALL mine.py:pick\n"
-        (tmp_path / "a.satrules").write_text(rules)
-        monkeypatch.setattr(rules_tab, "allow_code", lambda parent, path: True)
-        panel.rules.load(tmp_path / "a.satrules")
-        panel.rules.apply_button.click()
-        assert settled().row_count == 1
-        (tmp_path / "mine.py").write_text("def pick(event):\n    return False\n")
-        panel.rules.apply_button.click()
+        (tmp_path / "evil.py").write_text("def one(event):\n    return False\n")
+        panel.rules.apply_button.click()  # takes handlers that were changed
         assert settled().row_count == 0
         assert len(opened.filters.state.stack.passes) == 1
 
     @pytest.mark.thorough
-    def test_save_and_open(self, panel, tmp_path, monkeypatch):
+    def test_save_open_and_import(self, panel, tmp_path, monkeypatch):
         monkeypatch.setattr(dialogs, "ask_save", lambda *arguments: tmp_path / "b.satrules")
         panel.rules.editor.setPlainText("ADDCLASS USER")
         panel.rules.save()
@@ -518,6 +437,9 @@ class TestRules:
         monkeypatch.setattr(rules_tab, "ask_rule_file", lambda *arguments: tmp_path / "b.satrules")
         panel.rules.open()
         assert panel.rules.editor.toPlainText().strip() == "ADDCLASS USER"
+        panel.rules._run_reporting(panel.rules.import_arguments)
+        text = panel.rules.message.text()
+        assert "TRACELOGGER_ARGS" in text or panel.rules.editor.toPlainText().startswith("# ")
 
     @pytest.mark.thorough
     def test_back_to_capture(self, panel, opened, tmp_path, monkeypatch, qtbot, window):
@@ -554,8 +476,6 @@ class TestRules:
         assert panel.rules.message.text().startswith("Saved rules.c\nWHERE does not apply to ")
 
     def test_what_would_be_captured(self, panel, window, qtbot):
-        from satview.gui.filters.rules_tab import WouldCaptureDialog
-
         panel.rules.editor.setPlainText("ADDCLASS USER")
         panel.rules.show_would_capture()
         dialog = window.findChild(WouldCaptureDialog)
@@ -565,8 +485,6 @@ class TestRules:
 
     @pytest.mark.thorough
     def test_esc_stops_working_out_what_would_be_captured(self, panel, window, opened, qtbot):
-        from satview.gui.filters.rules_tab import WouldCaptureDialog
-
         panel.rules.editor.setPlainText("ADDCLASS USER")
         stopped = threading.Event()
 
@@ -579,7 +497,7 @@ class TestRules:
         dialog = window.findChild(WouldCaptureDialog)
         dialog.activateWindow()
         qtbot.waitUntil(lambda: QApplication.activeWindow() is dialog)
-        qtbot.keyClick(dialog, Key.Key_Escape)
+        qtbot.keyClick(dialog, K.Key_Escape)
         assert stopped.is_set()
 
     @pytest.mark.thorough
@@ -587,7 +505,7 @@ class TestRules:
         sends = [code for code in opened.trace.catalogue.find("MSG_SENDV") if opened.trace.code_counts[code]]
         opened.filters.only_codes(sends, "x")
         panel.condition.line.setText("cpu == 0")
-        qtbot.keyClick(panel.condition.line, Key.Key_Return)
+        qtbot.keyClick(panel.condition.line, K.Key_Return)
         settled()
         panel.rules.editor.setPlainText("ADDCLASS USER")
         button = next(b for b in window.workspace.chips.findChildren(QPushButton) if b.text() == "To rules")
@@ -597,32 +515,23 @@ class TestRules:
         assert "ADDEVENT KERCALL MSG_SENDV" in text
         assert text.splitlines()[-1] == "WHERE (cpu == 0)"
         assert panel.rules.apply_button.isEnabled()
-        qtbot.keyClick(panel.rules.editor, Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+        qtbot.keyClick(panel.rules.editor, K.Key_Z, CONTROL)
         assert panel.rules.editor.toPlainText() == "ADDCLASS USER"
-
-    @pytest.mark.thorough
-    def test_import_without_arguments_says_so(self, panel):
-        panel.rules._run_reporting(panel.rules.import_arguments)
-        text = panel.rules.message.text()
-        assert "TRACELOGGER_ARGS" in text or panel.rules.editor.toPlainText().startswith("# ")
 
 
 class TestSearch:
     @pytest.mark.thorough
-    def test_condition_in_the_find_bar(self, window, opened, qtbot):
+    def test_condition_in_the_find_bar_and_a_faulty_one(self, window, opened, qtbot):
         bar = window.workspace.find_bar
         bar.start()
         qtbot.keyClicks(bar.line, "class == USREVENT")
-        qtbot.keyClick(bar.line, Key.Key_Return)
+        qtbot.keyClick(bar.line, K.Key_Return)
         qtbot.waitUntil(lambda: not opened.search.is_pending)
         assert len(opened.search.hits) == 2
-
-    @pytest.mark.thorough
-    def test_faulty_condition_is_reported(self, opened):
         opened.search.find("pid == and")
-        assert opened.search.error.startswith("column 8")
+        assert bar.count.text().startswith("column 8")
 
-    def test_table_export_and_copy(self, window, opened, qtbot, tmp_path, monkeypatch):
+    def test_table_export_and_copy_and_a_button_that_shows_it(self, window, opened, qtbot, tmp_path, monkeypatch):
         results = window.workspace.panels["results"]
         opened.search.find("class == USREVENT")
         qtbot.waitUntil(lambda: results.model.rowCount() == 2)
@@ -638,9 +547,6 @@ class TestSearch:
         qtbot.waitUntil(lambda: results.message.text() == "Wrote 2 events")
         results.table.selectRow(1)
         assert opened.selection.event == int(opened.search.hits[1])
-
-    @pytest.mark.thorough
-    def test_list_button_shows_the_table(self, window, qtbot):
         window.workspace.find_bar.list_requested.emit()
         QApplication.processEvents()
         assert window.workspace.panel_shows("results")
