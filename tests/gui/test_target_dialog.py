@@ -7,7 +7,6 @@ import shutil
 import time
 
 import pytest
-from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 
@@ -20,14 +19,13 @@ from satview.gui.capture.job import OutcomeDialog
 from satview.gui.capture.target_dialog import TargetDialog
 from satview.gui.filters import rules_tab
 from satview.session.session import Stage
-from tests.target.conftest import Resident, board, quick_clock, resident, targets_folder  # noqa: F401  -- fixtures
+from tests.gui.hands import LEFT
 
-LEFT = Qt.MouseButton.LeftButton
 pytestmark = pytest.mark.usefixtures("quick_clock")
 
 
 @pytest.fixture
-def targets(board, tmp_path, monkeypatch):  # noqa: F811
+def targets(board, tmp_path, monkeypatch):
     """Let the board be the target `rig` of the user's file."""
     file = tmp_path / "targets.toml"
     options = ", ".join(f'"{word}"' for word in board.profile.ssh_options)
@@ -59,7 +57,7 @@ def begin(window, qtbot, path, ending="By Stop", rules=""):
     return dialog
 
 
-def test_a_capture_is_watched_and_stopped(empty_window, targets, board, qtbot, tmp_path):  # noqa: F811
+def test_a_capture_is_watched_and_stopped(empty_window, targets, board, qtbot, tmp_path):
     path = tmp_path / "run.kev"
     dialog = begin(empty_window, qtbot, path)
     session = empty_window.session
@@ -76,7 +74,7 @@ def test_a_capture_is_watched_and_stopped(empty_window, targets, board, qtbot, t
     assert open_trace(path).problems.counts().keys() <= {"unfinished-events", "buffer-length"}
 
 
-def test_what_is_wrong_is_said_and_nothing_starts(empty_window, targets, board, qtbot, tmp_path):  # noqa: F811
+def test_what_is_wrong_is_said_and_nothing_starts(empty_window, targets, board, qtbot, tmp_path):
     board.says(processes="     pid name\n       1 procnto-smp-instr\n      77 tracelogger")
     dialog = begin(empty_window, qtbot, tmp_path / "run.kev")
     qtbot.waitUntil(lambda: "already" in dialog.message.text(), timeout=30_000)
@@ -96,15 +94,7 @@ def test_an_address_that_is_none_is_said_at_once(empty_window, qtbot, tmp_path):
 
 
 @pytest.mark.thorough
-def test_a_window_that_closes_leaves_the_board_clean(empty_window, targets, board, qtbot, tmp_path):  # noqa: F811
-    begin(empty_window, qtbot, tmp_path / "run.kev")
-    qtbot.waitUntil(lambda: bool(board.loggers()), timeout=30_000)
-    empty_window.close()
-    assert board.is_clean_within(20)
-
-
-@pytest.mark.thorough
-def test_a_simulated_target_is_captured_from_as_a_board_is(empty_window, resident, qtbot, tmp_path):  # noqa: F811
+def test_a_simulated_target_is_captured_from_as_a_board_is(empty_window, resident, qtbot, tmp_path):
     path = tmp_path / "sim.kev"
     dialog = dialog_of(empty_window, qtbot)
     dialog.target.setFocus()
@@ -120,14 +110,20 @@ def test_a_simulated_target_is_captured_from_as_a_board_is(empty_window, residen
     assert resident.waits_until(lambda: "tracelogger" not in resident.processes())
 
 
-def test_a_window_that_closes_keeps_what_came(empty_window, targets, board, qtbot, tmp_path):  # noqa: F811
+def test_a_window_that_closes_keeps_what_came(empty_window, targets, board, qtbot, tmp_path):
     begin(empty_window, qtbot, tmp_path / "run.kev")
-    session = empty_window.session
-    qtbot.waitUntil(lambda: session.opened is not None and len(session.opened.trace.events) > 0, timeout=30_000)
+    session = wait_for_events(empty_window, qtbot)
     shown_events = len(session.opened.trace.events)
     empty_window.close()
     assert board.is_clean_within(5)
     assert len(open_trace(tmp_path / "run.kev").events) >= shown_events
+
+
+def wait_for_events(window, qtbot):
+    """Wait until a capture that is watched shows its first events; return the session."""
+    session = window.session
+    qtbot.waitUntil(lambda: session.opened is not None and len(session.opened.trace.events) > 0, timeout=30_000)
+    return session
 
 
 def wait_until_shown(window, qtbot):
@@ -138,7 +134,7 @@ def wait_until_shown(window, qtbot):
 
 
 @pytest.mark.thorough
-def test_a_ring_is_opened_at_its_end(empty_window, targets, board, qtbot, tmp_path):  # noqa: F811
+def test_a_ring_is_opened_at_its_end(empty_window, targets, board, qtbot, tmp_path):
     dialog = begin(empty_window, qtbot, tmp_path / "run.kev", "By Stop, newest events only (ring)")
     qtbot.waitUntil(lambda: "MB/s" in dialog.message.text(), timeout=30_000)
     assert empty_window.session.stage is Stage.EMPTY
@@ -148,29 +144,9 @@ def test_a_ring_is_opened_at_its_end(empty_window, targets, board, qtbot, tmp_pa
     assert len(trace.events) > 1000
 
 
-@pytest.mark.thorough
-def test_a_release_that_cannot_stream_is_opened_at_its_end(empty_window, targets, board, qtbot, tmp_path):  # noqa: F811
-    board.runs("6.4.1", "6.x")
-    begin(empty_window, qtbot, tmp_path / "run.kev", "After a time")
-    assert 0.9e9 < wait_until_shown(empty_window, qtbot).duration_ns < 1.2e9
-    assert empty_window.findChild(OutcomeDialog) is None
-    assert board.is_clean_within(5)
-
-
-@pytest.mark.thorough
-def test_what_the_target_cannot_filter_is_filtered_here(empty_window, targets, qtbot, tmp_path):
-    rules = tmp_path / "mine.satrules"
-    rules.write_text("DELALLCLASSES\nADDCLASS COMM\nWHERE event == REC_PULSE\n")
-    begin(empty_window, qtbot, tmp_path / "run.kev", "After a time", str(rules))
-    trace = wait_until_shown(empty_window, qtbot)
-    assert trace.path == tmp_path / "run.kev"
-    assert 0 < len(trace.events) < len(open_trace(tmp_path / "run.unfiltered.kev").events)
-
-
-def test_a_line_that_breaks_is_said_beside_what_came(empty_window, targets, board, qtbot, tmp_path):  # noqa: F811
+def test_a_line_that_breaks_is_said_beside_what_came(empty_window, targets, board, qtbot, tmp_path):
     begin(empty_window, qtbot, tmp_path / "run.kev")
-    session = empty_window.session
-    qtbot.waitUntil(lambda: session.opened is not None and len(session.opened.trace.events) > 0, timeout=30_000)
+    wait_for_events(empty_window, qtbot)
     board.cut()
     assert len(wait_until_shown(empty_window, qtbot).events) > 0
     outcome = empty_window.findChild(OutcomeDialog)
@@ -180,7 +156,7 @@ def test_a_line_that_breaks_is_said_beside_what_came(empty_window, targets, boar
     outcome.close()
 
 
-def test_closing_the_dialog_stops_in_order(empty_window, targets, board, qtbot, tmp_path):  # noqa: F811
+def test_closing_the_dialog_stops_in_order(empty_window, targets, board, qtbot, tmp_path):
     dialog = begin(empty_window, qtbot, tmp_path / "run.kev")
     qtbot.waitUntil(lambda: empty_window.session.stage is Stage.READY, timeout=30_000)
     dialog.close()
@@ -240,19 +216,15 @@ def test_what_it_remembers_may_be_anything(empty_window, qtbot, stored):
 
 
 @pytest.fixture
-def silent_board(targets, board):  # noqa: F811
+def silent_board(targets, board):
     """Let the board take a question and never answer it."""
     board.add_program("uname", ": > $BOARD/asked; exec sleep 60")
     return board
 
 
-def is_asked(silent_board):
-    return (silent_board.folder / "asked").exists()
-
-
 def test_stop_while_a_silent_board_is_asked_answers_at_once(empty_window, silent_board, qtbot, tmp_path):
     dialog = begin(empty_window, qtbot, tmp_path / "run.kev")
-    qtbot.waitUntil(lambda: is_asked(silent_board), timeout=20_000)
+    qtbot.waitUntil((silent_board.folder / "asked").exists, timeout=20_000)
     QTest.mouseClick(dialog.stop_button, LEFT)
     qtbot.waitUntil(dialog.start_button.isVisible, timeout=2_000)
     assert dialog.message.text() == "Stopped before the capture began; nothing was started."
@@ -262,7 +234,7 @@ def test_stop_while_a_silent_board_is_asked_answers_at_once(empty_window, silent
 @pytest.mark.parametrize("closed", ["dialog", "window"])
 def test_closing_while_a_silent_board_is_asked_closes_at_once(closed, empty_window, silent_board, qtbot, tmp_path):
     dialog = begin(empty_window, qtbot, tmp_path / "run.kev")
-    qtbot.waitUntil(lambda: is_asked(silent_board), timeout=20_000)
+    qtbot.waitUntil((silent_board.folder / "asked").exists, timeout=20_000)
     began_s = time.monotonic()
     if closed == "dialog":
         dialog.close()
@@ -281,7 +253,7 @@ def rules_with_python(folder):
 
 
 @pytest.mark.thorough
-def test_python_of_rules_runs_after_a_yes(empty_window, targets, board, qtbot, tmp_path, monkeypatch):  # noqa: F811
+def test_python_of_rules_runs_after_a_yes(empty_window, targets, board, qtbot, tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(rules_tab, "allow_code", lambda _parent, path: asked.append(path) or True)
     rules = rules_with_python(tmp_path)
@@ -292,7 +264,7 @@ def test_python_of_rules_runs_after_a_yes(empty_window, targets, board, qtbot, t
     assert {names(trace.release)[code].symbol for code in codes} == {"_NTO_TRACE_COMM_RPULSE"}
 
 
-def test_python_of_rules_does_not_run_after_a_no(empty_window, targets, board, qtbot, tmp_path, monkeypatch):  # noqa: F811
+def test_python_of_rules_does_not_run_after_a_no(empty_window, targets, board, qtbot, tmp_path, monkeypatch):
     monkeypatch.setattr(rules_tab, "allow_code", lambda _parent, _path: False)
     dialog = begin(empty_window, qtbot, tmp_path / "run.kev", "After a time", str(rules_with_python(tmp_path)))
     assert dialog.message.text() == "Mine.py is code and was not allowed to run."
@@ -300,7 +272,7 @@ def test_python_of_rules_does_not_run_after_a_no(empty_window, targets, board, q
 
 
 @pytest.mark.thorough
-def test_buffers_are_those_of_the_file_of_targets_until_they_are_changed(empty_window, targets, board, qtbot, tmp_path):  # noqa: F811
+def test_buffers_are_those_of_the_file_of_targets_until_they_are_changed(empty_window, targets, board, qtbot, tmp_path):
     targets.write_text(targets.read_text() + "kernel_buffers = 20\nown_buffers = 40\n")
     dialog = begin(empty_window, qtbot, tmp_path / "run.kev", "After a time")
     assert (dialog.kernel_buffers.text(), dialog.own_buffers.text()) == ("20 in the kernel", "40 in the logger")
@@ -317,7 +289,7 @@ def test_buffers_are_those_of_the_file_of_targets_until_they_are_changed(empty_w
 
 
 @pytest.mark.thorough
-def test_a_recorder_writes_a_file_for_each_incident(empty_window, targets, board, qtbot, tmp_path):  # noqa: F811
+def test_a_recorder_writes_a_file_for_each_incident(empty_window, targets, board, qtbot, tmp_path):
     rules = tmp_path / "late.satrules"
     rules.write_text('ADDALLCLASSES\nWHEN event == REC_PULSE THEN MARK "pulse"; KEEP 1 buffers; STOP\n')
     dialog = dialog_of(empty_window, qtbot)
@@ -339,9 +311,8 @@ def test_a_recorder_writes_a_file_for_each_incident(empty_window, targets, board
     assert trace.path == max(tmp_path.glob("incident-*.kev"))
     assert trace.header.get("CAPTURE_MARK_0").endswith(" pulse")
     outcome = empty_window.findChild(OutcomeDialog)
-    assert "2 files of incidents; this is the newest" in [
-        label.text() for label in outcome.findChildren(QLabel, "finding")
-    ]
+    found = [label.text() for label in outcome.findChildren(QLabel, "finding")]
+    assert "2 files of incidents; this is the newest" in found
     outcome.close()
 
 
@@ -355,7 +326,7 @@ def test_a_limit_of_the_disk_that_is_none_is_said(empty_window, targets, qtbot, 
 
 
 @pytest.mark.thorough
-def test_losses_of_8_0_are_shown_while_it_runs(empty_window, targets, board, qtbot, tmp_path):  # noqa: F811
+def test_losses_of_8_0_are_shown_while_it_runs(empty_window, targets, board, qtbot, tmp_path):
     """Two CPUs with buffers of their own, and a disk that is too slow for them."""
     board.runs("8.0.0", "8.0", "--cpus 2 --disk 400 -k 4 -b 2")
     board.says(processes="     pid name\n       1 procnto-smp\n")
@@ -368,41 +339,15 @@ def test_losses_of_8_0_are_shown_while_it_runs(empty_window, targets, board, qtb
     )
     assert said
     assert float(said[1]) > float(said[2]) > 0
-    session = empty_window.session
-    qtbot.waitUntil(lambda: session.opened is not None and len(session.opened.trace.events) > 0, timeout=30_000)
+    session = wait_for_events(empty_window, qtbot)
     assert session.follow is not None
     QTest.mouseClick(dialog.stop_button, LEFT)
     trace = wait_until_shown(empty_window, qtbot)
     assert trace.release is Release.QNX_8
-    assert trace.problems.counts().keys() <= {
-        "lost-buffers",
-        "lost-events",
-        "orphan-slots",
-        "unfinished-events",
-        "buffer-length",
-    }
+    of_losses = {"lost-buffers", "lost-events", "orphan-slots", "unfinished-events", "buffer-length"}
+    assert trace.problems.counts().keys() <= of_losses
     outcome = empty_window.findChild(OutcomeDialog)
     fault = outcome.findChild(QLabel, "finding").text()
     assert fault.startswith("wide is too much for this line: ")
     assert sum(trace.buffers.lost_before) == int(re.search(r"(\d+) buffers are lost", fault)[1])
     outcome.close()
-
-
-@pytest.mark.thorough
-def test_two_cpus_of_a_simulated_8_0_are_followed(empty_window, targets_folder, qtbot, tmp_path):  # noqa: F811
-    there = Resident("eight", ["client-server"], release=Release.QNX_8, cpus=2)
-    try:
-        dialog = dialog_of(empty_window, qtbot)
-        dialog.target.setCurrentText("sim://eight")
-        dialog.path.setText(str(tmp_path / "eight.kev"))
-        QTest.mouseClick(dialog.start_button, LEFT)
-        session = empty_window.session
-        qtbot.waitUntil(lambda: session.opened is not None and len(session.opened.trace.events) > 0, timeout=30_000)
-        qtbot.waitUntil(lambda: " buffers, none lost" in dialog.message.text(), timeout=20_000)
-        QTest.mouseClick(dialog.stop_button, LEFT)
-        trace = wait_until_shown(empty_window, qtbot)
-        assert trace.release is Release.QNX_8
-        assert sorted(set(trace.events.cpu.tolist())) == [0, 1]
-        assert trace.problems.counts().keys() <= {"unfinished-events", "buffer-length"}
-    finally:
-        there.close()
