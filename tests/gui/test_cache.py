@@ -21,11 +21,8 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def window(folder, application, qtbot):
-    window = application.new_window()
-    window.resize(1200, 800)
-    qtbot.waitExposed(window)
-    return window
+def window(folder, empty_window):
+    return empty_window
 
 
 @pytest.fixture
@@ -35,6 +32,13 @@ def path(tmp_path):
 
 def cached(folder):
     return [file.name for file in folder.glob("*.cache")] if folder.exists() else []
+
+
+def keep(window, load, path, folder, qtbot):
+    """Open a trace and wait until it is kept; return where."""
+    load(window, path)
+    qtbot.waitUntil(lambda: len(cached(folder)) == 1, timeout=10_000)
+    return folder / cached(folder)[0]
 
 
 def undecoded(monkeypatch):
@@ -53,17 +57,6 @@ def test_the_second_time_nothing_is_decoded_and_the_picture_is_the_same(window, 
     assert window.workspace.area.grab().toImage() == first
     assert not window.session.needs_caching
     assert window.workspace.panels["events"].model.rowCount() == len(window.session.opened.trace.events)
-
-
-@pytest.mark.thorough
-def test_a_damaged_cache_is_decoded_again(window, load, folder, path, qtbot):
-    load(window, path)
-    qtbot.waitUntil(lambda: len(cached(folder)) == 1, timeout=10_000)
-    file = next(folder.glob("*.cache"))
-    file.write_bytes(file.read_bytes()[:-5000] + bytes(5000))
-    load(window, path)
-    assert len(window.session.opened.trace.events) > 10_000
-    qtbot.waitUntil(lambda: len(cached(folder)) == 1, timeout=10_000)  # made again
 
 
 @pytest.fixture
@@ -87,15 +80,12 @@ def test_the_setting_switches_it_off(window, load, folder, path, qtbot):
     qtbot.wait(100)
     assert cached(folder) == []
     window.settings.set("files/cache_mb", 1)  # the columns of the file fit
-    load(window, path)
-    qtbot.waitUntil(lambda: len(cached(folder)) == 1, timeout=10_000)
+    keep(window, load, path, folder, qtbot)
 
 
 @pytest.mark.thorough
 def test_a_followed_file_is_not_served_from_it(window, load, folder, path, qtbot):
-    load(window, path)
-    qtbot.waitUntil(lambda: len(cached(folder)) == 1, timeout=10_000)
-    file = next(folder.glob("*.cache"))
+    file = keep(window, load, path, folder, qtbot)
     used = file.stat().st_mtime_ns
     window.session.open(path, is_followed=True)
     qtbot.waitUntil(lambda: window.session.stage is Stage.READY)
@@ -113,7 +103,6 @@ def test_a_screenshot_uses_it_and_adds_nothing(window, load, folder, path, qtbot
 
     before = picture("before.png")
     assert cached(folder) == []
-    load(window, path)
-    qtbot.waitUntil(lambda: len(cached(folder)) == 1, timeout=10_000)
+    keep(window, load, path, folder, qtbot)
     undecoded(monkeypatch)
     assert picture("after.png") == before

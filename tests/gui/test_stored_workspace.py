@@ -15,8 +15,8 @@ from satview.session.lanes.lane_arrangement import GroupBy
 from satview.session.session import Stage
 from satview.session.state_files import SUFFIX, StateFiles
 from satview.store.mark_file import Mark
-from tests.gui.conftest import settle
-from tests.helpers.extent import fewer
+from tests.gui.conftest import part, settle
+from tests.gui.hands import CONTROL, CONTROL_SHIFT, K, take_keyboard
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.scene import scene
 
@@ -72,19 +72,30 @@ def workspace_file(tmp_path):
     return next((tmp_path / "views").glob(f"*{SUFFIX}"))
 
 
-def test_closed_and_opened_again_gives_the_same_pixels(open_again, qtbot, tmp_path):
-    path = scene(tmp_path)
+@pytest.fixture
+def path(tmp_path):
+    return scene(tmp_path)
+
+
+@pytest.fixture
+def stored(open_again, path, qtbot, tmp_path):
+    """What a window that showed the scene has stored."""
+    close(open_again(path), qtbot)
+    return workspace_file(tmp_path)
+
+
+def test_closed_and_opened_again_gives_the_same_pixels(open_again, path, qtbot):
     window = open_again(path)
     first = pixels(window)
     opened, cycles = window.session.opened, window.session.opened.trace.clock.cycles
-    opened.viewport.jump(TimeWindow(cycles(1_000), cycles(9_500)))
+    opened.viewport.jump(part(opened, 1_000, 9_500))
     opened.lanes.fold(CLIENT)
     opened.lanes.pin(SERVER_1)
     opened.lanes.move(SERVER, CLIENT)
     opened.group_lanes(GroupBy.PATTERN, "Servers: ser*")
     opened.filters.add_pass("event != BUFFER", effect=Effect.DIM)
     opened.select_event(8, reveal=False)
-    opened.selection.set_range(TimeWindow(cycles(2_000), cycles(4_000)))
+    opened.selection.set_range(part(opened, 2_000, 4_000))
     opened.selection.set_cursors(cycles(3_000), cycles(7_000))
     opened.marks.add(Mark(cycles(5_000), cycles(6_000), "look here"))
     window.workspace.show_panel("statistics")
@@ -169,8 +180,7 @@ def test_another_file_under_the_name_gets_the_lanes_by_name_and_no_part_of_time(
 
 
 @pytest.mark.thorough
-def test_a_damaged_file_is_named_and_set_aside_and_costs_no_note(open_again, qtbot, tmp_path):
-    path = scene(tmp_path)
+def test_a_damaged_file_is_named_and_set_aside_and_costs_no_note(open_again, path, qtbot, tmp_path):
     window = open_again(path)
     cycles = window.session.opened.trace.clock.cycles
     window.session.opened.marks.add(Mark(cycles(5_000), cycles(5_000), "stays"))
@@ -192,37 +202,18 @@ def test_a_damaged_file_is_named_and_set_aside_and_costs_no_note(open_again, qtb
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    "content",
-    fewer(
-        [
-            "",
-            '{"satview_session": 1, "selection": {"lane": [1, 2]}}',
-            '{"satview_session": 1, "panels": {"layout": {"groups": [{"area": "x"}]}}}',
-            '{"satview_session": 1, "view": {"start_cycles": "x"}}',
-            '{"satview_session": 1, "filter": {"passes": [{"name": "A"}, {"name": "A"}]}}',
-            '{"satview_session": 2}',
-            "[]",
-            "{",
-        ],
-        1,
-    ),
-)
-def test_whatever_the_file_holds_the_trace_opens(open_again, qtbot, tmp_path, content):
-    path = scene(tmp_path)
-    close(open_again(path), qtbot)
-    stored = workspace_file(tmp_path)
+@pytest.mark.parametrize("content", ["{", '{"satview_session": 1, "second": {"view": {}, "lanes": {}}}'])
+def test_whatever_the_file_holds_the_trace_opens(open_again, path, stored, content):
+    """What else a file may hold is in tests/session."""
     stored.write_text(content)
     window = open_again(path)
     assert window.session.stage is Stage.READY
+    assert not window.workspace.is_split
     assert stored.name in window.keeper.file.notice
 
 
 @pytest.mark.thorough
-def test_docks_of_a_stranger_and_values_that_fit_nothing_do_no_harm(open_again, qtbot, tmp_path):
-    path = scene(tmp_path)
-    close(open_again(path), qtbot)
-    stored = workspace_file(tmp_path)
+def test_docks_of_a_stranger_and_values_that_fit_nothing_do_no_harm(open_again, path, stored):
     content = json.loads(stored.read_text())
     content["panels"]["layout"] = {"groups": [{"area": "top", "tabs": ["events", "x", "events"], "front": "x",
                                                "width_px": 30_000}], "hidden": ["y"],
@@ -237,8 +228,8 @@ def test_docks_of_a_stranger_and_values_that_fit_nothing_do_no_harm(open_again, 
     window.workspace.show_panel("statistics")
 
 
-def test_rules_of_a_kept_file_run_no_python(open_again, qtbot, tmp_path):
-    path, trap = scene(tmp_path), tmp_path / "trap.py"
+def test_rules_of_a_kept_file_run_no_python(open_again, path, qtbot, tmp_path):
+    trap = tmp_path / "trap.py"
     trap.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\ndef look(event):\n    return True\n")
     window = open_again(path)
     window.session.opened.filters.add_pass(rules=f"ADDCLASSEVHANDLER CONTROL python:{trap}:look")
@@ -259,8 +250,7 @@ def test_a_live_demo_and_standard_input_leave_nothing(open_again, qtbot, tmp_pat
 
 
 @pytest.mark.thorough
-def test_panels_that_were_moved_stay_where_they_were_put(open_again, qtbot, tmp_path):
-    path = scene(tmp_path)
+def test_panels_that_were_moved_stay_where_they_were_put(open_again, path, qtbot):
     window = open_again(path)
     docks = window.workspace.docks
     window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, docks["details"])
@@ -289,18 +279,14 @@ def test_panels_that_were_moved_stay_where_they_were_put(open_again, qtbot, tmp_
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("is_linked", [True, False])
-def test_a_split_view_is_split_again_and_linked_as_it_was(open_again, qtbot, tmp_path, is_linked):
-    path = scene(tmp_path)
+def test_a_split_view_is_split_again_and_linked_as_it_was(open_again, path, qtbot, is_linked):
     window = open_again(path)
     view = window.workspace.area.view
-    window.activateWindow()
-    view.setFocus()
-    qtbot.waitUntil(window.isActiveWindow)
-    qtbot.keyClick(view, Qt.Key.Key_Backslash, Qt.KeyboardModifier.ControlModifier)
+    take_keyboard(window, qtbot)
+    qtbot.keyClick(view, K.Key_Backslash, CONTROL)
     second = window.workspace.panes.second
     if not is_linked:
-        shift = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
-        qtbot.keyClick(second.area.view, Qt.Key.Key_L, shift)
+        qtbot.keyClick(second.area.view, K.Key_L, CONTROL_SHIFT)
     second.opened.viewport.zoom(0.2, second.opened.trace.clock.cycles(6_000))
     second.opened.lanes.hide(4)
     before = second.opened.viewport.window, window.session.opened.viewport.window
@@ -313,18 +299,6 @@ def test_a_split_view_is_split_again_and_linked_as_it_was(open_again, qtbot, tmp
     assert window.session.opened.lanes.hidden_count == 0
     links = window.shared.view_links
     assert all(links.has(view) for view in window.workspace.views()) is is_linked
-
-
-@pytest.mark.thorough
-def test_a_second_view_that_makes_no_sense_is_left_out(open_again, qtbot, tmp_path):
-    path = scene(tmp_path)
-    close(open_again(path), qtbot)
-    stored = workspace_file(tmp_path)
-    content = json.loads(stored.read_text())
-    content["second"] = {"view": {}, "lanes": {}}
-    stored.write_text(json.dumps(content))
-    window = open_again(path)
-    assert not window.workspace.is_split
 
 
 @pytest.mark.thorough
