@@ -1,4 +1,4 @@
-"""Panels at the bottom are tabs of four topics, and leave their room to the lanes while nobody looks at them."""
+"""Panels at the bottom are tabs of four topics; those that nobody sees leave their room, and do not work."""
 
 from __future__ import annotations
 
@@ -7,17 +7,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QTabBar
 
 from satview.gui.windows.docks import one_topic_in_each_row
-from satview.session.commands import Topic
+from satview.gui.windows.workspace import PanelSet
+from satview.session.commands import PANELS, Topic
+from satview.session.range_view import Extent
 from satview.session.workspace_file import PanelGroup, PanelLayout
 from tests.gui.conftest import settle
-from tests.helpers.extent import fewer
+from tests.gui.hands import LEFT, K
 from tests.helpers.scene import scene
-
-LEFT, K = Qt.MouseButton.LeftButton, Qt.Key
-OLD_TABS = (
-    "events", "statistics", "transactions", "plots", "marks", "problems", "verdicts", "path", "snapshot", "doctor",
-    "comparison", "sql", "results",
-)  # fmt: skip  # of the one row of tabs that there was
 
 
 @pytest.fixture
@@ -73,7 +69,7 @@ def test_a_second_click_or_the_key_of_the_panel_leaves_its_room_to_the_lanes(win
     qtbot.waitUntil(lambda: drawer.front == "plots")
 
 
-def test_topics_are_reached_and_opened_by_keys_and_the_one_with_the_keyboard_is_seen(window, drawer, qtbot):
+def test_topics_are_reached_and_opened_by_keys_and_the_one_with_the_keyboard_is_seen(drawer, qtbot):
     button = drawer.buttons[Topic.ASK]
     before = button.grab().toImage()
     button.setFocus(Qt.FocusReason.TabFocusReason)
@@ -105,28 +101,28 @@ def test_a_panel_in_a_window_of_its_own_stays_while_the_drawer_goes_on(window, d
 
 @pytest.mark.thorough
 def test_an_old_layout_opens_with_the_topic_of_its_front_panel(window, drawer, qtbot):
+    """There was one row of tabs for all."""
+    tabs = "events statistics transactions plots marks problems verdicts path snapshot doctor comparison sql results"
     old = PanelLayout(
         (
-            PanelGroup("bottom", OLD_TABS, "plots", 0, 500, 800, 230),
+            PanelGroup("bottom", tuple(tabs.split()), "plots", 0, 500, 800, 230),
             PanelGroup("right", ("details", "filter"), "details", 860, 60, 300, 700),
         ),
         hidden=("statistics",),
     )
-    assert one_topic_in_each_row(old).hidden == (
-        "statistics", "events", "marks", "problems", "verdicts", "path", "snapshot", "doctor", "sql", "results",
-    )  # fmt: skip
+    hidden = ["statistics", "events", "marks", "problems", "verdicts", "path", "snapshot", "doctor", "sql", "results"]
+    assert one_topic_in_each_row(old).hidden == tuple(hidden)
     window.workspace.restore_panels(old)
     qtbot.waitUntil(lambda: drawer.front == "plots")
     qtbot.waitUntil(lambda: tabs_of_the_drawer(window) == ["Transactions", "Plots", "Comparison"])
     qtbot.mouseClick(drawer.buttons[Topic.DATA], LEFT)
     qtbot.mouseClick(drawer.buttons[Topic.MEASURE], LEFT)
-    qtbot.waitUntil(lambda: set(tabs_of_the_drawer(window)) == {
-        "Late", "Transactions", "Plots", "Flame graph", "Comparison", "Statistics",
-    })  # fmt: skip
+    tabs = {"Late", "Transactions", "Plots", "Flame graph", "Comparison", "Statistics"}
+    qtbot.waitUntil(lambda: set(tabs_of_the_drawer(window)) == tabs)
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("size", fewer(((780, 900), (1200, 780), (1024, 700)), 1))
+@pytest.mark.parametrize("size", [(780, 900), (1200, 780)], ids=["narrow", "low"])
 def test_in_a_small_window_the_drawer_starts_closed(empty_window, load, tmp_path, size, qtbot):
     empty_window.resize(*size)
     load(empty_window, scene(tmp_path))
@@ -162,3 +158,55 @@ def test_a_small_window_lists_the_selection_among_the_topics(empty_window, load,
     QApplication.processEvents()
     empty_window.registry["panels.reset"].run()
     qtbot.waitUntil(lambda: not button.isVisible())
+
+
+def made(window):
+    return set(window.workspace.panels.created)
+
+
+def test_only_panels_in_front_are_made(window):
+    assert made(window) == {"events", "details"}
+
+
+@pytest.mark.thorough
+def test_a_key_makes_a_panel_and_hides_the_one_before(window, view, qtbot):
+    events = window.workspace.panels["events"]
+    height = events.height()
+    qtbot.keyClick(view, Qt.Key.Key_T)
+    qtbot.waitUntil(lambda: window.workspace.panel_shows("statistics"))
+    panel = window.workspace.panels["statistics"]
+    assert made(window) == {"events", "details", "statistics"}
+    assert panel.isVisible()
+    assert not events.isVisible()
+    assert panel.height() == height  # the dock still has its size
+
+
+def test_statistics_do_not_work_behind_a_tab(window, view, opened, qtbot):
+    qtbot.keyClick(view, Qt.Key.Key_T)
+    panel = window.workspace.panels["statistics"]
+    qtbot.waitUntil(lambda: panel.model.rowCount() == 3 and not panel.view.is_pending)
+    panel.view.set_extent(Extent.VIEW)
+    qtbot.waitUntil(lambda: not panel.view.is_pending)
+    view.setFocus()
+    qtbot.keyClick(view, Qt.Key.Key_E)  # the list of events comes in front of it
+    qtbot.waitUntil(lambda: not panel.isVisible())
+    opened.viewport.zoom(0.2, opened.viewport.window.start)
+    assert not panel.view.is_pending
+    view.setFocus()
+    qtbot.keyClick(view, Qt.Key.Key_T)
+    assert panel.isVisible()
+    assert panel.view.is_pending  # of what shows by now
+    qtbot.waitUntil(lambda: not panel.view.is_pending)
+
+
+def test_asking_makes_a_panel_once():
+    requested = []
+    panels = PanelSet(lambda name: requested.append(name) or object())
+    assert list(panels) == [row.name for row in PANELS]
+    assert not requested
+    first = panels["plots"]
+    assert panels["plots"] is first
+    assert requested == ["plots"]
+    assert "details" in panels
+    assert "nothing" not in panels
+    assert requested == ["plots"]

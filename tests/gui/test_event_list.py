@@ -1,3 +1,5 @@
+"""The list of events: its rows, what is selected in it, and how it follows the lanes unless it is pinned."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -6,22 +8,20 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QTableView
 
+from satview.base.time import TimeWindow
 from satview.gui import event_list
 from satview.gui.event_list import EventListModel
 from satview.gui.panel import selected_ranges, set_up_rows
 from satview.gui.theme import LIGHT
 from satview.session.event_text import COLUMNS
 from tests.gui.conftest import settle
+from tests.gui.hands import SHIFT, all_texts, click_cell, row_texts
 from tests.helpers.kev import TraceBuilder
 
 
 @pytest.fixture
 def panel(window):
     return window.workspace.panels["events"]
-
-
-def texts(model, row):
-    return [model.index(row, column).data() for column in range(len(COLUMNS))]
 
 
 @pytest.mark.thorough
@@ -32,7 +32,7 @@ def test_model_passes_qts_own_tester(opened, qtmodeltester):
 def test_rows_are_the_events_in_order(panel, opened):
     model = panel.model
     assert model.rowCount() == len(opened.trace.events)
-    first = texts(model, 0)
+    first = row_texts(model, 0)
     assert first[0] == "1"
     assert first[7] == "TIME"
     assert [model.headerData(i, Qt.Orientation.Horizontal) for i in range(len(COLUMNS))] == list(COLUMNS)
@@ -44,7 +44,7 @@ def test_a_row_is_formatted_once(panel, monkeypatch):
     monkeypatch.setattr(event_list, "list_row", lambda *arguments: calls.append(arguments[1]) or real(*arguments))
     panel.model._texts.cache_clear()
     for _ in range(3):
-        texts(panel.model, 4)
+        row_texts(panel.model, 4)
     assert calls == [4]
 
 
@@ -71,28 +71,22 @@ def test_no_text_is_made_to_learn_how_tall_rows_are(opened, monkeypatch):
     assert calls.count(Qt.Orientation.Vertical) < 5
 
 
-def test_click_on_a_row_selects_in_the_lanes(panel, opened, qtbot):
-    rows = [row for row in range(panel.model.rowCount()) if texts(panel.model, row)[7] == "EVENT 7"]
-    index = panel.model.index(rows[0], 7)
-    panel.table.scrollTo(index)
-    qtbot.mouseClick(panel.table.viewport(), Qt.MouseButton.LeftButton, pos=panel.table.visualRect(index).center())
-    assert opened.selection.event == rows[0]
+def test_click_on_a_row_selects_in_the_lanes(panel, opened):
+    row = [texts[7] for texts in all_texts(panel.model)].index("EVENT 7")
+    click_cell(panel.table, row, 7)
+    assert opened.selection.event == row
     assert opened.timeline.infos[opened.selection.lane].title == "thread 1"
     assert opened.timeline.label(opened.selection.span) == "RUNNING"
 
 
-@pytest.mark.thorough
-def test_arrow_keys_in_the_list_move_the_selection(panel, opened, qtbot):
+def test_selection_in_the_lanes_shows_in_the_list_where_arrow_keys_move_it(panel, opened, qtbot):
+    opened.select_event(10)
+    assert panel.table.currentIndex().row() == 10
+    assert [index.row() for index in panel.table.selectionModel().selectedRows()] == [10]
     panel.table.setFocus()
     panel.table.selectRow(2)
     qtbot.keyClick(panel.table, Qt.Key.Key_Down)
     assert opened.selection.event == 3
-
-
-def test_selection_in_the_lanes_shows_in_the_list(panel, opened):
-    opened.select_event(10)
-    assert panel.table.currentIndex().row() == 10
-    assert [index.row() for index in panel.table.selectionModel().selectedRows()] == [10]
 
 
 @pytest.mark.thorough
@@ -111,38 +105,29 @@ def test_keys_that_are_held_do_not_change_what_the_list_selects(panel, opened, v
 
 
 @pytest.mark.thorough
-def test_a_range_begins_where_the_lanes_went(panel, opened, qtbot):
-    table = panel.table
-    qtbot.mouseClick(
-        table.viewport(), Qt.MouseButton.LeftButton, pos=table.visualRect(panel.model.index(1, 3)).center()
-    )
+def test_a_range_begins_where_the_lanes_went(panel, opened):
+    click_cell(panel.table, 1, 3)
     opened.select_event(4)
-    target = table.visualRect(panel.model.index(6, 3)).center()
-    qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ShiftModifier, target)
-    assert selected_ranges(table.selectionModel()) == [range(4, 7)]
+    click_cell(panel.table, 6, 3, modifiers=SHIFT)
+    assert selected_ranges(panel.table.selectionModel()) == [range(4, 7)]
 
 
 @pytest.mark.thorough
 def test_filter_shortens_the_list_and_numbers_stay(panel, opened):
+    opened.select_event(5)
     opened.filters.only_codes(list(opened.trace.catalogue.find("EVENT 8")), "only one")
+    assert panel.table.selectionModel().selectedRows() == [], "the filter hides it"
+    assert opened.selection.event == 5
     assert panel.model.rowCount() == 1
-    assert texts(panel.model, 0)[0] == str(len(opened.trace.events))
-    assert texts(panel.model, 0)[2] == ""
+    assert row_texts(panel.model, 0)[0] == str(len(opened.trace.events))
+    assert row_texts(panel.model, 0)[2] == ""
 
 
 @pytest.mark.thorough
 def test_delta_is_to_the_row_above(panel, opened):
     codes = [code for name in ("EVENT 7", "EVENT 8") for code in opened.trace.catalogue.find(name)]
     opened.filters.only_codes(codes, "user events")
-    assert texts(panel.model, 1)[2] == "15.00 \u00b5s"
-
-
-@pytest.mark.thorough
-def test_selected_event_that_the_filter_hides_is_not_selected_in_the_list(panel, opened):
-    opened.select_event(5)
-    opened.filters.only_codes(list(opened.trace.catalogue.find("EVENT 8")), "only one")
-    assert panel.table.selectionModel().selectedRows() == []
-    assert opened.selection.event == 5
+    assert row_texts(panel.model, 1)[2] == "15.00 \u00b5s"
 
 
 @pytest.mark.thorough
@@ -163,23 +148,17 @@ def test_more_rows_than_qt_can_count(opened, monkeypatch):
     assert model.rowCount() == 5
     row = model.bring_in(total - 1)
     assert model.event_at(row) == total - 1
-    assert texts(model, row)[0] == str(total)
+    assert row_texts(model, row)[0] == str(total)
     assert model.bring_in(0) == 0
     assert model.event_at(0) == 0
     for event in range(total):
         row = model.bring_in(event)
         assert model.event_at(row) == event
-        assert texts(model, row)[0] == str(event + 1)
-
-
-@pytest.mark.thorough
-def test_filtered_rows_are_looked_up_not_searched(opened):
+        assert row_texts(model, row)[0] == str(event + 1)
     opened.filters.only_codes(list(opened.trace.catalogue.find("MSG_SENDV")), "calls")
-    model = EventListModel(opened, 20, LIGHT)
-    rows = opened.filters.rows
-    assert [model.event_at(i) for i in range(model.rowCount())] == rows.tolist()
-    assert model.bring_in(int(rows[0]) + 1) == 1
-    assert np.all(np.diff(rows.astype(np.int64)) > 0)
+    model, rows = EventListModel(opened, 20, LIGHT), opened.filters.rows.tolist()
+    assert [model.event_at(row) for row in range(model.rowCount())] == rows == sorted(rows)
+    assert model.bring_in(rows[0] + 1) == 1, "the next one that the filter shows"
 
 
 @pytest.mark.thorough
@@ -208,3 +187,60 @@ def test_the_box_that_pins_hides_no_title(window, panel, qtbot):
     panel.table.setColumnWidth(last - 1, 120)
     settle(qtbot, window)
     assert pinned.text() == "Pin"
+
+
+RESTS_MS = 300  # longer than the list waits for the lanes to rest
+
+
+def top(window):
+    """Return the number of the first event that the list shows, as it writes it."""
+    panel = window.workspace.panels["events"]
+    return panel.model.index(panel.table.rowAt(0), 0).data()
+
+
+def jump(window, start_s, length_s):
+    opened = window.session.opened
+    cycles = opened.trace.clock.cycles
+    opened.viewport.jump(TimeWindow(cycles(round(start_s * 1e9)), cycles(round((start_s + length_s) * 1e9))))
+    times = opened.trace.events.time_cycles
+    return f"{int(np.searchsorted(times, opened.viewport.window.start)) + 1:,}"
+
+
+def test_the_first_event_in_view_is_at_the_top(dense, qtbot):
+    assert top(dense) == "1"
+    first = jump(dense, 2, 0.1)
+    assert 50_000 < int(first.replace(",", "")) < 60_000  # of 197,137 in 7 s
+    qtbot.waitUntil(lambda: top(dense) == first)
+    before = dense.session.opened.viewport.window
+    qtbot.keyClick(dense.workspace.area.view, Qt.Key.Key_D)  # to later times
+    qtbot.waitUntil(lambda: int(top(dense).replace(",", "")) > int(first.replace(",", "")))
+    assert dense.session.opened.viewport.window.start > before.start
+
+
+def test_a_pinned_list_stays_until_it_is_unpinned(dense, qtbot):
+    pin = dense.workspace.panels["events"].pinned
+    qtbot.mouseClick(pin, Qt.MouseButton.LeftButton, pos=pin.rect().center())
+    assert pin.isChecked()
+    first = jump(dense, 2, 0.1)
+    qtbot.wait(RESTS_MS)
+    assert top(dense) == "1"
+    qtbot.mouseClick(pin, Qt.MouseButton.LeftButton, pos=pin.rect().center())
+    assert top(dense) == first
+
+
+@pytest.mark.thorough
+def test_a_selected_event_stays_where_it_is_in_view_and_only_events_that_the_filter_shows_count(dense, qtbot):
+    opened = dense.session.opened
+    opened.select_event(60_000)
+    before = top(dense)
+    opened.viewport.zoom(0.001, int(opened.trace.events.time_cycles[60_000]))
+    qtbot.wait(RESTS_MS)
+    assert top(dense) == before
+    first = jump(dense, 6, 0.1)
+    qtbot.waitUntil(lambda: top(dense) == first)
+    opened.filters.add_pass("event == MSG_SENDV")
+    qtbot.waitUntil(lambda: opened.filters.is_active and not opened.filters.is_pending)
+    jump(dense, 3, 0.1)
+    rows, times = opened.filters.rows, opened.trace.events.time_cycles
+    first = int(rows[np.searchsorted(times[rows], opened.viewport.window.start)])
+    qtbot.waitUntil(lambda: top(dense) == f"{first + 1:,}")

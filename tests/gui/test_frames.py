@@ -11,11 +11,12 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QFont, QImage, QPainter
 
 from satview.base.time import TimeWindow
+from satview.gui.swimlane import text
 from satview.gui.swimlane.frames import Band, BandPicture, BandPictures, Cost, Frame, covered, draw_band
 from satview.gui.swimlane.lane_image import image_of
 from satview.gui.swimlane.lane_source import LaneRequest
 from satview.gui.swimlane.scale import TimeScale
-from satview.gui.swimlane.text import FittedTexts, IntervalText, TextSheet, draw_placed, place_texts
+from satview.gui.swimlane.text import FittedTexts, IntervalText, LaidText, TextSheet, draw_placed, place_texts
 from satview.gui.theme import DARK, LIGHT
 from satview.session.lanes.lane_row import LaneRow
 from tests.helpers.extent import usually
@@ -78,7 +79,7 @@ def test_a_view_at_rest_shows_what_one_painted_at_once_shows(slow, window, qtbot
 
 
 @pytest.mark.thorough
-def test_pictures_for_files_are_exact_while_the_view_moves(slow, window, qapp):
+def test_pictures_for_files_are_exact_while_the_view_moves_and_other_colours_do_not_wait(slow, window, qapp):
     window.session.opened.viewport.zoom(0.5, window.session.opened.trace.clock.cycles(3_000))
     qapp.processEvents()
     assert not slow.is_settled
@@ -86,10 +87,6 @@ def test_pictures_for_files_are_exact_while_the_view_moves(slow, window, qapp):
     forget(slow)
     assert slow.grab().toImage() == moving
     assert moving.convertToFormat(on_screen.format()) != on_screen
-
-
-@pytest.mark.thorough
-def test_other_colours_do_not_wait(slow, window, qapp):
     window.session.opened.viewport.zoom(0.5, window.session.opened.trace.clock.cycles(3_000))
     qapp.processEvents()
     assert not slow.is_settled
@@ -249,3 +246,37 @@ def test_names_move_with_their_intervals_and_go_where_they_have_no_room(qapp):
     assert inked(texts, fonts, 1250, 2250) == [x - 20 for x in made]  # at the left edge
     assert inked(texts, fonts, 900, 2900) == []  # 35 pixels are left of the interval
     assert inked(texts, fonts, 2000, 3000) == []
+
+
+WHITE, INK = 0xFFFFFFFF, 0x102030
+
+
+def picture(texts, ratio, sheet, draw):
+    """Return texts in rows, put by a sheet or by `drawStaticText`."""
+    image = QImage(round(200 * ratio), round(80 * ratio), QImage.Format.Format_RGB32)
+    image.setDevicePixelRatio(ratio)
+    image.fill(WHITE)
+    with QPainter(image) as painter:
+        sheet.begin(painter)
+        for row, text in enumerate(texts):
+            draw(10, 10 + 14 * row, text, INK)  # whole device pixels at each ratio
+        sheet.end()
+    return image
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.5, 2.0])
+def test_copied_texts_are_drawn_ones(qapp, monkeypatch, ratio):
+    font, sheet = QFont(), TextSheet()
+    font.setPixelSize(10)
+    texts = [LaidText(name, font) for name in ("RUNNING", "p10", "RUNNING", "devb-eide 2")]
+    drawn = picture(texts, ratio, sheet, sheet._draw)
+    assert drawn != picture([], ratio, sheet, sheet.put)
+    assert picture(texts, ratio, sheet, sheet.put) == drawn
+    assert picture(texts, ratio, sheet, sheet.put) == drawn  # from the sheet alone
+    monkeypatch.setattr(text, "_HEIGHT_PX", 16)  # room for one row: it is emptied in between
+    monkeypatch.setattr(text, "_WIDTH_PX", 70)
+    small = TextSheet()
+    assert picture(texts, ratio, small, small.put) == drawn
+    monkeypatch.setattr(text, "_WIDTH_PX", 20)  # none at all: they are drawn
+    none = TextSheet()
+    assert picture(texts, ratio, none, none.put) == drawn

@@ -1,18 +1,20 @@
-"""The list of marks and notes: shown, searched, visited, edited, removed."""
+"""The list of marks and notes, and the mark at which a file of a flight recorder opens."""
 
 from __future__ import annotations
 
 import json
 
 import pytest
-from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit
 
 from satview.base.time import TimeWindow
+from satview.capture.buffers import LoggerOptions
+from satview.capture.run import Capture, run
 from satview.gui.widgets import LinePrompt
+from satview.session.state_files import StateFiles
 from satview.store.mark_file import Mark, note_files
-
-K = Qt.Key
+from tests.capture.test_flight_recorder import MS, jobs
+from tests.gui.hands import CONTROL, LEFT, SHIFT, K, all_texts, click_cell
 
 
 @pytest.fixture
@@ -21,46 +23,30 @@ def panel(window, opened, qtbot):
     opened.marks.add(Mark(cycles(8_000), cycles(9_500), "the server is slow"))
     opened.marks.add(Mark(cycles(2_000), cycles(2_000), "call of the client"))
     opened.marks.add(Mark(cycles(5_000), cycles(5_000)))
-    qtbot.keyClick(window.workspace.area.view, K.Key_M, Qt.KeyboardModifier.ControlModifier)
+    qtbot.keyClick(window.workspace.area.view, K.Key_M, CONTROL)
     assert window.workspace.panel_shows("marks")
     return window.workspace.panels["marks"]
 
 
-def rows(panel):
-    model = panel.model
-    return [tuple(model.index(row, column).data() for column in range(3)) for row in range(model.rowCount())]
-
-
-def click(qtbot, panel, row, double=False):
-    point = panel.table.visualRect(panel.model.index(row, 2)).center()
-    qtbot.mouseClick(panel.table.viewport(), Qt.MouseButton.LeftButton, pos=point)
-    if double:
-        qtbot.mouseDClick(panel.table.viewport(), Qt.MouseButton.LeftButton, pos=point)
-
-
-def test_lists_marks_in_order_of_time(panel):
-    assert rows(panel) == [
-        ("0.000 002 000 s", "", "call of the client"),
-        ("0.000 005 000 s", "", "bookmark"),
-        ("0.000 008 000 s", "1.500 \N{MICRO SIGN}s", "the server is slow"),
+def test_lists_marks_in_order_of_time_and_finds_all_words_in_any_order(panel, qtbot):
+    assert all_texts(panel.model) == [
+        ["0.000 002 000 s", "", "call of the client"],
+        ["0.000 005 000 s", "", "bookmark"],
+        ["0.000 008 000 s", "1.500 \N{MICRO SIGN}s", "the server is slow"],
     ]
     assert panel.count.text() == "3 of 3"
-
-
-@pytest.mark.thorough
-def test_search_finds_all_words_in_any_order(panel, qtbot):
     qtbot.keyClicks(panel.line, "SLOW server")
-    assert [row[2] for row in rows(panel)] == ["the server is slow"]
+    assert [texts[2] for texts in all_texts(panel.model)] == ["the server is slow"]
     assert panel.count.text() == "1 of 3"
     panel.line.clear()
-    assert len(rows(panel)) == 3
+    assert panel.model.rowCount() == 3
 
 
 def test_a_click_brings_the_mark_into_view_and_back_leads_back(panel, opened, window, qtbot):
     cycles = opened.trace.clock.cycles
     before = TimeWindow(cycles(1_000), cycles(3_000))
     opened.viewport.jump(before)
-    click(qtbot, panel, 2)
+    click_cell(panel.table, 2, 2)
     shown = opened.viewport.window
     assert shown.contains(cycles(8_000))
     assert shown.contains(cycles(9_499))
@@ -71,7 +57,8 @@ def test_a_click_brings_the_mark_into_view_and_back_leads_back(panel, opened, wi
 
 
 def test_a_note_is_edited_in_place_and_stored(panel, opened, qtbot, tmp_path):
-    click(qtbot, panel, 0, double=True)
+    click_cell(panel.table, 0, 2)
+    qtbot.mouseDClick(panel.table.viewport(), LEFT, pos=panel.table.visualRect(panel.model.index(0, 2)).center())
     editor = panel.table.findChild(QLineEdit)
     editor.selectAll()
     qtbot.keyClicks(editor, "changed")
@@ -84,7 +71,7 @@ def test_a_note_is_edited_in_place_and_stored(panel, opened, qtbot, tmp_path):
 
 @pytest.mark.thorough
 def test_del_removes_the_mark_of_the_row_and_goes_on_to_the_next(panel, opened, qtbot):
-    click(qtbot, panel, 1)
+    click_cell(panel.table, 1, 2)
     qtbot.keyClick(panel.table, K.Key_Delete)
     assert [mark.text for mark in opened.marks] == ["call of the client", "the server is slow"]
     assert panel.table.currentIndex().row() == 1
@@ -100,6 +87,54 @@ def test_the_list_follows_what_is_visited_in_the_lanes(panel, window, opened, qt
 
 @pytest.mark.thorough
 def test_a_second_note_starts_empty(panel, window, qtbot):
-    click(qtbot, panel, 0)
-    qtbot.keyClick(window.workspace.area.view, K.Key_M, Qt.KeyboardModifier.ShiftModifier)
+    click_cell(panel.table, 0, 2)
+    qtbot.keyClick(window.workspace.area.view, K.Key_M, SHIFT)
     assert window.findChild(LinePrompt).line.text() == ""
+
+
+RULES = 'WHEN latency("tick", "done") > 5ms THEN MARK "late"; KEEP 1 buffer; STOP'
+
+
+@pytest.fixture
+def state_files(tmp_path):
+    return StateFiles(tmp_path / "views", tmp_path / "sessions")
+
+
+@pytest.fixture
+def incident(tmp_path):
+    """Return a file whose mark is in its second half."""
+    options = LoggerOptions(is_ring=True, kernel_buffers=4)
+    lates = [number == 120 for number in range(160)]
+    run(
+        Capture(jobs(lates, 5 * MS), duration_ns=1500 * MS, options=options, rules_text=RULES),
+        tmp_path / "incident.kev",
+    )
+    return tmp_path / "incident.kev"
+
+
+def test_a_recording_opens_at_its_mark_and_later_where_it_was_left(application, load, incident, qtbot):
+    window = load(application.new_window(), incident)
+    opened = window.session.opened
+    (mark,) = opened.marks
+    assert mark.text == "late"
+    assert opened.marks.selected == mark
+    shown = opened.viewport.window
+    assert shown.start < mark.start_cycles < shown.end
+    assert shown.length <= opened.trace.window.length // 9  # a tenth of it, at whole pixels
+    assert opened.trace.events.time_cycles[opened.selection.event] == mark.start_cycles
+    assert [*incident.parent.glob("*.marks.*")] == []  # it is in the trace, and not beside it
+    opened.viewport.jump(opened.trace.window)
+    with qtbot.waitSignal(window.destroyed):
+        window.close()
+    again = load(application.new_window(), incident).session.opened
+    assert [other.text for other in again.marks] == ["late"]
+    assert again.viewport.window.length > 0.99 * again.trace.window.length  # at whole pixels
+
+
+@pytest.mark.thorough
+def test_a_recorded_mark_can_be_removed_from_view(empty_window, load, incident):
+    marks = load(empty_window, incident).session.opened.marks
+    (mark,) = marks
+    marks.remove(mark)
+    assert len(marks) == 0
+    assert [*incident.parent.glob("*.marks.*")] == []

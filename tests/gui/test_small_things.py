@@ -5,28 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QEvent, QPoint, QPointF, QStandardPaths, Qt
-from PySide6.QtGui import QContextMenuEvent, QMouseEvent
+from PySide6.QtCore import QPoint, QStandardPaths
+from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QFileDialog, QMenu
+from PySide6.QtWidgets import QApplication, QComboBox, QFileDialog, QMenu, QSpinBox
 
-from satview.base.time import TimeWindow
 from satview.gui import dialogs
+from satview.gui.settings_dialog import SettingsDialog
 from satview.gui.theme import LIGHT
 from satview.gui.widgets import LinePrompt, capitalized
 from satview.session.filter_stack import suggested
 from satview.session.lanes.lane_arrangement import QUIET
-from tests.gui.conftest import settle
+from tests.gui.conftest import part, settle
+from tests.gui.hands import LEFT, RIGHT, SHIFT, K, move_mouse, rgb, turn_wheel
 from tests.helpers.scene import scene
 
-K, LEFT, RIGHT = Qt.Key, Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton
-NONE, SHIFT = Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier
 CLIENT_1, SERVER_1 = 3, 5
-
-
-def point_at(widget, position):
-    event = QEvent.Type.MouseMove, QPointF(position), widget.mapToGlobal(QPointF(position))
-    QApplication.sendEvent(widget, QMouseEvent(*event, Qt.MouseButton.NoButton, Qt.MouseButton.NoButton, NONE))
 
 
 def middle_of(opened, lane):
@@ -35,14 +29,13 @@ def middle_of(opened, lane):
 
 
 def test_a_proposed_range_is_replaced_by_what_is_typed(window, view, opened):
-    cycles = opened.trace.clock.cycles
-    opened.selection.set_range(TimeWindow(cycles(2_000), cycles(4_000)))
+    opened.selection.set_range(part(opened, 2_000, 4_000))
     QTest.keyClick(view, K.Key_R, SHIFT)
     line = window.findChild(LinePrompt).line
     assert line.selectedText() == line.text() == "0.000002s..0.000004s"
     QTest.keyClicks(line, "3us..5us")
     QTest.keyClick(line, K.Key_Return)
-    assert opened.selection.time_range == TimeWindow(cycles(3_000), cycles(5_000))
+    assert opened.selection.time_range == part(opened, 3_000, 5_000)
 
 
 def test_a_prompt_keeps_what_is_typed_while_its_menu_or_another_window_is_in_front(
@@ -71,14 +64,6 @@ def test_a_prompt_keeps_what_is_typed_while_its_menu_or_another_window_is_in_fro
     QTest.keyClicks(line, "!")
     QTest.keyClick(line, K.Key_Return)
     assert [mark.text for mark in opened.marks] == ["late here!"]
-
-
-def test_a_prompt_closes_if_another_field_gets_the_focus(window, view, opened):
-    opened.select_event(3)
-    QTest.keyClick(view, K.Key_M, SHIFT)
-    prompt = window.findChild(LinePrompt)
-    view.setFocus()
-    assert prompt.isHidden()
 
 
 def test_a_prompt_keeps_what_is_typed_until_it_is_entered_or_given_up(window, view, opened):
@@ -194,13 +179,13 @@ def test_find_says_what_was_meant_and_a_click_looks_for_it(window, view, opened,
 
 def test_the_time_of_the_mouse_shows_over_lanes_only(window, view, opened):
     field, x = window.workspace.status.mouse, round(view.scale.x(opened.trace.clock.cycles(5_000)))
-    point_at(view, QPoint(x, middle_of(opened, CLIENT_1)))
+    move_mouse(view, QPoint(x, middle_of(opened, CLIENT_1)))
     assert field.text().startswith("0.000 00")
-    point_at(view, QPoint(x, view.height() - 2))
+    move_mouse(view, QPoint(x, view.height() - 2))
     assert view.row_at(view.height() - 2) is None
     assert field.text() == "\N{EM DASH}"
-    point_at(view, QPoint(x, middle_of(opened, CLIENT_1)))
-    point_at(window.workspace.area.ruler, QPoint(x, 10))
+    move_mouse(view, QPoint(x, middle_of(opened, CLIENT_1)))
+    move_mouse(window.workspace.area.ruler, QPoint(x, 10))
     assert field.text() == "\N{EM DASH}"
 
 
@@ -212,7 +197,7 @@ def test_the_card_names_the_interval_that_a_click_selects(window, view, opened, 
     view.repaint()
     qtbot.waitUntil(lambda: window.workspace.area.is_exact)
     position = QPoint(round(view.scale.x(edge)) - 2, middle_of(opened, CLIENT_1))
-    point_at(view, position)
+    move_mouse(view, position)
     card = window.workspace.area.hover.text()
     QTest.mouseClick(view, LEFT, pos=position)
     selected = opened.timeline.label(opened.selection.span)
@@ -244,42 +229,14 @@ def test_the_panel_with_the_keyboard_has_a_frame(window, name):
     panel = window.workspace.panels[name]
     view = panel.table if name == "events" else panel.browser
     window.workspace.area.view.setFocus()
-    assert view.grab().toImage().pixel(view.width() // 2, view.height() - 1) & 0xFFFFFF != LIGHT.accent
+    assert rgb(view.grab().toImage(), view.width() / 2, view.height() - 1) != LIGHT.accent
     view.setFocus()
-    assert view.grab().toImage().pixel(view.width() // 2, view.height() - 1) & 0xFFFFFF == LIGHT.accent
+    assert rgb(view.grab().toImage(), view.width() / 2, view.height() - 1) == LIGHT.accent
 
 
 @pytest.mark.thorough
-def test_the_wheel_scrolls_lanes_and_zooms_with_ctrl_as_the_readme_says(window, view, opened, qtbot):
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
-    assert "Scroll with the mouse wheel, zoom with `Ctrl`+wheel" in readme
-    window.resize(1200, 460)
-    qtbot.waitUntil(lambda: view.height() < 150)
-    opened.lanes.set_lane_height(60)
-    whole = opened.viewport.window
-    middle = QPointF(view.width() / 2, view.height() / 2)
-    for modifiers in (NONE, Qt.KeyboardModifier.ControlModifier):
-        qtbot.wait(1)
-        turn(view, middle, modifiers)
-        if modifiers == NONE:
-            assert view.scroll_px > 0
-            assert opened.viewport.window == whole
-    assert opened.viewport.window.length < whole.length
-
-
-def turn(widget, position, modifiers):
-    """Turn the wheel by one notch: towards the user without a key, and away with Ctrl."""
-    from PySide6.QtGui import QWheelEvent
-
-    notch = QPoint(0, 120 if modifiers else -120)
-    event = QWheelEvent(position, widget.mapToGlobal(position), QPoint(), notch, Qt.MouseButton.NoButton, modifiers,
-                        Qt.ScrollPhase.NoScrollPhase, False)  # fmt: skip
-    QApplication.sendEvent(widget, event)
-
-
-@pytest.mark.thorough
-def test_a_larger_text_makes_icons_and_lanes_larger(empty_window, load, application, qtbot):
-    window = load(empty_window, Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev")
+def test_a_larger_text_makes_icons_and_lanes_larger(dense, application, qtbot):
+    window = dense
     lanes = window.session.opened.lanes
     table = window.workspace.panels["events"].table
     lanes.fold_group(QUIET)  # there are too many to grow into the room
@@ -343,3 +300,36 @@ def test_the_head_above_the_names_is_cut_with_an_ellipsis(window, opened, qtbot)
     assert "the whole height is 1 CPU" in head.toolTip()
     area.labels.width_requested.emit(300)
     assert head.text() == "Time, processes up to 1 CPU"
+
+
+def scroll(field):
+    turn_wheel(field, field.rect().center(), -1)
+
+
+def test_the_wheel_changes_no_field_that_it_passes(window, application, qtbot):
+    dialog = SettingsDialog(application.settings, window)
+    dialog.show()
+    dialog.activateWindow()
+    qtbot.waitUntil(dialog.isActiveWindow)
+    spins, combos = dialog.findChildren(QSpinBox), dialog.findChildren(QComboBox)
+    before = [spin.value() for spin in spins], [combo.currentIndex() for combo in combos]
+    dialog.setFocus()
+    for field in (*spins, *combos):
+        if not field.hasFocus():
+            scroll(field)
+    assert ([spin.value() for spin in spins], [combo.currentIndex() for combo in combos]) == before
+    spins[0].setFocus()
+    scroll(spins[0])
+    assert spins[0].value() == before[0][0] - 1  # one that was clicked
+    dialog.close()
+
+
+@pytest.mark.thorough
+def test_panels_are_forms_too(window, view, qtbot):
+    qtbot.keyClick(view, K.Key_G)
+    plots = window.workspace.panels["plots"]
+    qtbot.waitUntil(lambda: plots.load is not None and not plots.view.is_pending, timeout=10_000)
+    before = plots.by.currentIndex()
+    view.setFocus()
+    scroll(plots.by)
+    assert plots.by.currentIndex() == before

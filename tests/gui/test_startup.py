@@ -1,13 +1,15 @@
+"""How a window starts: what shows first, what is imported when, and what works before there are commands."""
+
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+import threading
+import time
 
 import pytest
-from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QPushButton
 
+from satview.gui.windows import document_views
+from tests.gui.hands import CONTROL, LEFT, K, run_program
 from tests.helpers.commands import SAMPLE
 
 _PROGRAM = """
@@ -32,19 +34,8 @@ print(len(window.actions_by_id.by_id) > 150)
 """
 
 
-def run(*arguments, **environment):
-    return subprocess.run(
-        [sys.executable, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env=os.environ | {"QT_QPA_PLATFORM": "offscreen"} | environment,
-    )
-
-
 def test_window_shows_before_anything_heavy_is_imported():
-    done = run("-c", _PROGRAM)
+    done = run_program(_PROGRAM)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "\nTrue\n"
 
@@ -58,30 +49,34 @@ def first_window(application, qtbot):
     return window
 
 
-def test_a_key_pressed_before_there_are_commands_runs_one(first_window, monkeypatch, qtbot):
-    opened = []
-    monkeypatch.setattr("satview.gui.dialogs.ask_open", lambda *arguments: opened.append(arguments[0]) or [])
-    qtbot.keyClick(first_window, Qt.Key.Key_O, Qt.KeyboardModifier.ControlModifier)
-    assert opened == [first_window]
-    qtbot.keyClick(first_window, Qt.Key.Key_O, Qt.KeyboardModifier.ControlModifier)
-    assert len(opened) == 2, "from now on as a shortcut"
+@pytest.fixture
+def asked(monkeypatch):
+    """The windows that asked for files to open."""
+    windows = []
+    monkeypatch.setattr("satview.gui.dialogs.ask_open", lambda window, *_: windows.append(window) or [])
+    return windows
+
+
+def test_a_key_pressed_before_there_are_commands_runs_one(first_window, asked, qtbot):
+    qtbot.keyClick(first_window, K.Key_O, CONTROL)
+    assert asked == [first_window]
+    qtbot.keyClick(first_window, K.Key_O, CONTROL)
+    assert len(asked) == 2, "from now on as a shortcut"
 
 
 @pytest.mark.thorough
 def test_a_menu_opened_before_there_are_commands_is_filled(first_window, qtbot):
     bar = first_window.menuBar()
-    qtbot.mouseClick(bar, Qt.MouseButton.LeftButton, pos=bar.actionGeometry(bar.actions()[0]).center())
+    qtbot.mouseClick(bar, LEFT, pos=bar.actionGeometry(bar.actions()[0]).center())
     menu = QApplication.activePopupWidget()
     assert [action.objectName() for action in menu.actions()][:2] == ["file.open", "file.open_link"]
 
 
 @pytest.mark.thorough
-def test_a_button_of_the_first_page_works_before_there_are_commands(first_window, monkeypatch, qtbot):
-    opened = []
-    monkeypatch.setattr("satview.gui.dialogs.ask_open", lambda *arguments: opened.append(arguments[0]) or [])
+def test_a_button_of_the_first_page_works_before_there_are_commands(first_window, asked, qtbot):
     button = next(b for b in first_window.welcome.findChildren(QPushButton) if b.text().startswith("Open trace"))
-    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
-    assert opened == [first_window]
+    qtbot.mouseClick(button, LEFT)
+    assert asked == [first_window]
 
 
 def test_nothing_moves_when_the_window_is_completed(first_window, qtbot):
@@ -113,11 +108,35 @@ def test_a_file_that_cannot_be_read_is_refused_before_there_are_commands(first_w
     assert first_window.is_complete
 
 
-def test_a_key_pressed_while_a_file_is_read_has_its_command(first_window, monkeypatch, qtbot):
-    opened = []
-    monkeypatch.setattr("satview.gui.dialogs.ask_open", lambda *arguments: opened.append(arguments[0]) or [])
+def test_a_key_pressed_while_a_file_is_read_has_its_command(first_window, asked, qtbot):
     first_window.make_document()
     first_window.session.open(SAMPLE)
-    qtbot.keyClick(first_window, Qt.Key.Key_O, Qt.KeyboardModifier.ControlModifier)
-    assert opened == [first_window]
+    qtbot.keyClick(first_window, K.Key_O, CONTROL)
+    assert asked == [first_window]
     qtbot.waitUntil(lambda: first_window.workspace is not None, timeout=10_000)
+
+
+@pytest.mark.parametrize("prepare", ["_import_views", "_import_panels"])
+def test_two_windows_import_in_turn(prepare, monkeypatch):
+    """At once, one of twenty programs that opened two traces ended with a segmentation fault."""
+    inside, most = [], []
+
+    def import_module(name):
+        inside.append(name)
+        most.append(len(inside))
+        time.sleep(0.002)
+        inside.remove(name)
+
+    class Catalogue:
+        def find(self, text):
+            assert text == ""
+
+    monkeypatch.setattr(document_views, "import_module", import_module)
+    arguments = (Catalogue(), lambda: False) if prepare == "_import_panels" else ()
+    threads = [threading.Thread(target=getattr(document_views, prepare), args=arguments) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(most) >= 6
+    assert max(most) == 1
