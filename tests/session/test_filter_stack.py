@@ -47,17 +47,6 @@ def test_hiding_and_showing(opened):
     assert opened.filters.row_count == total
 
 
-def test_undo_and_redo(opened):
-    user = wire.code(wire.WireClass.USER, 7)
-    opened.filters.only_codes([user], "only user events")
-    assert opened.filters.row_count == 1
-    assert opened.edits.undo_title == "only user events"
-    opened.edits.undo()
-    assert not opened.filters.is_active
-    opened.edits.redo()
-    assert opened.filters.row_count == 1
-
-
 def test_filter_of_threads_hides_their_lanes(opened):
     client = opened.trace.threads.row(2, 1)
     shown = {row.index for row in opened.lanes.rows}

@@ -27,8 +27,9 @@ def rows_that_fit(opened, text):
     return np.flatnonzero(Expression(text, opened.trace.release).mask(opened.trace)).tolist()
 
 
-def test_condition_hides_all_others(opened, qtbot):
-    opened.filters.add_pass("class == USREVENT")
+@pytest.mark.parametrize("chosen", [{"expression": "class == USREVENT"}, {"rules": "ADDCLASS USER"}], ids=str)
+def test_a_condition_or_rules_hide_all_others(opened, qtbot, chosen):
+    opened.filters.add_pass(**chosen)
     filters = settled(opened, qtbot)
     assert filters.rows.tolist() == rows_that_fit(opened, "class == USREVENT")
     assert filters.row_count == 2
@@ -84,11 +85,6 @@ def test_threads_without_events_lose_their_lanes(opened, qtbot):
     opened.filters.add_pass("not (pid == 2 and tid == 1)")
     settled(opened, qtbot)
     assert opened.lane_of_thread(client) not in {row.index for row in opened.lanes.rows}
-
-
-def test_rules_filter_too(opened, qtbot):
-    opened.filters.add_pass(rules="ADDCLASS USER")
-    assert settled(opened, qtbot).rows.tolist() == rows_that_fit(opened, "class == USREVENT")
 
 
 def test_failure_is_reported(opened, qtbot):

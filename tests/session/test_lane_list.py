@@ -46,12 +46,9 @@ def test_pinned_lane_is_first_and_goes_back(opened):
     assert opened.lanes.rows[0].is_pinned
     opened.lanes.pin(SERVER_1)
     assert shown(opened) == [CPU0, CPU1, CLIENT_1, SERVER_1]
-
-
-def test_pinned_lane_stays_when_its_process_is_folded(opened):
     opened.lanes.pin(SERVER_1)
     opened.lanes.fold(SERVER)
-    assert shown(opened)[0] == SERVER_1
+    assert shown(opened)[0] == SERVER_1, "it stays when its process is folded"
 
 
 def test_empty_lanes_of_a_window(opened, ns):

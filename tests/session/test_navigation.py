@@ -4,7 +4,7 @@ import pytest
 
 from satview.base.errors import UsageError
 from satview.linkage.calls import partners
-from satview.session.commands import BACK, ON
+from satview.session.commands import ON
 from satview.session.navigation import Navigation
 
 CLIENT_1 = 3
@@ -15,42 +15,8 @@ def moves(opened):
     return Navigation(opened)
 
 
-def state(opened):
-    return opened.timeline.label(opened.selection.span)
-
-
 def name(opened):
     return opened.trace.spec(opened.selection.event).name
-
-
-def test_edges_of_a_lane(opened, moves, ns):
-    opened.select_at(CLIENT_1, ns(2_500))
-    seen = [state(opened)]
-    for _ in range(3):
-        moves.step_edge(ON)
-        seen.append(state(opened))
-    assert seen == ["RUNNING", "REPLY", "RUNNING", "NANOSLEEP"]
-    moves.step_edge(BACK)
-    assert state(opened) == "RUNNING"
-    assert opened.selection.span.start_cycles == ns(8_001)
-
-
-def test_extending_a_range_by_edges(opened, moves, ns):
-    opened.select_at(CLIENT_1, ns(2_500))
-    moves.step_edge(ON, extend=True)
-    moves.step_edge(ON, extend=True)
-    assert (opened.selection.time_range.start, opened.selection.time_range.end) == (ns(1_000), ns(8_001))
-
-
-def test_events_of_a_lane_are_more_than_its_states(opened, moves, ns):
-    opened.select_at(CLIENT_1, ns(1_500))
-    seen = []
-    for _ in range(4):
-        moves.step_event(ON)
-        seen.append(name(opened))
-    assert seen == ["MSG_SENDV", "THREPLY", "THRUNNING", "MSG_SENDV"]
-    moves.step_event(BACK)
-    assert name(opened) == "THRUNNING"
 
 
 def test_filtered_events_are_passed_over(opened, moves, ns):
@@ -60,16 +26,6 @@ def test_filtered_events_are_passed_over(opened, moves, ns):
     opened.select_at(CLIENT_1, ns(1_500))
     moves.step_event(ON)
     assert name(opened) == "THREPLY"
-
-
-def test_partner_of_a_call(opened, moves):
-    moves.show_position("2us")
-    assert name(opened) == "MSG_SENDV"
-    moves.show_partner()
-    event = opened.selection.event
-    assert opened.trace.clock.ns(int(opened.trace.events.time_cycles[event])) == 9_000
-    moves.show_partner()
-    assert opened.trace.clock.ns(int(opened.trace.events.time_cycles[opened.selection.event])) == 2_000
 
 
 def test_long_traces_are_not_searched_for_pairs_while_the_window_waits(opened, moves, monkeypatch):
@@ -86,24 +42,6 @@ def test_long_traces_are_not_searched_for_pairs_while_the_window_waits(opened, m
     assert opened.trace.clock.ns(int(opened.trace.events.time_cycles[opened.selection.event])) == 9_000
 
 
-def test_no_partner_is_reported(opened, moves):
-    moves.show_position("5us")
-    with pytest.raises(UsageError, match="no matching"):
-        moves.show_partner()
-
-
-def test_focus_fits_an_interval_then_returns(opened, moves, ns):
-    viewport = opened.viewport
-    viewport.zoom(0.5, ns(18_000))
-    before = viewport.window
-    opened.select_at(CLIENT_1, ns(6_000))  # REPLY, 4,000 to 8,001
-    moves.focus()
-    assert viewport.window.start < ns(4_000) < ns(8_001) < viewport.window.end
-    assert viewport.window.length < 6_000
-    moves.focus()
-    assert viewport.window == before
-
-
 def test_focus_centres_an_event_then_returns(opened, moves, ns):
     viewport = opened.viewport
     viewport.zoom(0.5, ns(4_000))
@@ -114,15 +52,6 @@ def test_focus_centres_an_event_then_returns(opened, moves, ns):
     assert abs(viewport.window.start + viewport.window.length // 2 - ns(9_000)) <= 1
     moves.focus()
     assert viewport.window == before
-
-
-def test_lanes_up_and_down(opened, moves):
-    moves.step_lane(lambda position, count: position + 1)
-    assert opened.selection.lane == 0
-    moves.step_lane(lambda position, count: count - 1)
-    assert opened.selection.lane == 5
-    moves.step_lane(lambda position, count: position + 1)
-    assert opened.selection.lane == 5
 
 
 def test_event_by_number_is_selected_in_its_lane(opened, moves):

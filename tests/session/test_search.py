@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from satview.session.filter_stack import fits_of
 
@@ -16,12 +17,18 @@ def names(opened, rows):
     return [opened.trace.spec(row).name for row in rows]
 
 
-def test_literal_text_in_any_case(opened, qtbot):
-    assert names(opened, find(opened, qtbot, "msg_sendv")) == ["MSG_SENDV", "MSG_SENDV"]
-
-
-def test_public_call_name(opened, qtbot):
-    assert names(opened, find(opened, qtbot, "MsgSendv")) == ["MSG_SENDV", "MSG_SENDV"]
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("msg_sendv", ["MSG_SENDV", "MSG_SENDV"]),  # in any case
+        ("MsgSendv", ["MSG_SENDV", "MSG_SENDV"]),  # the public name of the call
+        ("/^EVENT [78]$/", ["EVENT 7", "EVENT 8"]),
+        ("EVENT.7", []),  # dots are literal outside slashes
+        ("arg.coid is known", ["MSG_SENDV"]),  # its exit has none
+    ],
+)
+def test_what_a_text_finds(opened, qtbot, text, expected):
+    assert names(opened, find(opened, qtbot, text)) == expected
 
 
 def test_process_name_finds_the_events_of_its_threads(opened, qtbot):
@@ -32,17 +39,7 @@ def test_process_name_finds_the_events_of_its_threads(opened, qtbot):
 
 
 def test_questions_are_conditions(opened, qtbot):
-    known = find(opened, qtbot, "arg.coid is known")
-    assert names(opened, known) == ["MSG_SENDV"], "its exit has none"
     assert len(find(opened, qtbot, "arg.coid is not known")) == len(opened.trace.events) - 1
-
-
-def test_regular_expression(opened, qtbot):
-    assert set(names(opened, find(opened, qtbot, "/^EVENT [78]$/"))) == {"EVENT 7", "EVENT 8"}
-
-
-def test_dots_are_literal_outside_slashes(opened, qtbot):
-    assert find(opened, qtbot, "EVENT.7") == []
 
 
 def test_bad_expression_is_reported(opened):

@@ -1,10 +1,7 @@
 from __future__ import annotations
 
-import threading
-
 import pytest
 
-from satview.base.errors import Cancelled, TraceFormatError
 from satview.session.loading.loading_tasks import Prepare
 from satview.session.open_trace import OpenTrace
 from satview.session.session import Session, Stage
@@ -33,43 +30,6 @@ def test_opens_a_trace(session, qtbot, tmp_path):
     assert len(session.opened.timeline.infos) == 6
 
 
-def test_file_that_is_no_trace(session, qtbot, tmp_path):
-    path = tmp_path / "letter.txt"
-    path.write_text("Dear all,\n")
-    session.open(path)
-    wait(qtbot, session)
-    assert session.stage is Stage.FAILED
-    assert isinstance(session.error, TraceFormatError)
-    assert session.opened is None
-
-
-def test_opening_another_drops_the_first(session, qtbot, tmp_path):
-    session.open(scene(tmp_path))
-    wait(qtbot, session)
-    first = session.opened
-    session.open(tmp_path / "missing.kev")
-    wait(qtbot, session)
-    assert session.stage is Stage.FAILED
-    assert session.opened is not first
-
-
-def test_cancel_while_reading(session, qtbot, tmp_path, monkeypatch):
-    loaded = threading.Event()
-
-    def slow(path, progress, cancelled):
-        loaded.set()
-        while not cancelled():
-            pass
-        raise Cancelled
-
-    monkeypatch.setattr("satview.formats.registry.open_trace", slow)
-    session.open(scene(tmp_path))
-    assert loaded.wait(5)
-    session.cancel()
-    assert session.stage is Stage.EMPTY
-    assert session.path is None
-
-
 def test_closed_before_the_window_has_its_turn(session, qtbot, tmp_path):
     stages, closed = [], []
 
@@ -94,16 +54,15 @@ def test_cpus_that_logged_nothing_are_hidden_where_there_are_many(session, qtbot
     session.open(builder.write(tmp_path / "many.kev"))
     wait(qtbot, session)
     opened = session.opened
-    cpus = [
-        opened.timeline.infos[row.index].cpu for row in opened.lanes.rows if opened.timeline.infos[row.index].cpu >= 0
-    ]
-    assert cpus == [0, 11]
+
+    def cpus():
+        infos = [opened.timeline.infos[row.index] for row in opened.lanes.rows]
+        return [info.cpu for info in infos if info.cpu >= 0]
+
+    assert cpus() == [0, 11]
     assert opened.lanes.hidden_count == 10
     opened.lanes.show_all()
-    cpus = [
-        opened.timeline.infos[row.index].cpu for row in opened.lanes.rows if opened.timeline.infos[row.index].cpu >= 0
-    ]
-    assert cpus == list(range(12))
+    assert cpus() == list(range(12))
 
 
 def test_a_failed_import_is_an_error_of_the_window(qapp, qtbot, tmp_path):

@@ -23,10 +23,12 @@ def test_stored_and_read_again(qapp, tmp_path):
     assert json.loads(path.read_text()) == {"swimlane/lane_height_px": 30}
 
 
-def test_number_is_brought_into_its_bounds(qapp):
+def test_number_is_brought_into_its_bounds_and_a_wrong_text_refused(qapp):
     settings = Settings(None)
     settings.set("swimlane/lane_height_px", 10_000)
     assert settings.number("swimlane/lane_height_px") == 64
+    with pytest.raises(ValueError, match="does not fit"):
+        settings.set("window/theme", "pink")
 
 
 @pytest.mark.parametrize(
@@ -49,11 +51,6 @@ def test_what_does_not_fit_gives_way_to_the_default(qapp, tmp_path, text):
     settings = Settings(path)
     assert settings.number("swimlane/lane_height_px") == 20
     assert settings.text("window/theme") == "system"
-
-
-def test_wrong_value_is_refused(qapp):
-    with pytest.raises(ValueError, match="does not fit"):
-        Settings(None).set("window/theme", "pink")
 
 
 def test_change_is_reported_once(qapp, qtbot):
