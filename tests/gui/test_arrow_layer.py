@@ -83,8 +83,10 @@ def test_the_card_names_both_ends_and_the_delay_and_the_legend_leaves_one_kind(w
     position = QPointF((x1 + x2) / 2, (y1 + y2) / 2)
     assert layer.at(position) == message
     QTest.mouseMove(view, QPoint(1, 1))
+    before = view.grab().toImage()
     QTest.mouseMove(view, position.toPoint())
     qtbot.waitUntil(lambda: layer.hovered == message, timeout=5_000)
+    assert view.grab().toImage() != before, "the arrow under the mouse is drawn thicker"
     text = layer.text(message)
     for part in ("<b>message</b>", "99 ns", "shell 1 \N{RIGHTWARDS ARROW} disk 1", "SND_MESSAGE #"):
         assert part in text
@@ -123,7 +125,11 @@ def test_dense_arrows_are_counts_where_they_end_and_a_click_zooms_to_them(empty_
     assert "messages</b>" in text or "replies</b>" in text
     assert "a click zooms to them" in text
     begin, end = int(groups.begin[group]), int(groups.end[group])
-    QTest.mouseClick(view, LEFT, pos=QPoint(round(left + width / 2), round(top + height / 2)))
+    middle = QPoint(round(left + width / 2), round(top + height / 2))
+    QTest.mouseMove(view, middle)
+    qtbot.waitUntil(lambda: layer.hovered == group, timeout=5_000)
+    assert view.grab().toImage() != picture, "the arrows under the mouse are drawn"
+    QTest.mouseClick(view, LEFT, pos=middle)
     shown = window.session.opened.viewport.window
     assert shown.start <= begin < end <= shown.end
     assert shown.length == pytest.approx(1.1 * (end - begin), rel=0.01)

@@ -30,8 +30,9 @@ def shown_ns(opened):
     return lambda window: (opened.trace.clock.ns(window.start), opened.trace.clock.ns(window.end))
 
 
-def test_click_selects_the_interval_in_all_views(window, opened, view, point_at, shown_ns, qtbot):
-    qtbot.mouseClick(view, LEFT, pos=point_at(CLIENT_1, 6_000))
+def test_click_selects_the_interval_in_all_views(window, opened, view, point_at, shown_ns):
+    drag(view, point_at(CLIENT_1, 6_000), point_at(CLIENT_1, 6_000) + QPoint(1, 0))  # a hand shakes
+    assert opened.selection.time_range is None
     span = opened.selection.span
     assert shown_ns(TimeWindow(span.start_cycles, span.end_cycles)) == (4_000, 8_001)
     assert opened.trace.spec(opened.selection.event).name == "THREPLY"
