@@ -24,6 +24,12 @@ def test_edges_of_the_lane_under_the_mouse(opened, at):
     assert snapped(opened, at(4_200), 100, CLIENT_1) == at(4_200)  # nothing within 100 cycles
 
 
+def test_a_lane_that_is_not_made_yet_has_no_edges(opened):
+    moment = opened.trace.clock.cycles(4_090)
+    assert not opened.timeline.is_ready(CLIENT_1)
+    assert snapped(opened, moment, 100, CLIENT_1) == moment
+
+
 def test_events_of_the_lane_under_the_mouse(opened, at):
     assert snapped(opened, at(5_060), 100, SERVER_1) == at(5_000)  # EVENT 7, amid RUNNING
     assert snapped(opened, at(5_060), 100, CLIENT_1) == at(5_060)  # which the client did not log
