@@ -1,6 +1,6 @@
 """The vectorised decoder against the rules one slot at a time, on traces of every kind of disorder."""
 
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 import pytest
@@ -14,7 +14,6 @@ from satview.formats.kev import assemble
 from satview.formats.kev import decode as decode_module
 from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.consensus import Surroundings
-from satview.formats.kev.decode import ThreadNumbers
 from satview.store.problems import Problems
 from satview.store.trace import Header
 from tests.core.reference.replacing import numpy_passes
@@ -30,6 +29,14 @@ CALL = wire.code(2, 11)
 def opened(slots):
     array = np.array(slots, np.uint32).reshape(-1, 4)
     return trace_from_slots("made", "kev", HEADER, b"", array, "little", Problems())
+
+
+@contextmanager
+def chunks_of(slots):
+    """Chunks so small that a few slots make many of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decode_module, "CHUNK_SLOTS", slots)
+        yield
 
 
 @pytest.mark.parametrize("struct", [0, 1])
@@ -92,8 +99,7 @@ def test_equals_the_rules_one_slot_at_a_time(slots, chunk):
     # Combine slots have old stamps of their own here, so a rollover of the clock between head and tail does not show
     # from the rules of matching alone; the expiry rule has a test of its own.
     # These clocks are wild; what is corrected afterwards has tests of its own (test_damaged_clock).
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decode_module, "CHUNK_SLOTS", chunk)
+    with chunks_of(chunk), pytest.MonkeyPatch.context() as patch:
         patch.setattr(assemble, "correct", lambda *_: [])
         patch.setattr(assemble, "_move_between_neighbours", lambda *_: False)
         trace = opened(slots)
@@ -129,14 +135,13 @@ def test_buffers_in_a_row_take_the_time_of_what_follows_them():
 
 
 @pytest.mark.parametrize("core", [nullcontext, numpy_passes])
-def test_a_buffer_behind_orphans_alone_stays_with_the_event_after_it(core, monkeypatch):
+def test_a_buffer_behind_orphans_alone_stays_with_the_event_after_it(core):
     """The second chunk of four slots begins with orphans and ends at that event: the cut is before the BUFFER."""
     clocks = [(wire.CONTROL_TIME | cpu << 24, 100, upper, 100) for cpu, upper in ((1, 1), (2, 5))]
     orphans = [(wire.code(2, 11) | 3 << 30, stamp, 0, 0) for stamp in (5, 6, 7)]
     slots = [*clocks, *orphans, (wire.CONTROL_BUFFER | 2 << 24, 500, 1, 1)]
     slots += [(wire.code(6, 1) | 1 << 24, stamp, 0, 0) for stamp in (500, 600)]
-    monkeypatch.setattr(decode_module, "CHUNK_SLOTS", 4)
-    with core():
+    with core(), chunks_of(4):
         decoded = decode_module.Decoder(np.array(slots, np.uint32), catalogue(Release.QNX_7)).run()
     # By rule 3 of section 5.3; the clock of its own CPU 2 is four rollovers ahead.
     assert decoded.time.tolist() == [(1 << 32) + 100, (5 << 32) + 100, *((1 << 32) + t for t in (500, 500, 600))]
@@ -158,12 +163,8 @@ def test_buffers_in_a_row_stay_with_what_follows_them(chunk):
     slots = [(wire.CONTROL_TIME, 0, 1, 0), (wire.CONTROL_TIME | 1 << 24, 0, 2, 0), (wire.code(6, 1), 10, 0, 0)]
     slots += [(wire.CONTROL_BUFFER | 1 << 24, 500, number, 0) for number in (1, 2)]
     slots += [(0, 0, 0, 0), (wire.code(6, 2), 500, 0, 0), (wire.code(6, 3), 600, 0, 0), (wire.code(6, 4), 700, 0, 0)]
-    original = decode_module.CHUNK_SLOTS
-    decode_module.CHUNK_SLOTS = chunk
-    try:
+    with chunks_of(chunk):
         trace = opened(slots)
-    finally:
-        decode_module.CHUNK_SLOTS = original
     assert (trace.events.time_cycles - rollover).tolist() == [0, 10, 500, 500, 500, 600, 700, rollover]
 
 
@@ -233,38 +234,6 @@ def test_thread_and_owner():
     assert ids == [(-1, -1), (7, 1), (7, 1), (8, 2), (7, 1), (8, 2), (7, 1), (9, 1), (9, 1)]
 
 
-@pytest.mark.parametrize("cpus", [4, 64])
-def test_owner_on_many_cpus_equals_a_walk(cpus):
-    rng = np.random.default_rng(cpus)
-    running, slots = wire.code(4, 1), []
-    for i in range(5000):
-        cpu = int(rng.integers(cpus)) << 24
-        slots.append(
-            (running | cpu, i, int(rng.integers(1, 300)), int(rng.integers(1, 300)))
-            if rng.random() < 0.4
-            else (wire.code(2, 11) | cpu, i, 0, 0)
-        )
-    original = decode_module.CHUNK_SLOTS
-    decode_module.CHUNK_SLOTS = 700
-    try:
-        trace = opened(slots)
-    finally:
-        decode_module.CHUNK_SLOTS = original
-    now, requested = {}, []
-    for header, _, pid, tid in slots:
-        if header & 0x7FFF == running:
-            now[header >> 24] = (pid, tid)
-        requested.append(now.get(header >> 24, (-1, -1)))
-    found = list(
-        zip(
-            trace.threads.pid[trace.events.thread].tolist(),
-            trace.threads.tid[trace.events.thread].tolist(),
-            strict=True,
-        )
-    )
-    assert found == requested
-
-
 @pytest.mark.parametrize("release", ["7.1.0", "8.0.0"])
 @pytest.mark.parametrize("cpus", [4, 64])
 def test_nobody_is_known_to_run_from_a_jump_to_the_next_running_event(release, cpus):
@@ -276,12 +245,8 @@ def test_nobody_is_known_to_run_from_a_jump_to_the_next_running_event(release, c
         kind = [running, wire.code(2, 11), wire.CONTROL_DROPPED][int(rng.choice(3, p=[0.3, 0.65, 0.05]))]
         slots.append((kind | cpu << 24, i, int(rng.integers(1, 300)), 1))
     header = Header((("SYS_RELEASE", release), ("CYCLES_PER_SEC", "1000000000")))
-    original = decode_module.CHUNK_SLOTS
-    decode_module.CHUNK_SLOTS = 700
-    try:
+    with chunks_of(700):
         trace = trace_from_slots("made", "kev", header, b"", np.array(slots, np.uint32), "little", Problems())
-    finally:
-        decode_module.CHUNK_SLOTS = original
     now, requested = {}, []
     for head, _, pid, _ in slots:
         cpu = head >> 24
@@ -291,15 +256,6 @@ def test_nobody_is_known_to_run_from_a_jump_to_the_next_running_event(release, c
             now = {} if release == "7.1.0" else {**now, cpu: -1}
         requested.append(now.get(cpu, -1))
     assert trace.threads.pid[trace.events.thread].tolist() == requested
-
-
-def test_ids_selected_to_collide_are_reported_apart():
-    """All keys fall into the first positions of the table, as a file made on purpose may have it."""
-    inverse = pow(0x9E3779B97F4A7C15, -1, 1 << 64)
-    keys = np.arange(1, 3001, dtype=np.uint64) * np.uint64(inverse)
-    numbers = ThreadNumbers()
-    found = [numbers.numbers(part).tolist() for part in (keys[:10], keys[:2000], keys[::-1])]
-    assert found == [list(range(1, 11)), list(range(1, 2001)), [*range(2001, 3001), *range(2000, 0, -1)]]
 
 
 def plain(count):

@@ -22,21 +22,8 @@ from satview.formats.kev.header import header_bytes
 from satview.formats.kev.reader import open_kev
 from satview.formats.kev.sampling import GrowingFile
 from satview.store.problems import Problems
-from tests.formats.test_decode import HEADER, opened, slot_lists
+from tests.formats.test_decode import HEADER, chunks_of, opened, slot_lists
 from tests.helpers.same_trace import same_table, same_trace
-
-
-class Chunk:
-    """Small chunks, so that a few slots make many of them."""
-
-    def __init__(self, size):
-        self.size = size
-
-    def __enter__(self):
-        self.original, decode_module.CHUNK_SLOTS = decode_module.CHUNK_SLOTS, self.size
-
-    def __exit__(self, *_error):
-        decode_module.CHUNK_SLOTS = self.original
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
@@ -52,7 +39,7 @@ def test_decoder_that_goes_on_equals_a_new_one(slots, stops, chunk):
             decoders.append(Decoder(part, names, goes_on=True))
         return decoders[0]
 
-    with Chunk(chunk):
+    with chunks_of(chunk):
         for count in [*sorted(min(stop, len(array)) for stop in stops), len(array)]:
             part = array[:count]
             grown = trace_from_slots("made", "kev", HEADER, b"", part, "little", Problems(), decoder_of=decoder_of)
@@ -65,7 +52,7 @@ def test_threads_keep_their_rows_when_more_come():
     """Filters and undo count on it. Many threads at once, so that their positions in the table of keys collide."""
     pids = np.random.default_rng(5).permutation(40_000)[:3_000].tolist()
     slots = [(wire.code(4, 5), at, pid, 1) for at, pid in enumerate(pids)]
-    with Chunk(300):
+    with chunks_of(300):
         for count in (7, 1_000, 3_000):
             assert opened(slots[:count]).threads.pid[1:].tolist() == pids[:count]
 
@@ -82,7 +69,7 @@ def test_file_that_grows_equals_the_whole_file_at_every_step(capture, tmp_path):
     data, path, part = capture.read_bytes(), tmp_path / "part.kev", tmp_path / "so-far.kev"
     file = GrowingFile(path)
     offset = len(data) - open_kev(capture).slot_count * 16
-    with Chunk(1 << 9):
+    with chunks_of(1 << 9):
         for share in (0.1, 0.35, 0.36, 0.8, 1.0):
             end = offset + int((len(data) - offset) * share) // 16 * 16
             for name in (path, part):
@@ -115,7 +102,7 @@ def test_only_the_last_chunk_is_decoded_again(capture, tmp_path, monkeypatch):
     group = Decoder._group
     monkeypatch.setattr(Decoder, "_group", lambda self, start, first: done.append(start) or group(self, start, first))
     file = GrowingFile(path)
-    with Chunk(1 << 9):
+    with chunks_of(1 << 9):
         file.read()
         first, done[:] = list(done), []
         path.write_bytes(data)
@@ -129,7 +116,7 @@ def test_cancelled_read_is_taken_up_again(capture, tmp_path):
     path = tmp_path / "part.kev"
     path.write_bytes(capture.read_bytes())
     file, requested = GrowingFile(path), []
-    with Chunk(1 << 9):
+    with chunks_of(1 << 9):
         with pytest.raises(Cancelled):
             file.read(cancelled=lambda: requested.append(1) or len(requested) > 3)
         same_table(file.read().events, open_kev(path).events)

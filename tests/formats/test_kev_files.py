@@ -16,7 +16,6 @@ from satview.formats.kev.header import (
     parse_header,
     parse_syspage,
     slots_as_bytes,
-    syspage_bytes,
     write_kev,
 )
 from satview.formats.kev.reader import open_kev
@@ -111,10 +110,6 @@ class TestHeader:
         data = header_bytes((("FILE_NAME", "/tmp/a:b/TRACE_x.kev"), ("NODENAME", "n:1")))
         assert parse_header(data, None, len(data)).get("FILE_NAME") == "/tmp/a:b/TRACE_x.kev"
 
-    def test_long_header(self):
-        data = header_bytes((("TRACELOGGER_ARGS", "x" * 70_000),))
-        assert len(parse_header(data, None, len(data)).get("TRACELOGGER_ARGS")) == 70_000
-
     @given(st.binary(max_size=300))
     def test_any_bytes_give_a_header_or_a_format_error(self, data):
         try:
@@ -129,18 +124,6 @@ class TestHeader:
 
 
 class TestSyspage:
-    @pytest.mark.parametrize("byte_order", ["little", "big"])
-    @pytest.mark.parametrize("kind", [0, 4, 0x100, 0x101, 0x1100])
-    def test_built_pages_are_read(self, kind, byte_order):
-        page = syspage_bytes(
-            byte_order, kind=kind, cycles_per_s=123_456_789, boot_time_s=1000, cpu_names=("A9", "A10"), speed_mhz=800
-        )
-        system, doubts = parse_syspage(page, byte_order)
-        assert not doubts
-        assert [(c.name, c.speed_mhz) for c in system.cpus] == [("A9", 800), ("A10", 800)]
-        assert system.values["qtime.cycles_per_sec"] == 123_456_789
-        assert "FPU" in system.cpus[0].flag_names
-
     @given(st.binary(max_size=400), st.sampled_from(["little", "big"]))
     def test_any_bytes_are_survived(self, image, byte_order):
         parse_syspage(image, byte_order)
@@ -186,28 +169,11 @@ class TestBadFiles:
         error = self.refused(damaged(tmp_path, b"\x7fELF" + bytes(1000)), "not a kernel event trace")
         assert error.offset == 0
 
-    def test_not_even_its_name(self, tmp_path):
-        path = tmp_path / "picture.png"
-        path.write_bytes(b"\x89PNG" + bytes(100))
-        self.refused(path, "no trace that satview knows")
-
-    def test_empty(self, tmp_path):
-        self.refused(damaged(tmp_path, b""), "empty")
-
-    def test_directory(self, tmp_path):
-        self.refused(tmp_path, "directory")
-
-    def test_missing(self, tmp_path):
-        self.refused(tmp_path / "none.kev", "no such file")
-
     @pytest.mark.parametrize("length", [6, 15, 19, 20, 40, 200])
     def test_truncated_header(self, tmp_path, length):
         head, _ = self.good()
         error = self.refused(damaged(tmp_path, head[:length]), "ends inside")
         assert error.offset == length
-
-    def test_header_without_end(self, tmp_path):
-        self.refused(damaged(tmp_path, b"TRACE_HEADER_BEGIN::TRACE_DATE::" + b"x" * (3 << 20)), "no end of the header")
 
     def test_page_beyond_the_file(self, tmp_path):
         pairs, _ = header_and_page()
@@ -225,14 +191,6 @@ class TestBadFiles:
         assert trace.byte_order == "little"
         assert trace.payloads.words(0).tolist() == [1, 2]
         assert "byte-order" in trace.problems.counts()
-
-    def test_no_byte_order_key_and_no_page(self, tmp_path):
-        writer = SlotWriter("big")
-        for i in range(10):
-            writer.event(wire.code(6, 1), 0, i, (1, 2))
-        path = damaged(tmp_path, header_bytes((("SYS_RELEASE", "6.4.1"),)) + slots_as_bytes(writer.slots(), "big"))
-        trace = open_trace(path)
-        assert (trace.byte_order, len(trace.events)) == ("big", 10)
 
     @pytest.mark.thorough
     def test_much_of_random_bytes(self, tmp_path):
@@ -255,36 +213,12 @@ class TestBadFiles:
         trace = open_trace(damaged(tmp_path, head + page))
         assert (len(trace.events), trace.duration_ns, trace.class_counts()) == (0, 0, {})
 
-    def test_damage_is_counted_and_placed(self, tmp_path):
-        head, page = self.good()
-        start = len(head) + len(page)
-        tail = wire.code(2, 11) | 3 << 30
-        slots = np.array(
-            [
-                (tail, 1, 0, 0),
-                (wire.code(6, 1), 2, 0, 0),
-                (0, 0, 0, 0),
-                (tail ^ 2 << 30, 9, 0, 0),
-                (wire.code(20, 1), 3, 0, 0),
-            ],
-            np.uint32,
-        )
-        trace = open_trace(damaged(tmp_path, head + page + slots_as_bytes(slots, "little") + b"xyz"))
-        rows = {(p.kind.slug, p.offset, p.count) for p in trace.problems}
-        assert ("orphan-slots", start, 1) in rows
-        assert ("empty-slots", start + 32, 1) in rows
-        assert ("unfinished-events", start + 48, 1) in rows
-        assert ("unknown-events", start + 64, 1) in rows
-        assert ("partial-slot", start + 80, 1) in rows
-        assert trace.truncated.tolist() == [int(np.flatnonzero(trace.events.slot == 3)[0])]
-        assert trace.problems.cost_data
-
 
 class TestBuffers:
-    def buffers(self, tmp_path, numbers, release="7.1.0", sizes=None):
-        builder = TraceBuilder(release)
+    def buffers(self, tmp_path, numbers):
+        builder = TraceBuilder()
         for i, number in enumerate(numbers):
-            builder.event(wire.CONTROL_BUFFER, i * 1000, (number, sizes[i] if sizes else 3))
+            builder.event(wire.CONTROL_BUFFER, i * 1000, (number, 3))
             builder.time_event(i * 1000)
             builder.event(wire.code(6, 1), i * 1000 + 5)
         return builder.open(tmp_path)
@@ -295,35 +229,13 @@ class TestBuffers:
         assert trace.problems.counts() == {"lost-buffers": 3}
         assert next(iter(trace.problems)).time_cycles == START + 2000
 
-    def test_a_damaged_number_is_no_loss(self, tmp_path):
-        trace = self.buffers(tmp_path, [1, 2, 4_259_739_853, 4, 5])
-        assert trace.buffers.lost_before.tolist() == [0, 0, 0, 0, 0]
-        assert trace.problems.counts() == {"buffer-order": 2}
-        assert [str(p.detail) for p in trace.problems] == [
-            "buffer 4259739853 follows buffer 2",
-            "buffer 4 follows buffer 4259739853",
-        ]
-
-    def test_a_number_damaged_to_a_small_one_is_no_loss(self, tmp_path):
-        trace = self.buffers(tmp_path, [4_000_001, 4_000_002, 3, 4_000_004, 4_000_005])
-        assert trace.buffers.lost_before.tolist() == [0, 0, 0, 0, 0]
-
     def test_a_loss_around_a_damaged_number_is_counted(self, tmp_path):
         trace = self.buffers(tmp_path, [1, 2, 4_259_739_853, 6, 7])
         assert trace.buffers.lost_before.tolist() == [0, 0, 0, 2, 0]
         assert trace.problems.counts() == {"buffer-order": 1, "lost-buffers": 2}
 
-    def test_no_gap_no_problem(self, tmp_path):
-        assert not self.buffers(tmp_path, [1, 2, 3]).problems.counts()
-
     def test_a_repeated_number_is_out_of_order(self, tmp_path):
         assert self.buffers(tmp_path, [4, 4]).problems.counts() == {"buffer-order": 1}
-
-    def test_a_last_buffer_from_1_is_normal_in_8_0(self, tmp_path):
-        assert not self.buffers(tmp_path, [40, 41, 1], "8.0.0").problems.counts()
-
-    def test_a_wrong_length(self, tmp_path):
-        assert self.buffers(tmp_path, [1, 2, 3], sizes=[3, 4, 3]).problems.counts() == {"buffer-length": 1}
 
     def test_a_buffer_has_the_time_of_the_slot_behind_it(self, tmp_path):
         trace = self.buffers(tmp_path, [1, 2])

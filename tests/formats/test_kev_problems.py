@@ -68,6 +68,7 @@ def test_every_problem_of_a_damaged_file(tmp_path, core):
     path.write_bytes(path.read_bytes() + b"seven b")
     with core():
         trace, followed = open_kev(path), GrowingFile(path).read()
+    assert trace.problems.cost_data
     # The rest of a file that may grow is yet to come.
     for found, expected in ((trace, EXPECTED), (followed, EXPECTED[1:])):
         assert [

@@ -95,11 +95,6 @@ def test_text_is_bounded_by_the_payload_and_decoded_with_replacement():
     assert unended.arguments[2].value == "abcdefgh"
 
 
-def test_two_texts_are_one_after_the_other():
-    raw = payload(1, 0, 2, 3) + b"file\0open\0\0\0"
-    assert shown(decode(Release.QNX_7, WireClass["SEC"], 4, raw))["perm_name"] == "open"
-
-
 def test_thread_wide_has_four_or_six_words():
     four = decode(Release.QNX_6, WireClass.PR_TH, 1, payload(1, 2, 10, 2))
     assert (four.form, shown(four)) == ("wide", {"pid": "1", "tid": "2", "priority": "10", "policy": "2"})

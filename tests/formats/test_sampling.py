@@ -142,16 +142,6 @@ def test_small_files_and_other_formats_are_not_sampled(tmp_path, monkeypatch):
     assert sampling.sampled(tmp_path / "missing.kev") is None
 
 
-@pytest.mark.parametrize("count", [10_000, 65_537, 1_000_000, 2_500_000])
-def test_positions_are_within_the_file_and_apart(count):
-    first = sampling._read_order(count)
-    assert first.min() == 0
-    assert first.max() == count - sampling.SAMPLE_LENGTH
-    assert np.diff(np.sort(first)).min() >= sampling.SAMPLE_LENGTH
-    some = np.sort(first[: len(first) // 2])  # cut short by a slow disk: still all over the file
-    assert np.diff(some).max() <= 4 * count // len(some)
-
-
 @pytest.mark.parametrize("release", ["7.1.0", "8.0.0"])
 def test_lost_buffers_that_the_positions_show_of(tmp_path, release):
     """Buffers of 300 slots, every fifth followed by a loss of two; 8.0 has one CPU here, and drops events too."""

@@ -50,11 +50,6 @@ def test_reads_into_scratch_memory(both):
     assert np.array_equal(scratch[:5], SLOTS[7:12])
 
 
-def test_there_are_no_slots_beyond_the_end(both):
-    with pytest.raises(IndexError):
-        both[0].read(4_999, 5_001)
-
-
 @pytest.mark.skipif(not hasattr(os, "preadv"), reason="no positioned reads into memory")
 def test_a_vanished_disk_is_reported_in_a_sentence(both, monkeypatch):
     def fails(*_args):
@@ -64,13 +59,6 @@ def test_a_vanished_disk_is_reported_in_a_sentence(both, monkeypatch):
     monkeypatch.setattr(loading, "take_halves", lambda *_args: None)  # the core cannot read it either
     with pytest.raises(SourceChangedError, match="it cannot be read any more: Input/output error; open it again"):
         both[0].take(np.arange(10), 0)
-
-
-def test_without_positioned_reads_it_seeks(both, monkeypatch):
-    """As on Windows."""
-    monkeypatch.delattr(os, "preadv", raising=False)
-    monkeypatch.delattr(os, "pread", raising=False)
-    assert np.array_equal(both[0].read(100, 4_000), SLOTS[100:4_000])
 
 
 def test_slots_are_read_alike_where_the_core_cannot(both, monkeypatch):

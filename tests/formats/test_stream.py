@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satview.base.errors import TraceFormatError
 from satview.events import wire
 from satview.events.wire import Struct
 from satview.formats.kev import stream
 from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.header import FROM_LISTING, SlotWriter, header_bytes
 from satview.formats.kev.stream import MAX_OPEN, EventStream, blocks_of_array
-from satview.formats.source import opened, source_of
+from satview.formats.source import source_of
 from satview.store.problems import Problems
 from satview.store.trace import Header
 from tests.helpers.kev import START, TraceBuilder
+from tests.helpers.pipes import Trickle
 
 PAIRS = [
     ("FILE_NAME", "x"),
@@ -58,13 +58,6 @@ def test_interlaced_events_are_delivered_when_their_last_slot_is_read():
     found, problems = events_of(slots)
     assert [words for _, _, words in found] == [[9, 1], [5, 6, 7, 8], [1, 2, 3, 4]]
     assert not len(problems)
-
-
-def test_two_open_events_of_one_key_are_closed_oldest_first():
-    a, b = combined(CALL, 5, [1, 1, 1, 1]), combined(CALL, 5, [2, 2, 2, 2])
-    found, _ = events_of(np.array([a[0], b[0], a[1], b[1]], np.uint32))
-    # The tail behind the second beginning is the first one's.
-    assert [words for _, _, words in found] == [[1, 1, 1, 1], [2, 2, 2, 2]]
 
 
 def test_damage_is_named_with_its_position():
@@ -212,31 +205,6 @@ def test_events_are_those_of_the_rules_applied_one_by_one(rows):
     assert [words for _, _, words in found] == expected
 
 
-class Trickle(io.RawIOBase):
-    """A pipe that gives a few bytes at a time."""
-
-    def __init__(self, data):
-        self.data = data
-
-    def readable(self):
-        return True
-
-    def readinto(self, buffer):
-        part, self.data = self.data[:7], self.data[7:]
-        buffer[: len(part)] = part
-        return len(part)
-
-
-def test_a_slow_pipe_is_read_to_its_end():
-    writer = SlotWriter()
-    for stamp in range(20):
-        writer.event(CALL, 0, stamp, [1, 2, 3, 4, 5])
-    data = header_bytes(PAIRS) + writer.slots().astype("<u4").tobytes() + b"\1\2\3"
-    with opened("-", io.BufferedReader(Trickle(data))) as source:
-        assert sum(len(batch) for batch in source.events) == 20
-        assert source.problems.counts() == {"partial-slot": 1}
-
-
 def test_a_pipe_without_a_byte_order_is_read_ahead_for_it():
     """The first 300 slots are little-endian, more than are read to tell the format; the 700 behind them are not."""
     writer = SlotWriter()
@@ -244,22 +212,7 @@ def test_a_pipe_without_a_byte_order_is_read_ahead_for_it():
         writer.event(CALL, 0, stamp, [1, 2])
     pairs, slots = [pair for pair in PAIRS if not pair[0].endswith("_ENDIAN")], writer.slots()
     data = header_bytes(pairs) + slots[:300].astype("<u4").tobytes() + slots[300:].astype(">u4").tobytes()
-    assert source_of(Trickle(data), "x.kev").byte_order == "big"
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"",
-        b"hello\n",
-        b"TRACE_HEADER_BEGIN::TRACE_DATE::x",
-        b"TRACE_HEAD",
-        header_bytes([*PAIRS[:-1], ("SYSPAGE_LEN", "999999999999")]),
-    ],
-)
-def test_what_is_no_trace_is_refused(data, tmp_path):
-    with pytest.raises(TraceFormatError):
-        source_of(io.BytesIO(data), tmp_path / "x.kev")
+    assert source_of(Trickle(data, 7), "x.kev").byte_order == "big"
 
 
 @given(st.binary(max_size=200))
@@ -388,7 +341,7 @@ def test_what_waits_at_once_and_is_read_at_first():
     """At most 1,024 BUFFER slots wait; 16 KiB of a pipe are read in one piece; 100 orphans are listed one by one."""
     buffers = np.full((1024, 4), BUFFER, np.uint32)
     assert (EventStream._usable(buffers[1:]), EventStream._usable(buffers)) == (0, 1024)
-    blocks = stream.blocks_of_file(Trickle(bytes(32_000)), b"", "little", Problems())
+    blocks = stream.blocks_of_file(Trickle(bytes(32_000), 7), b"", "little", Problems())
     assert len(next(blocks)) == 1024
     problems, tails = Problems(1000), np.full((105, 4), CALL | Struct.COMBINE_END << 30, np.uint32)
     tails[:, 1] = np.arange(105)
