@@ -515,19 +515,6 @@ def test_every_column_of_the_axis_is_that_of_the_files(tmp_path):
     assert found.processes.destroyed_cycles[parts[0].processes[child]] == 400
 
 
-def test_what_does_not_fit_on_an_axis(tmp_path, monkeypatch):
-    trace = from_lanes(tmp_path, "cpu0 A B .")
-    monkeypatch.setattr("satview.formats.axis._MOST_EVENTS", 2 * len(trace.events))
-    assert len(axis(tmp_path, trace, trace).events) == 2 * len(trace.events)
-    monkeypatch.setattr("satview.formats.axis._MOST_EVENTS", 2 * len(trace.events) - 1)
-    with pytest.raises(TraceFormatError, match="too many events together"):
-        axis(tmp_path, trace, trace)
-    monkeypatch.setattr("satview.formats.axis._MOST_EVENTS", 1 << 30)
-    for far in (1 << 75, -(1 << 75)):
-        with pytest.raises(TraceFormatError, match="the times of guest are too far away"):
-            axis(tmp_path, trace, trace, far)
-
-
 def with_logger(folder, sender=""):
     """A run of `tracelogger`, then one of `sshd`, which the header names as the sender if `sender` is its pid."""
     builder = TraceBuilder().time_event(0)

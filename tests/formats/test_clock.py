@@ -118,15 +118,6 @@ def test_only_events_placed_elsewhere_contradict_the_first_time_of_a_cpu(chunk):
     assert verdicts.reseeded == verdicts.damaged == []
 
 
-def test_segments_begin_again_at_every_time_event():
-    stamps = np.array([10, 20, 5, 30, 2**32 - 1, 7], np.uint32)
-    out = np.zeros(6, np.int64)
-    ends = unwrap_segments(np.array([2 * ROLLOVER, 9 * ROLLOVER + 4]), stamps, np.arange(6), np.array([2]), out)
-    second, ninth = 2 * ROLLOVER, 9 * ROLLOVER
-    assert out.tolist() == [second + 10, second + 20, ninth + 5, ninth + 30, ninth - 1, ninth + 7]
-    assert ends.tolist() == [2 * ROLLOVER + 20, 9 * ROLLOVER + 30]
-
-
 @pytest.mark.parametrize("rollovers", [1, 3, 20])
 def test_turns_without_a_time_event_are_counted(rollovers):
     clock = np.arange(1, rollovers * 4 + 1) * (ROLLOVER // 4)

@@ -134,16 +134,6 @@ def test_commands_say_the_same_of_a_file_with_a_stuck_bit(tmp_path, bit):
         assert open_kev(broken).problems.counts() == {"clock-damaged": 5}
 
 
-def test_all_time_events_of_one_cpu_lose_against_the_others(tmp_path):
-    slots = built(4)
-    original = Original(write_trace(tmp_path / "whole.kev", slots, cpus=4))
-    for cpu in range(4):
-        stuck = [(slot, 2, 12) for slot in original.time_slots[original.cpus == cpu].tolist()]
-        trace = open_kev(original.flipped(tmp_path / "stuck.kev", stuck))
-        assert slot_times(trace, len(slots)).tolist() == original.times.tolist()
-        assert trace.problems.counts() == {"clock-damaged": len(stuck)}
-
-
 @pytest.mark.parametrize("cpus", [1, 18])
 def test_stamps_of_time_events_move_nothing(tmp_path, cpus):
     """The payload stays sound, so the stamp of the next event shows which of the two is damaged."""

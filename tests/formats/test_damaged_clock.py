@@ -109,18 +109,6 @@ def test_a_silent_cpu_is_believed(folder):
     assert "clock-damaged" not in trace.problems.counts()
 
 
-def test_a_pause_with_nothing_after_it_is_shown_but_not_at_first(folder):
-    builder = TraceBuilder(cpus=1)
-    for number in range(20):
-        builder.time_event(number * STEP).event(wire.code(6, 1), number * STEP + 10)
-    builder.time_event(9 * ROLLOVER).event(wire.code(6, 2), 9 * ROLLOVER + 5)
-    trace, times = times_of(folder, builder.writer.slots(), 1)
-    assert times[-1] - times[0] == 9 * ROLLOVER + 5
-    assert trace.problems.counts() == {"clock-unproven": 1}
-    assert trusted_window(trace).length == 19 * STEP + 11
-    assert trusted_window(times_of(folder, built(1), 1)[0]) == times_of(folder, built(1), 1)[0].window
-
-
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_flipped_stamp_moves_nothing_but_its_event_and_that_not_far(folder, data):
