@@ -16,19 +16,15 @@ from satview.formats import axis as assemble
 from satview.formats.axis import JOINERS, Member, open_axis, score, trace_on_axis
 from satview.formats.registry import open_trace
 from satview.store.axis import _FIRST_SPECIAL, AxisEntry, files_of, write_axis
-from satview.store.tables import Fragments, StateIndex
 from satview.store.time_ranges import EVERY_CPU, Doubts
 from satview.store.trace import Trace
 from tests.helpers import linux_scene
+from tests.helpers.columns import ints
 from tests.helpers.kev import CYCLES_PER_S, START, TraceBuilder, write_trace
 from tests.helpers.thread_trace import write_set
 
 MARK = wire.code(wire.WireClass.USER, 5)
 MESSAGE = wire.code(wire.WireClass.COMM, 0)
-
-
-def ints(*values: int) -> np.ndarray:
-    return np.array(values, np.int64)
 
 
 def axis(folder: Path, *traces: Trace, offset_ps: int = 0) -> Trace:
@@ -99,11 +95,6 @@ def test_files_without_buffers_and_far_slots(tmp_path):
     assert (len(nothing.events), nothing.clock.start_cycles) == (0, 0)
 
 
-def pids_of(*tables: tuple[int, ...]) -> list[list[int]]:
-    traces = [SimpleNamespace(processes=SimpleNamespace(pid=np.array((-1, *pids), np.int32))) for pids in tables]
-    return [pids.tolist() for pids in assemble._pids(traces)]
-
-
 @pytest.mark.parametrize(
     ("tables", "expected"),
     [
@@ -114,10 +105,15 @@ def pids_of(*tables: tuple[int, ...]) -> list[list[int]]:
         (((999_999_999,), (1,)), [[-1, 999_999_999], [-1, 1_000_000_001]]),
         (((999_999_999, 5), (1,), (2**31 - 1,)), [[-1, 715_827_881, 5], [-1, 715_827_883], [-1, 2_147_483_645]]),
         (((2**31 - 1,), (5,)), [[-1, 1_073_741_822], [-1, 1_073_741_828]]),
+        (((715_827_881,), (9,), (3,)), [[-1, 715_827_881], [-1, 715_827_891], [-1, 1_431_655_767]]),
+        (((10,), (9,), (3,)), [[-1, 10], [-1, 109], [-1, 203]]),
+        (((99,), (100,), (3,)), [[-1, 99], [-1, 1100], [-1, 2003]]),
     ],
 )
 def test_pids_of_further_files_begin_with_a_digit_of_their_own(tables, expected):
-    assert pids_of(*tables) == expected
+    """The number of the file is in front of the digits of a pid; of damaged ones 2^31 is shared by all."""
+    traces = [SimpleNamespace(processes=SimpleNamespace(pid=np.array((-1, *pids), np.int32))) for pids in tables]
+    assert [pids.tolist() for pids in assemble._pids(traces)] == expected
 
 
 def member(first: int, rate: int, boot_s: int | None = 9, *, is_absolute: bool = True) -> Member:
@@ -195,6 +191,9 @@ def test_cpus_and_times_that_do_not_fit(tmp_path, monkeypatch):
         assert len(axis(tmp_path, trace, trace, offset_ps=fits * 1000).events) == 4
         with pytest.raises(TraceFormatError, match="the times of b are too far away; check its offset"):
             axis(tmp_path, trace, trace, offset_ps=refused * 1000)
+    for far in (1 << 75, -(1 << 75)):
+        with pytest.raises(TraceFormatError, match="the times of b are too far away"):
+            axis(tmp_path, trace, trace, offset_ps=far)
     for offset_ps, later in ((499, 0), (500, 1), (-500, 0), (-501, -1)):
         part = files_of(axis(tmp_path, trace, trace, offset_ps=offset_ps)).parts[1]
         assert part.at_cycles == START + later, "rounded to the nearest cycle"
@@ -425,77 +424,3 @@ def test_columns_are_as_wide_as_threads_and_slots_need():
 
     assert dtypes(65_534, 2**32 - 1) == [np.uint16, np.uint32]
     assert dtypes(65_535, 2**32) == [np.uint32, np.uint64]
-
-
-def two_parts() -> list[SimpleNamespace]:
-    """Return two files: each has nobody, and two threads of a process and one of another; of the first one pid 7."""
-    parts = []
-    for number, (pids, tids) in enumerate((([-1, 7, 9], [-1, 1, 2, 1]), ([-1, 3, 4], [-1, 5, 6, 7]))):
-        processes = SimpleNamespace(
-            names=("", f"a{number}", f"b{number}"), pid=np.array(pids), parent_pid=np.array([-1, 1, pids[1]]),
-            created_cycles=np.array([-1, 0, -1]), destroyed_cycles=np.array([-1, 30 + number, 40]),
-        )  # fmt: skip
-        threads = SimpleNamespace(
-            tid=np.array(tids), process=np.array([0, 1, 1, 2]), names=("", f"x{number}", "", f"z{number}")
-        )
-        states = StateIndex(np.array([0, 1, 2, 3, 4], np.uint32), np.array([0, 1, 3, 3, 5]))  # of nobody: row 0
-        parts.append(SimpleNamespace(
-            trace=SimpleNamespace(processes=processes, threads=threads, states=states),
-            pids=np.array(pids) + 100 * number,
-            processes=np.array([0, 1, 2]) + 2 * number * np.array([0, 1, 1]), rows=np.arange(5) * 2 + number,
-            cycles=lambda cycles: cycles * 10, axis_pids=lambda own, number=number: own + 100 * number,
-        ))  # fmt: skip
-    return parts
-
-
-def test_threads_and_processes_of_two_files():
-    """Those of the second file behind those of the first; nobody is there once."""
-    threads, processes = assemble._threads(two_parts()), assemble._processes(two_parts())
-    assert threads.pid.tolist() == [-1, 7, 7, 9, 103, 103, 104]
-    assert threads.tid.tolist() == [-1, 1, 2, 1, 5, 6, 7]
-    assert threads.process.tolist() == [0, 1, 1, 2, 3, 3, 4]
-    assert threads.names == ("", "x0", "", "z0", "x1", "", "z1")
-    assert processes.pid.tolist() == [-1, 7, 9, 103, 104]
-    assert processes.parent_pid.tolist() == [-1, 1, 7, 101, 103]
-    assert processes.names == ("", "a0", "b0", "a1", "b1")
-    assert processes.created_cycles.tolist() == [-1, 0, -1, 0, -1]
-    assert processes.destroyed_cycles.tolist() == [-1, 300, 400, 310, 400]
-
-
-def test_states_of_two_files():
-    """Events of nobody first, of both; then of each thread its own."""
-    found = assemble._states(two_parts())
-    assert found.event.tolist() == [0, 1, 2, 4, 6, 8, 3, 5, 7, 9]
-    assert found.start.tolist() == [0, 2, 4, 4, 6, 8, 8, 10]
-
-
-@pytest.mark.parametrize(
-    ("largest", "expected"),
-    [
-        ((7, 9), [[-1, 7], [-1, 19], [-1, 23]]), ((10, 9), [[-1, 10], [-1, 109], [-1, 203]]),
-        ((99, 100), [[-1, 99], [-1, 1100], [-1, 2003]]),
-        ((2**31 - 1, 9), [[-1, 715827881], [-1, 715827891], [-1, 1431655767]]),
-        ((715827881, 9), [[-1, 715827881], [-1, 715827891], [-1, 1431655767]]),
-    ],
-)  # fmt: skip
-def test_pids_of_three_files(largest, expected):
-    """The number of the file is in front of the digits of a pid; of damaged ones 2^31 is shared by all."""
-    traces = [SimpleNamespace(processes=SimpleNamespace(pid=np.array([-1, pid], np.int32))) for pid in (*largest, 3)]
-    assert [pids.tolist() for pids in assemble._pids(traces)] == expected
-
-
-def test_slots_of_events_that_are_not_together():
-    """Events by their rows on the axis; their slots behind those of the files before."""
-    parts = [
-        SimpleNamespace(rows=np.array(rows), trace=SimpleNamespace(slot_count=10, fragments=Fragments(
-            np.array(event, np.uint32), np.array(start), np.array(slot))))
-        for rows, event, start, slot in (
-            ([0, 2, 4], [0, 2], [0, 2, 5], [1, 3, 5, 7, 9]), ([1, 3, 5], [], [0], []),
-            ([6, 7, 3], [1, 2], [0, 1, 3], [2, 4, 6]),
-        )
-    ]  # fmt: skip
-    found = assemble._fragments(parts)
-    assert found.event.tolist() == [0, 3, 4, 7]
-    assert found.start.tolist() == [0, 2, 4, 7, 8]
-    assert found.slot.tolist() == [1, 3, 24, 26, 5, 7, 9, 22]
-    assert len(assemble._fragments(parts[1:2]).event) == 0

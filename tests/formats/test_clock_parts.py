@@ -35,13 +35,10 @@ from satview.formats.kev.consensus import (
     unwrap,
     unwrap_segments,
 )
+from tests.helpers.columns import ints
 
 LAG = 1 << 26
 NEAR = 1 << 24
-
-
-def ints(*values: int, kind: type = np.int64) -> np.ndarray:
-    return np.array(values, kind)
 
 
 # ---- stamps ------------------------------------------------------------------------------------------------------

@@ -11,13 +11,10 @@ from satview.formats.kev import combine
 from satview.formats.kev.combine import EventRegion
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable
+from tests.helpers.columns import ints
 
 REGION = EventRegion(1000, 100)
 USER, NAME = wire.code(wire.WireClass.USER, 1), wire.code(wire.WireClass.PR_TH, 64)
-
-
-def ints(*values: int, kind: type = np.int64) -> np.ndarray:
-    return np.array(values, kind)
 
 
 def told(problems: Problems) -> list[tuple[str, str, int | None, int, int | None]]:

@@ -17,15 +17,12 @@ from satview.formats.kev.slot_source import MemorySlots
 from satview.store.problems import Problems
 from satview.store.tables import EventTable
 from satview.store.trace import Header
+from tests.helpers.columns import ints
 from tests.helpers.kev import START, TraceBuilder
 
 MARK = wire.code(wire.WireClass.USER, 5)
 RUNNING, READY = wire.THREAD_RUNNING, wire.code(wire.WireClass.PR_TH, 2)
 CREATE, NAMED, THREAD = wire.PROC_CREATE, wire.PROC_CREATE_NAME, wire.THREAD_CREATE
-
-
-def ints(*values: int, kind: type = np.int64) -> np.ndarray:
-    return np.array(values, kind)
 
 
 def header(**pairs: str) -> Header:

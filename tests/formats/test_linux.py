@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ import satview
 from satview.base.errors import TraceFormatError
 from satview.core import loading
 from satview.events.states import STATE_BY_NAME
-from satview.formats.linux import perfetto_kernel
 from satview.formats.linux.records import parse_format
 from satview.store.trace import Trace
 from satview.tables.table import table
@@ -31,12 +29,6 @@ FORMS = {
 }
 
 
-def _opened(folder: Path, content: bytes) -> Trace:
-    path = folder / "schedule"
-    path.write_bytes(content)
-    return satview.open_trace(path)
-
-
 def _states(trace: Trace, name: str) -> list[tuple[str, int]]:
     rows = trace.states.of(trace.threads.names.index(name))
     return [
@@ -51,7 +43,7 @@ def _problems(trace: Trace) -> dict[str, str]:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_tells_the_same(tmp_path, form):
-    trace = _opened(tmp_path, FORMS[form]())
+    trace = linux_scene.opened(tmp_path, FORMS[form]())
     assert trace.format == form.split()[0]
     assert {name: _states(trace, name) for name in linux_scene.TRUTH} == linux_scene.TRUTH
     assert trace.cpu_count == 2
@@ -62,23 +54,13 @@ def test_every_form_tells_the_same(tmp_path, form):
         (0, 3 * MS), (0, 292_900_000), (1, 3_500_000)
     ]  # fmt: skip
     client = trace.threads.row(100 if form == "trace.dat" else 90, 100)
+    assert len(satview.select(trace, "event == sched_waking and arg.prio == 100")) == 1
     woken = table(trace, "wake_up")
     server = trace.threads.names.index("server")
     assert woken["waker"][woken["thread"] == server].tolist() == [client]
     assert _problems(trace)["foreign"].endswith("names, states and events are those of Linux")
     names = [trace.catalogue.name(int(code)) for code in trace.events.code]
     assert names.count("irq_handler_entry") == 1
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_arguments_are_those_of_the_file(tmp_path, form):
-    trace = _opened(tmp_path, FORMS[form]())
-    point = next(e for e in trace.iter_events() if e.name == "irq_handler_entry")
-    assert {key: str(value) for key, value in point.args.items()} == {"irq": "42", "name": "eth0"}
-    assert point.thread_name.endswith("100 (client)")
-    woken = next(e for e in trace.iter_events() if e.name == "READY" and e.args["pid"] == 200)
-    assert woken.args["by_pid"] == 100
-    assert len(satview.select(trace, "event == sched_waking and arg.prio == 100")) == 1
 
 
 def test_it_says_that_it_is_foreign(tmp_path):
@@ -103,7 +85,7 @@ def test_it_says_that_it_is_foreign(tmp_path):
 
 
 def test_lanes_have_states_of_linux(tmp_path):
-    trace = _opened(tmp_path, linux_scene.as_trace_dat())
+    trace = linux_scene.opened(tmp_path, linux_scene.as_trace_dat())
     values = table(trace, "state")
     texts = values.column_values("state")
     assert {"SLEEPING", "UNINTERRUPTIBLE"} <= {texts.texts[code] for code in texts.code.tolist()}
@@ -113,39 +95,14 @@ def test_lanes_have_states_of_linux(tmp_path):
 # ---- trace.dat -----------------------------------------------------------------------------------------------------
 
 
-def test_long_gaps_and_lost_events_of_a_page(tmp_path):
-    second = trace_dat.switch(100, ("client", 100, 110, 1), ("swapper/0", 0, 120))
-    first = trace_dat.switch(0, ("swapper/0", 0, 120, 0), ("client", 100, 110))
-    gap = 5 << 27  # needs a time extend
-    pages = [trace_dat.page([(1000, first), (1000 + gap, second)]), trace_dat.page([(9 << 30, first)], missed=True)]
-    trace = _opened(tmp_path, trace_dat.trace_dat([pages]))
-    assert sorted(set((trace.events.time_cycles - 1000).tolist())) == [0, gap, (9 << 30) - 1000]
-    assert _problems(trace)["lost-events"] == "CPU 0 has lost events before this page"
-
-
-def test_a_record_that_is_longer_than_112_bytes(tmp_path):
-    long = trace_dat.interrupt(0, 7, "n" * 200)
-    after = trace_dat.switch(0, ("swapper/0", 0, 120, 0), ("client", 100, 110))
-    trace = _opened(tmp_path, trace_dat.trace_dat([[trace_dat.page([(10, long), (20, after)])]]))
-    assert trace.payloads.decode(0).arguments[1].value == "n" * 200
-    assert trace.events.time_cycles.tolist() == [10, 20, 20]
-
-
 def test_a_damaged_page_costs_that_page(tmp_path):
     content = bytearray(linux_scene.as_trace_dat())
     at = len(content) - 3 * trace_dat.PAGE  # the first page of CPU 0
     content[at + 16 : at + 20] = (28 | 0xFFFFF << 5).to_bytes(4, "little")
     content[at + 8 : at + 12] = (40).to_bytes(4, "little")
-    trace = _opened(tmp_path, bytes(content))
+    trace = linux_scene.opened(tmp_path, bytes(content))
     assert "runs over its end" in _problems(trace)["section-cut"]
     assert _states(trace, "client")[-1] == ("UNINTERRUPTIBLE", 300 * MS)
-
-
-def test_a_cut_file_shows_what_is_there(tmp_path):
-    content = linux_scene.as_trace_dat()
-    trace = _opened(tmp_path, content[: len(content) - trace_dat.PAGE - 100])
-    assert "server" not in trace.threads.names or not any(name == "RUNNING" for name, _ in _states(trace, "server"))
-    assert "bytes of the pages of CPU 1 are missing" in str([problem.detail for problem in trace.problems])
 
 
 @pytest.mark.parametrize(
@@ -160,7 +117,7 @@ def test_a_head_that_cannot_be(tmp_path, change, what):
     content = bytearray(linux_scene.as_trace_dat())
     content[change[0] : change[0] + len(change[1])] = change[1]
     with pytest.raises(TraceFormatError, match=what):
-        _opened(tmp_path, bytes(content))
+        linux_scene.opened(tmp_path, bytes(content))
 
 
 @pytest.mark.skipif(shutil.which("trace-cmd") is None, reason="trace-cmd is not installed")
@@ -176,7 +133,7 @@ def test_version_7_as_trace_cmd_converts_it(tmp_path, compression):
 
 @pytest.mark.parametrize("compression", ["none", "zlib", "zstd"])
 def test_version_7(tmp_path, compression):
-    trace = _opened(tmp_path, trace_dat.version_7(linux_scene.as_trace_dat(), compression))
+    trace = linux_scene.opened(tmp_path, trace_dat.version_7(linux_scene.as_trace_dat(), compression))
     assert {name: _states(trace, name) for name in linux_scene.TRUTH} == linux_scene.TRUTH
     assert trace.threads.names.count("client") == 1
 
@@ -186,7 +143,7 @@ def test_a_packed_block_that_is_damaged_costs_the_pages_of_its_cpu(tmp_path):
     options = content.index(b"1\0", 16) + 2
     at = int.from_bytes(content[options : options + 8], "little")  # right behind the pages of CPU 1
     content[at - 20 : at] = bytes(20)
-    trace = _opened(tmp_path, bytes(content))
+    trace = linux_scene.opened(tmp_path, bytes(content))
     assert "a packed block is damaged" in _problems(trace)["section-cut"]
     assert _states(trace, "client") == linux_scene.TRUTH["client"]
 
@@ -194,101 +151,13 @@ def test_a_packed_block_that_is_damaged_costs_the_pages_of_its_cpu(tmp_path):
 # ---- perf.data and text --------------------------------------------------------------------------------------------
 
 
-def test_lost_samples_are_counted(tmp_path):
-    trace = _opened(tmp_path, linux_scene.as_perf_data(perf_data.lost(5)))
-    lost = next(problem for problem in trace.problems if problem.kind.slug == "lost-events")
-    assert lost.count == 5
-    assert lost.kind.costs_data
-
-
-def test_a_switch_that_is_missing_leaves_its_thread_unknown(tmp_path):
-    def switch(before, after):
-        return trace_dat.switch(before, ("a", before, 120, 1), ("b", after, 120))
-
-    samples = [perf_data.sample(1000 * i, 0, pid, switch(pid, after)) for i, (pid, after) in
-               enumerate([(0, 5), (6, 0), (0, 5), (5, 0)])]  # fmt: skip
-    trace = _opened(tmp_path, perf_data.perf_data(samples))
-    assert "switches are missing" in _problems(trace)["lost-events"]
-    rows = trace.states.of(trace.threads.row(5, 5))
-    seen = [(trace.catalogue.name(int(trace.events.code[row])), int(trace.events.time_cycles[row])) for row in rows]
-    assert seen == [("RUNNING", 0), ("UNKNOWN", 1000), ("RUNNING", 2000), ("SLEEPING", 3000)]
-
-
-@pytest.mark.parametrize(
-    ("change", "what"),
-    [
-        ((8, (16).to_bytes(8, "little")), "written to a pipe"),
-        ((72, bytes(8)), "brings no formats of tracepoints"),
-        ((16, (1 << 40).to_bytes(8, "little")), "an impossible size"),
-        ((40, (1 << 50).to_bytes(8, "little")), "it holds no samples"),
-    ],
-)
-def test_a_head_of_perf_that_cannot_be(tmp_path, change, what):
-    content = bytearray(linux_scene.as_perf_data())
-    content[change[0] : change[0] + len(change[1])] = change[1]
-    with pytest.raises(TraceFormatError, match=what):
-        _opened(tmp_path, bytes(content))
-
-
-def test_lines_that_are_no_events_are_counted(tmp_path):
-    trace = _opened(tmp_path, linux_scene.TEXT.replace("==>", "=>", 1).encode() + b"\nsomething else\n")
-    problems = _problems(trace)
-    assert problems["bad-line"] == "switches or wake-ups of a spelling that is not known"
-    assert "foreign-line" in problems
-    assert _states(trace, "server") == linux_scene.TRUTH["server"]
-
-
 def test_a_hostile_line_takes_no_time(tmp_path):
     text = linux_scene.TEXT.encode() + b"a 1 " * 250_000 + b"\n" + b"-" * 1_000_000 + b"\n"
-    trace = _opened(tmp_path, text)
+    trace = linux_scene.opened(tmp_path, text)
     assert _states(trace, "client") == linux_scene.TRUTH["client"]
 
 
 # ---- Perfetto ------------------------------------------------------------------------------------------------------
-
-
-def test_packed_packets_and_a_cut_end(tmp_path):
-    import zlib
-
-    from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protocol
-
-    inner = linux_scene.as_perfetto()
-    trace = protocol.Trace()
-    trace.packet.add().compressed_packets = zlib.compress(inner)
-    opened = _opened(tmp_path, trace.SerializeToString() + inner[:20])
-    assert {name: _states(opened, name) for name in linux_scene.TRUTH} == linux_scene.TRUTH
-    assert "no whole packet" in _problems(opened)["section-cut"]
-
-
-def test_a_packet_that_is_a_bomb_is_refused(tmp_path):
-    import zlib
-
-    from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protocol
-
-    trace = protocol.Trace()
-    trace.packet.add().compressed_packets = zlib.compress(bytes(80 << 20), 1)
-    with pytest.raises(TraceFormatError, match="unpacks to more than a trace does"):
-        _opened(tmp_path, trace.SerializeToString())
-
-
-def test_other_ftrace_events_are_named_with_the_package_and_without(tmp_path, monkeypatch):
-    from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protocol
-
-    from satview.formats.linux import perfetto_kernel
-
-    trace = protocol.Trace.FromString(linux_scene.as_perfetto())
-    event = trace.packet[1].ftrace_events.event.add(timestamp=linux_scene.START + 9 * MS, pid=100)
-    event.block_rq_issue.dev = 8
-    opened = _opened(tmp_path, trace.SerializeToString())
-    row = int(np.flatnonzero(opened.events.time_cycles == linux_scene.START + 9 * MS)[0])
-    assert opened.catalogue.name(int(opened.events.code[row])) == "tracepoint"
-    shown = {argument.name: argument.value for argument in opened.payloads.decode(row).arguments}
-    assert shown == {"tracepoint": "block_rq_issue", "dev": 8}
-    perfetto_kernel._protocol.cache_clear()
-    monkeypatch.setattr(perfetto_kernel, "import_module", lambda _name: (_ for _ in ()).throw(ImportError))
-    shown = {argument.name: argument.value for argument in opened.payloads.decode(row).arguments}
-    perfetto_kernel._protocol.cache_clear()
-    assert shown == {"tracepoint": "ftrace event 45", "field 1": 8, "names": "pip install perfetto shows them"}
 
 
 def test_the_fields_of_messages_are_those_of_the_reference():
@@ -305,11 +174,6 @@ def test_the_fields_of_messages_are_those_of_the_reference():
             assert np.array_equal(one, other)
 
 
-def test_packed_numbers():
-    data = np.array([0x01, 0xAC, 0x02, 0x7F, 0x80], np.uint8)  # 1, 300, 127, and one that is cut
-    assert perfetto_kernel.packed(data, 0, 5).tolist() == [1, 300, 127]
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_any_damage_opens_or_is_refused(tmp_path, form):
     content, chance = FORMS[form](), np.random.default_rng(2)
@@ -318,7 +182,7 @@ def test_any_damage_opens_or_is_refused(tmp_path, form):
         for at in chance.integers(0, len(damaged), 6).tolist():
             damaged[at] = int(chance.integers(0, 256))
         try:
-            trace = _opened(tmp_path, bytes(damaged))
+            trace = linux_scene.opened(tmp_path, bytes(damaged))
         except TraceFormatError as error:
             assert error.what
             continue
@@ -340,7 +204,7 @@ def test_numbers_that_no_kernel_gives(tmp_path, number):
         switch = events.event.add(timestamp=linux_scene.START + MS, pid=7).sched_switch
         switch.next_pid, switch.prev_pid, switch.prev_state = low, low, number
     trace.packet[0].process_tree.threads.add(tid=100, tgid=low)
-    opened = _opened(tmp_path, trace.SerializeToString())
+    opened = linux_scene.opened(tmp_path, trace.SerializeToString())
     assert np.all(np.diff(opened.events.time_cycles) >= 0)
     assert opened.cpu_count <= 256
     assert len(table(opened, "state")) > 0
@@ -350,7 +214,7 @@ def test_pages_that_are_nowhere(tmp_path):
     content = bytearray(linux_scene.as_trace_dat())
     position = content.index(b"flyrecord\0") + 10
     content[position : position + 8] = b"\xff" * 8
-    opened = _opened(tmp_path, bytes(content))
+    opened = linux_scene.opened(tmp_path, bytes(content))
     assert "of the pages of CPU 0 are missing" in _problems(opened)["section-cut"]
     assert "server" in opened.threads.names
 
@@ -364,7 +228,7 @@ def test_a_thread_has_the_name_of_the_program_that_it_runs_last(tmp_path):
         sample(2, 0, trace_dat.switch(0, ("swapper/0", 0, 120, 0), ("bash", 7, 120))),
         sample(3, 7, trace_dat.switch(7, ("cat", 7, 120, 1), ("swapper/0", 0, 120))),
     ]
-    trace = _opened(tmp_path, perf_data.perf_data([perf_data.name(7, 7, "bash"), *samples]))
+    trace = linux_scene.opened(tmp_path, perf_data.perf_data([perf_data.name(7, 7, "bash"), *samples]))
     assert "cat" in trace.threads.names
     assert "bash" not in trace.threads.names
 
@@ -373,7 +237,7 @@ def test_a_thread_has_the_name_of_the_program_that_it_runs_last(tmp_path):
 def test_flags_are_read_as_c_writes_them(tmp_path, written):
     content = linux_scene.as_trace_dat()
     assert b"{ 0x02, " in content
-    trace = _opened(tmp_path, content.replace(b"{ 0x02, ", f"{{ {written:4}, ".encode()))
+    trace = linux_scene.opened(tmp_path, content.replace(b"{ 0x02, ", f"{{ {written:4}, ".encode()))
     assert len(trace.events) > 0
     if written in ("02", "2", "0x2"):
         assert {name: _states(trace, name) for name in linux_scene.TRUTH} == linux_scene.TRUTH

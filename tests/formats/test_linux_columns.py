@@ -5,17 +5,14 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import satview
 from satview.base.errors import TraceFormatError
 from satview.base.time import Clock
 from satview.events.spec import Release
 from satview.formats.linux import reader
-from satview.formats.linux.trace_dat import Pages, walk
 from satview.store.trace import Trace
 from tests.helpers import linux_scene, perf_data, trace_dat
 
@@ -114,12 +111,6 @@ LOST = ("switches are missing: a thread leaves a CPU that another one had; the s
         "on")  # fmt: skip
 
 
-def opened(folder: Path, content: bytes) -> Trace:
-    path = folder / "schedule"
-    path.write_bytes(content)
-    return satview.open_trace(path)
-
-
 def told(trace: Trace) -> list[str]:
     """Return events as `EVENTS` has them: no argument that only some forms have."""
     lines = []
@@ -141,7 +132,7 @@ def problems(trace: Trace) -> list[tuple[str, str, int | None, int]]:
 @pytest.mark.parametrize("form", FORMS)
 def test_every_event_of_every_form(tmp_path, form):
     content, title, events, processes = FORMS[form]
-    trace = opened(tmp_path, content())
+    trace = linux_scene.opened(tmp_path, content())
     assert told(trace) == events
     assert trace.header.pairs == (("SYS_RELEASE", "Linux"), ("SOURCE", title))
     assert (trace.cpu_count, trace.slot_count, trace.byte_order) == (2, len(events), "little")
@@ -174,47 +165,10 @@ def test_every_event_of_every_form(tmp_path, form):
 @pytest.mark.parametrize("form", ["trace.dat", "perf.data"])
 def test_the_other_byte_order(tmp_path, monkeypatch, form):
     monkeypatch.setattr(trace_dat, "ORDER", ">")
-    trace = opened(tmp_path, FORMS[form][0]())
+    trace = linux_scene.opened(tmp_path, FORMS[form][0]())
     assert told(trace) == EVENTS
     assert trace.threads.names == ("", "swapper/1", "swapper/0", "client", "server", "worker")
     assert trace.payloads.decode(2).arguments[1].value == "eth0"
-
-
-@pytest.mark.parametrize("order", ["<", ">"])
-def test_what_a_page_of_the_ring_can_hold(monkeypatch, order):
-    """Records of one word and of many, an extend, a stamp, padding; then pages that are too full, one after a loss."""
-    monkeypatch.setattr(trace_dat, "ORDER", order)
-    word, number = trace_dat.word, lambda value: struct.pack(order + "I", value)
-    first = b"".join((
-        word(2, 5), b"eightbyt",
-        word(30, 7), number(3),  # 3 << 27 and 7 more
-        word(0, 1), number(4 + 12), b"twelve bytes",
-        word(29, 9), number(8), bytes(4),  # padding of some bytes: no time passes
-        word(31, 100), number(2),  # the time is (2 << 27) + 100, with the bits above 59 of before
-        word(1, 0), b"four",
-        word(29, 0), bytes(12),  # the rest of the page is empty
-    ))  # fmt: skip
-    base = 1 << 60
-    page = struct.pack(order + "QQ", base + 50, len(first)) + first
-    full = struct.pack(order + "QQ", 7, 1 << 31 | 5000) + word(1, 1) + b"good" + word(28, 1)
-    odd = struct.pack(order + "QQ", 9, 16) + word(1, 2) + b"some" + word(3, 1) + b"more"
-    size = 128
-    data = b"".join(each.ljust(size, b"\0") for each in (b"", page, full, odd))
-    pages = Pages(np.arange(1, 4) * size, np.array([4, 5, 6]), size, 8)
-    walked = walk(np.frombuffer(data, np.uint8), pages, order)
-    found = [
-        (int(cpu), int(time), walked.records.bytes_of(row))
-        for row, (cpu, time) in enumerate(zip(walked.records.cpu, walked.records.time_ns, strict=True))
-    ]
-    assert found[:4] == [
-        (4, base + 55, b"eightbyt"),
-        (4, base + 55 + (3 << 27) + 7 + 1, b"twelve bytes"),
-        (4, base + (2 << 27) + 100, b"four"),
-        (5, 8, b"good"),
-    ]
-    assert [each for each in found if each[0] == 6] == [(6, 11, b"some")]
-    assert walked.lossy.tolist() == [1]
-    assert walked.damaged.tolist() == [1, 2]
 
 
 def test_what_is_odd_about_a_file_of_trace_cmd(tmp_path):
@@ -229,7 +183,7 @@ def test_what_is_odd_about_a_file_of_trace_cmd(tmp_path):
     body[first + 8 : first + 16] = struct.pack("<Q", struct.unpack("<Q", body[first + 8 : first + 16])[0] | 1 << 31)
     body = body.replace(struct.pack("<H", 200) + bytes(2) + struct.pack("<I", 100),
                         struct.pack("<H", 999) + bytes(2) + struct.pack("<I", 100))  # fmt: skip
-    trace = opened(tmp_path, head + bytes(body[first:-1000]))
+    trace = linux_scene.opened(tmp_path, head + bytes(body[first:-1000]))
     assert trace.header.pairs == (
         ("SYS_RELEASE", "Linux"), ("SOURCE", "trace.dat of trace-cmd, version 6"), ("UNAME", "Linux 6.1 x")
     )  # fmt: skip
@@ -263,7 +217,7 @@ def test_what_is_odd_about_a_file_of_perf(tmp_path):
         sample, other, bytes(unknown), perf_data.lost(5), _record(13, struct.pack("<Q", 7)),
     ]  # fmt: skip
     content = perf_data.perf_data([*records, bytes(16)])
-    trace = opened(tmp_path, content)
+    trace = linux_scene.opened(tmp_path, content)
     data_at = struct.unpack("<Q", content[40:48])[0]
     assert told(trace)[:2] == [EVENTS[5].replace("2.5", "0  ").replace("by_pid=200", "by_pid=100"),
                                EVENTS[1].replace(" 0 client", " 1 client")]  # fmt: skip
@@ -276,7 +230,7 @@ def test_what_is_odd_about_a_file_of_perf(tmp_path):
     assert trace.threads.pid.tolist() == [-1, 0, 90]
     assert trace.processes.names == ("", "swapper", "shell")
     with pytest.raises(TraceFormatError, match="the file ends inside the formats of tracepoints"):
-        opened(tmp_path, content[: data_at + len(records[0]) + 8])
+        linux_scene.opened(tmp_path, content[: data_at + len(records[0]) + 8])
 
 
 @pytest.mark.parametrize(
@@ -285,7 +239,7 @@ def test_what_is_odd_about_a_file_of_perf(tmp_path):
 def test_samples_that_lack_something(tmp_path, monkeypatch, lacking, what):
     monkeypatch.setattr(perf_data, "_SAMPLE_TYPE", perf_data._SAMPLE_TYPE & ~lacking)
     with pytest.raises(TraceFormatError, match=f"its samples have no {what}"):
-        opened(tmp_path, FORMS["perf.data"][0]())
+        linux_scene.opened(tmp_path, FORMS["perf.data"][0]())
 
 
 def test_slices_of_perfetto(tmp_path):
@@ -346,7 +300,7 @@ def test_slices_of_perfetto(tmp_path):
     damaged = zlib.compress(b"whatever")[:-6] + bytes(6)
     trace.packet.add().compressed_packets = damaged
     content = trace.SerializeToString()
-    opened_trace = opened(tmp_path, content)
+    opened_trace = linux_scene.opened(tmp_path, content)
     client, nobody = "90/100", "-1/-1"
     assert [
         (event.time_cycles, event.cpu, f"{event.pid}/{event.tid}", event.name, dict(event.args))
@@ -392,7 +346,7 @@ def test_a_wake_up_that_repeats_another_one_has_the_numbers_of_the_file(tmp_path
             b"client-100 [000] 5.003: sched_wakeup: comm=server pid=200 prio=100 target_cpu=001\n"
         ),
     }[form]()
-    event = next(event for event in opened(tmp_path, content).iter_events() if event.name == "sched_wakeup")
+    event = next(event for event in linux_scene.opened(tmp_path, content).iter_events() if event.name == "sched_wakeup")
     assert {name: int(event.args[name]) for name in ("pid", "prio", "target_cpu")} == {
         "pid": 200, "prio": 100, "target_cpu": 1
     }  # fmt: skip
@@ -412,7 +366,7 @@ def test_threads_of_events():
 )
 def test_what_a_schedule_is_as_a_trace(tmp_path, name, form):
     """Nanoseconds since nobody knows when, one event for each slot, no buffers, and no system page."""
-    trace = opened(tmp_path, form())
+    trace = linux_scene.opened(tmp_path, form())
     count = len(trace.events)
     assert trace.clock == Clock(1_000_000_000, int(trace.events.time_cycles[0]), None, is_absolute=False)
     assert (trace.format, trace.release, trace.byte_order, trace.system) == (name, Release.LINUX, "little", None)

@@ -18,14 +18,11 @@ from satview.formats.linux.records import MAGIC, Cursor, Metadata, Records, Task
 from satview.formats.linux.trace_dat import Pages
 from satview.store.problems import Problems
 from tests.helpers import linux_scene
+from tests.helpers.columns import ints
 from tests.helpers.trace_dat import metadata
 
 ORDERS = {"little": "<", "big": ">"}
 HERE = Path("x")
-
-
-def ints(*values: int) -> np.ndarray:
-    return np.array(values, np.int64)
 
 
 def rows(problems: Problems) -> list[tuple[str, str, int | None, int]]:
@@ -307,23 +304,29 @@ def test_pages_that_are_cut():
     assert trace_dat._offset(file, Pages(ints(5), ints(0), 64, 8), 0) is None
 
 
+def section(end: str, *contents: bytes) -> bytes:
+    """Return a section that is not packed: kind, flags, a word, its size, what is in it."""
+    content = b"".join(contents)
+    return struct.pack(end + "HHIQ", 0, 0, 0, len(content)) + content
+
+
+def option(end: str, kind: int, value: bytes) -> bytes:
+    return struct.pack(end + "HI", kind, len(value)) + value
+
+
 @pytest.mark.parametrize("order", ORDERS)
 def test_options_go_on_where_the_last_one_says(order):
     """A section: kind, flags, a word, its size; an option: kind, size, value; kind 0 names the next section."""
     end = ORDERS[order]
 
-    def section(content: bytes) -> bytes:
-        return struct.pack(end + "HHIQ", 0, 0, 0, len(content)) + content
-
-    def option(kind: int, value: bytes) -> bytes:
-        return struct.pack(end + "HI", kind, len(value)) + value
-
-    first = section(option(5, b"one") + option(0, struct.pack(end + "Q", 100)) + option(5, b"never"))
-    second = section(option(8, b"two") + option(0, struct.pack(end + "Q", 8)))  # back to the first one: the end
+    first = section(end, option(end, 5, b"one"), option(end, 0, struct.pack(end + "Q", 100)), option(end, 5, b"never"))
+    second = section(
+        end, option(end, 8, b"two"), option(end, 0, struct.pack(end + "Q", 8))
+    )  # back to the first one: the end
     data = (bytes(8) + first).ljust(100, b"\xff") + second
     assert list(trace_dat._options(Cursor(data, HERE, 0, order), 8, "none")) == [(5, b"one"), (8, b"two")]
     assert list(trace_dat._options(Cursor(data, HERE, 0, order), 0, "none")) == []
-    open_end = bytes(8) + section(option(5, b"one"))
+    open_end = bytes(8) + section(end, option(end, 5, b"one"))
     assert list(trace_dat._options(Cursor(open_end, HERE, 0, order), 8, "none")) == [(5, b"one")]
     refused("the file ends before one of its sections", len(data), list,
             trace_dat._options(Cursor(data, HERE, 0, order), len(data), "none"))  # fmt: skip
@@ -372,12 +375,6 @@ def test_sections_of_version_7(monkeypatch, order):
     """Options of eight bytes say where a section is; of the buffers the first one with pages is read."""
     end, seen = ORDERS[order], []
 
-    def section(content: bytes) -> bytes:
-        return struct.pack(end + "HHIQ", 0, 0, 0, len(content)) + content
-
-    def option(kind: int, value: bytes) -> bytes:
-        return struct.pack(end + "HI", kind, len(value)) + value
-
     for name in ("read_header_info", "read_ftrace_formats", "read_event_formats", "read_names"):
         monkeypatch.setattr(trace_dat.records, name, lambda cursor, _meta, name=name: seen.append(
             (name, cursor.take(cursor.left, "all"))))  # fmt: skip
@@ -389,12 +386,15 @@ def test_sections_of_version_7(monkeypatch, order):
     monkeypatch.setattr(trace_dat, "_read_buffer", read_buffer)
     kinds = 16, 17, 18, 21
     at = [200, 300, 400, 500]
-    options = [option(kind, struct.pack(end + "Q", where)) for kind, where in zip(kinds, at, strict=True)]
-    options += [option(kinds[0], struct.pack(end + "Q", 500)[:7]), option(kinds[0], struct.pack(end + "QB", 500, 0))]
-    options += [option(3, value) for value in (b"one", b"four", b"never")] + [option(5, b"Linux")]
-    data = (b"none\0\0" + struct.pack(end + "Q", 20)).ljust(20, b"\xff") + section(b"".join(options))
+    options = [option(end, kind, struct.pack(end + "Q", where)) for kind, where in zip(kinds, at, strict=True)]
+    options += [
+        option(end, kinds[0], struct.pack(end + "Q", 500)[:7]),
+        option(end, kinds[0], struct.pack(end + "QB", 500, 0)),
+    ]
+    options += [option(end, 3, value) for value in (b"one", b"four", b"never")] + [option(end, 5, b"Linux")]
+    data = (b"none\0\0" + struct.pack(end + "Q", 20)).ljust(20, b"\xff") + section(end, *options)
     for where, text in zip(at, (b"header", b"ftrace", b"events", b"names"), strict=True):
-        data = data.ljust(where, b"\xff") + section(text)
+        data = data.ljust(where, b"\xff") + section(end, text)
     file = file_of(data, order)
     trace_dat._read_7(file, Problems())
     assert seen == [

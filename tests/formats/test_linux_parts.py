@@ -36,13 +36,10 @@ from satview.formats.linux.records import (
 from satview.formats.linux.trace_dat import Pages, Walked, walk
 from satview.store.problems import Problems
 from satview.store.trace import NumberPayloads, Trace
+from tests.helpers.columns import ints
 
 SLEEPING = STATE_BY_NAME["SLEEPING"].value
 PAGE = 64
-
-
-def ints(*values: int) -> np.ndarray:
-    return np.array(values, np.int64)
 
 
 # ---- pages of the ring buffer ------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from satview.formats.linux import perfetto_kernel
 from satview.formats.linux.perfetto_kernel import NOBODY_PID, fields_of, kernel_states
 from satview.formats.linux.records import Tasks
 from satview.store.problems import Problems
+from tests.helpers.columns import ints
 from tests.helpers.extent import usually
 from tests.helpers.perfetto_engine import needs_engine, query
 from tests.helpers.perfetto_probe import CREATED, DEAD, DESTROYED, READY, RUNNING, SLEEPS, Probe, scene, tid
@@ -58,32 +58,6 @@ def test_the_first_threads_of_the_kernel_are_idle_where_nothing_says_so(tmp_path
     ]  # fmt: skip
 
 
-def test_several_machines_have_cpus_and_processes_of_their_own(tmp_path):
-    host, guest = scene(), scene(machine=3)
-    for packet in guest.trace.packet:
-        host.trace.packet.add().CopyFrom(packet)
-    trace = host.open(tmp_path)
-    assert trace.cpu_count == 4
-    names = [trace.process_name(row) for row in range(1, len(trace.processes))]
-    assert {"devb-eide", "devb-eide (machine 3)"} <= set(names)
-    runs = trace.table("run")
-    busy = Counter(runs["cpu"][~runs["is_idle"]].tolist())
-    assert busy == {0: 2, 1: 1, 2: 2, 3: 1}
-
-
-def test_frequencies_are_events(tmp_path):
-    probe = scene()
-    event = probe.packet(150).generic_kernel_cpu_freq_event
-    event.cpu, event.freq_hz = 1, 1_800_000_000
-    trace = probe.open(tmp_path)
-    found = [
-        (event.time_cycles, event.cpu, dict(event.args))
-        for event in trace.iter_events()
-        if event.name == "cpu_frequency"
-    ]
-    assert [(time, cpu, args["freq_hz"]) for time, cpu, args in found] == [(150, 1, 1_800_000_000)]
-
-
 def test_a_thread_whose_cpu_is_taken_is_in_no_known_state(tmp_path):
     probe = Probe().state(0, 7, 1, RUNNING, 0).state(10, 7, 2, RUNNING, 0).state(30, 7, 1, RUNNING, 1)
     probe.state(40, 7, 2, SLEEPS, 0).state(50, NOBODY_PID, 1, RUNNING, 1)
@@ -100,27 +74,6 @@ def test_threads_begin_and_end(tmp_path):
     probe.state(40, 7, 2, DEAD, 1).state(50, 7, 2, DESTROYED).state(60, 7, 1, SLEEPS, 0)
     states = states_of(probe.open(tmp_path))
     assert states[7, 2][-4:] == [("READY", 20), ("RUNNING", 30), ("DEAD", 40), ("ABSENT", 50)]
-
-
-REFUSED = [
-    ([(10, 2, 0)], "states that are none"),
-    ([(10, 2, READY), (20, 2, CREATED)], "threads are created that are there already"),
-    ([(10, 2, READY), (20, 2, DESTROYED), (30, 2, DEAD)], "threads end that have ended"),
-    ([(10, 2, RUNNING), (20, 2, RUNNING)], "threads that run already start to run"),
-]
-
-
-@pytest.mark.parametrize(("rows", "says"), REFUSED)
-def test_what_perfetto_refuses_is_a_problem(rows, says, tmp_path):
-    probe = Probe().state(0, 7, 1, RUNNING, 1)
-    for time, number, state in rows:
-        probe.state(time, 7, number, state)
-    trace = probe.open(tmp_path)
-    assert [problem.count for problem in trace.problems if says in str(problem)] == [1]
-
-
-def ints(*values: int) -> np.ndarray:
-    return np.array(values, np.int64)
 
 
 def columns(table, *names: str) -> list[tuple]:

@@ -18,14 +18,11 @@ from satview.formats.linux.perfetto_kernel import fields_of, packed
 from satview.formats.linux.reader import score
 from satview.formats.linux.records import Tasks
 from satview.store.problems import Problems
+from tests.helpers.columns import ints
 
 protocol = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
 TRACK = protocol.TrackEvent
 STATE = "state"
-
-
-def ints(*values: int) -> np.ndarray:
-    return np.array(values, np.int64)
 
 
 def fields(content: bytes) -> perfetto.Fields:

@@ -6,7 +6,10 @@ cpu0  client . . server's waker, then idle until it is woken again
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
+import satview
+from satview.store.trace import Trace
 from tests.helpers import perf_data, trace_dat
 
 Events = Sequence[tuple[int, float, bytes]]
@@ -135,3 +138,10 @@ def _waking_fields(record: bytes) -> tuple[str, int, int, int]:
 
     name, pid, prio, cpu = struct.unpack("<16siii", record[8:])
     return name.rstrip(b"\0").decode(), pid, prio, cpu
+
+
+def opened(folder: Path, content: bytes) -> Trace:
+    """Open what a file has, whose name says nothing."""
+    path = folder / "schedule"
+    path.write_bytes(content)
+    return satview.open_trace(path)
