@@ -128,23 +128,6 @@ def test_user_events_are_text_only_if_nothing_else_is_possible():
     assert [a.name for a in short.arguments] == ["d0", "d1"]
 
 
-@pytest.mark.parametrize(
-    ("wire_class", "event", "words", "name", "note"),
-    [
-        (WireClass.SYSTEM, 15, (0x70002, 3), "bitset", "CPU 2 IDLE START IDLE_REACHED"),
-        (WireClass.SYSTEM, 15, (0x140001, 3), "bitset", "CPU 1 VFS_OVERDRIVE VFS_STEP_UP"),
-        (WireClass.SYSTEM, 14, (9, 0), "bitset", "ONLINE BURST"),
-        (WireClass.SYSTEM, 18, (1, 8, -1, 0x101), "flags", "WAKEUP ACTIVE"),
-        (WireClass.SYSTEM, 18, (1, 8, -1, 0x101), "timer_id", "TimerTimeout()"),
-        (WireClass["SEC"], 0, (1, 2, 3, 4, 0, 0, 0, 0), "flags", "ALLOW IS_ROOT"),
-        (WireClass["SEC"], 3, (0, 1, 2, 3, 1, 0), "status", "SERVER_FAILED"),
-    ],
-)
-def test_numbers_with_a_meaning(wire_class, event, words, name, note):
-    decoded = decode(Release.QNX_7, wire_class, event, payload(*words))
-    assert {a.name: a.note for a in decoded.arguments}[name] == note
-
-
 def test_interrupt_state_word_is_hexadecimal():
     assert shown(decode(Release.QNX_6, WireClass.INT, 2, payload(5, 0x81)))["inkernel"] == "0x00000081"
 
@@ -191,13 +174,3 @@ def test_any_bytes_decode_and_every_word_is_accounted_for(release, code, raw, or
     covered = [word for a in decoded.arguments for word in range(a.first_word, a.first_word + a.words)]
     assert all(0 <= word < max(1, len(decoded.words)) for word in covered)
     assert covered == sorted(covered)
-
-
-@given(
-    release=st.sampled_from(QNX), index=st.integers(0, 10_000), words=st.lists(st.integers(0, 2**32 - 1), max_size=30)
-)
-def test_known_codes_with_any_words_never_raise(release, index, words):
-    events = catalogue(release)
-    code = events.codes()[index % len(events.codes())]
-    decoded = decode_payload(events.spec(code), payload(*words), "little", events)
-    assert decoded.form in ("fast", "wide", "same", "failed", "raw")

@@ -57,6 +57,7 @@ EVENTS = """\
 7   USREVENT:EVENT:3, STR:"ab|cd"                                    -> 1803 630a6261 64 0 0
 7   USREVENT:EVENT:3, STR:"abc", d0:-1 d1:2 d2:0x3
     -> - USREVENT/EVENT 3 ffffffff 2 3 636261 (STR string, d0 dec, d1 dec, d2 hex)
+7   USREVENT:EVENT:100 STR:"ab", d0:0x00006261 d1:0x00000000 d2:0x00000001 d3:0x00000000 -> 1864 6261 0 1 0
 7   INT_CALL:KER_MSG_SENDV/11                                        -> 90b 0 0
 7   INT_CALL:KER_MSG_SENDV/127                                       -> 97f 0 0
 7   INT_CALL:MSG_SENDV/11                                            -> 90b 0 0
@@ -64,10 +65,12 @@ EVENTS = """\
 7   INT_ENTR:0x0000001c (28)      IP:0x00001234                      -> c01 1c 1234
 7   INT_ENTR:0x0000001c (28)      IP:0x0000000000001234              -> c05 1c 0 1234 0
 7   INT_ENTR:28 (28)|IP:0x12345678                                   -> c01 1c 12345678
+7   INT_ENTR:0x80000000 (-2147483648)      IP:0x00001000             -> c01 80000000 1000
 7   INT_ENTR:28                                                      -> ~ c01 1c 0 (interrupt_number dec)
 6   INT_EXIT:0x0000001c (28)      inkernel=5                         -> c02 1c 5
 7   INT_EXIT:0x0000001c (28)      inkernel=5                         -> c02 1c 5
 7   INT_EXIT:0x0000001c (28)      inkernel=0x0000000000000005        -> c02 1c 5
+6   INT_EXIT:0x00000004 (4) inkernel:0x00000001                      -> c02 4 1
 8   INT_EXIT:0x0000001c (28)      inkernel=5                         -> c02 1c 5
 7   INT_HANDLER_ENTR:28 (28) PID:7 IP:0x00001234 AREA:0x00000020     -> c03 7 1c 1234 20
 7   INT_HANDLER_ENTR:28 (28) PID:7 IP:0x1234 AREA:0x0000000000000020 -> c06 7 1c 1234 0 20 0
@@ -78,6 +81,7 @@ EVENTS = """\
 7   INT_HANDLER_EXIT:28 (28) SIGEVENT:0x1 0x2 0x3 -1 0x5             -> c04 1c 1 2 3 ffffffff 5
 7   INT_HANDLER_EXIT:-1 (28) SIGEVENT:PULSE 0x4:10 2:0x55            -> c04 ffffffff 4 4 55 a0002 0
 7   INT_HANDLER_EXIT:28 (28) SIGEVENT:                               -> c04 1c 0 0 0 0 0
+6   INT_HANDLER_EXIT:28 (28) SIGEVENT:NONE                           -> c04 1c 0 0 0 0 0
 7   INT_HANDLER_EXIT:28 (28) SIGEVENT:NOTHING 1
     -> ~ c04 1c 48544f4e 20474e49 31 (interrupt_number dec, SIGEVENT string)
 7   INT_HANDLER_EXIT:28 (28)                                         -> c04 1c 0 (interrupt_number dec)
@@ -92,10 +96,14 @@ EVENTS = """\
     -> - KER_CALL/MSG_SENDV 0 0 ffffffff 5 (ret_val dec, errno dec)
 7   SYSTEM:PROFILE_64   ip:0x0000000000001234 tid:2 pid:3            -> 1614 1234 0 2 3
 6   SYSTEM:PROFILE_64   ip=0x100001234, tid=2, pid=3                 -> 1614 1234 1 2 3
+7   SYSTEM:PROFILE_64   ip = 0x00003d516c6925, tid = 0x000001, pid = 0x0b7017 -> 1614 516c6925 3d 1 b7017
 7   SYSTEM:PROFILE_64   ip:0x1234, tid:2                             -> ~ 1614 1234 0 2 0 (ip hex, tid dec)
 7   SYSTEM:TIMER   pid:1 tid:2 timer_id:0x00000003 flags:0x00000004  -> 1412 1 2 3 4
 7   SYSTEM:TIMER   pid:1 tid:2 timer_id:0x00000003 flags:0x00000004 CREATE ARM -> 1412 1 2 3 4
 7   SYSTEM:TIMER   pid:1 tid:2 timer_id:3 flags:4 CREATE             -> 1412 1 2 3 4
+7   SYSTEM:TIMER   pid:1 tid:8 timer_id:-1 flags:0x00000101 WAKEUP ACTIVE -> 1412 1 8 ffffffff 101
+7   SYSTEM:POWER   word 0:0x0000000a word 1:0x00000001               -> 140f a 1
+7   QVM:GUEST_ENTER   guest_ip:0x00000000deadbeef                    -> 2800 deadbeef 0
 7   SYSTEM:TIMER   pid:1 tid:2 timer_id:0x00000003 flags:0x00000004 12
     -> ~ 1412 1 2 3 4 3231 0 (pid dec, tid dec, timer_id hex, flags hex, text string)
 7   SYSTEM:IPI   ipicmd:0x00000001 interrupted_ip:0x00000002 tid:3 pid:4 -> 1410 1 2 3 4
@@ -125,6 +133,7 @@ EVENTS = """\
 6   THREAD:THREADY pid:1 tid:2                                       -> 1002 1 2
 6   THREAD:THCREATE|pid:1|tid:2|policy:3                             -> 1018 1 2 3
 7   VTHREAD:THREADY   pid:1 tid:2                                    -> 101c 1 2
+6   VTHREAD:THRUNNING     pid:1 tid:2                                -> 101b 1 2
 7   VTHREAD:VTHREADY   pid:1 tid:2                                   -> 101c 1 2
 7   VTHREAD:THCREATE   pid:1 tid:2                                   -> 1032 1 2
 7   COMM:SND_PULSE_EXE   scoid:0x00010001 pid:1                      -> 1c04 10001 1
@@ -154,6 +163,9 @@ EVENTS = """\
 8   THREAD:THMQ_SEND|   pid:1|   tid:2|   priority:3|   policy:4|   partition:5
     -> ~ 1007 1 2 3 4 5 0 (pid dec, tid dec, priority dec, policy dec, partition dec)
 7   KER_CALL:RING0   func_p:00000010 arg_p:00000020                  -> 802 10 20
+6   KER_CALL:RING0/02 func_p:ff836f16 arg_p:12345678                 -> 802 ff836f16 12345678
+7   KER_CALL:RING0/02   func_p:0xffff80000004f800                    -> a02 4f800 ffff8000
+6   KER_EXIT:SYNC_CONDVAR_SIG/83 ret_val:0 empty:0x00000000          -> 8d3 0 0
 7   KER_CALL:MSG_INFO   rcvid:00000010 info_p:00000020               -> 813 a 14
 7   KER_CALL:                                                        -> - KER_CALL/EVENT 0 0
 7   KER_CALL:EVENT 5   a:1                                           -> - KER_CALL/EVENT 5 1 0 (a dec)

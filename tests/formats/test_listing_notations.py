@@ -152,22 +152,6 @@ def test_serial_consoles_and_formats_change_no_event(change):
     assert (listing.slot_array() == plain.slot_array()).all()
 
 
-@pytest.mark.parametrize(
-    ("lines", "release"),
-    [
-        (["INTERRUPT       :INT_DELIVER       intr_id:0x1c(28)"], Release.QNX_8),
-        (["CONTROL         :BUFFER_END         cookie1 = e6e6e6e6, cookie2 = e6e6e6e6"], Release.QNX_8),
-        (["KER_CALL        :SYNC_RWLOCK/77     sync_p:0x0000000000000001"], Release.QNX_8),
-        (["KER_CALL        :MSG_RECEIVEV/14    chid:0x00000001 rparts:1"], Release.QNX_7),
-        (["KER_CALL:MSG_RECEIVEV/14 chid:0x00000001 rparts:1"], Release.QNX_6),
-    ],
-)
-def test_the_release_is_reported_by_the_events(lines, release):
-    listing, _ = read("".join(f"t:0x00000001 CPU:00 {line}\n" for line in lines))
-    assert listing.release is release
-    assert listing.line_counts.part == listing.line_counts.raw == 0
-
-
 @pytest.mark.parametrize("name", ["L1.bin", "L2.bin", "L3.bin", "L4.bin", "L5.bin"])
 def test_damaged_listings_open(name):
     data = shared_path(f"crashes/{name}").read_bytes()
@@ -247,10 +231,3 @@ def test_a_listing_is_printed_back_in_its_own_notation():
     again = "".join(Printer(source, TextRows(source, style, "full")).text())
     assert events_part(again)[1] == plain
     assert source.notations["THREAD", "THREADY", "pid"] == "0x%x"
-
-
-def test_a_foreign_line_that_looks_like_an_argument_takes_no_event_with_it():
-    event = "t:0x00000001 CPU:00 THREAD          :THREADY            pid:1 tid:2\n"
-    listing, problems = read(HEAD.format("7.1.0") + event + "pid:1 exited\n")
-    assert (listing.events, listing.line_counts.foreign) == (1, 1)
-    assert problems.counts() == {"foreign-line": 1}

@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satview.base.errors import Cancelled, TraceFormatError
+from satview.base.errors import TraceFormatError
 from satview.events import wire
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
-from satview.events.wire import WireClass
 from satview.formats.kev.reader import open_kev
-from satview.formats.listing.reader import open_listing, read_listing, score
+from satview.formats.listing.reader import open_listing, read_listing
 from satview.formats.registry import open_trace
 from satview.formats.source import opened
 from satview.store.problems import Problems
@@ -163,24 +162,6 @@ def test_full_times_of_the_7_1_listing():
     assert not trace.problems.counts()
 
 
-def test_wide_and_fast_events_of_6x():
-    assert slots('t:0x00000010 CPU:01 KER_CALL:MSG_SENDV/11 coid:0x00000003 msg:"a\nb" (0x0062610a)\n') == [
-        [0x0100080B, 0x10, 3, 0x0062610A]
-    ]
-    wide = (
-        "t:0x00000011 CPU:00 KER_CALL:MSG_SENDV/11\n                      coid:0x00000003\n"
-        "                    sparts:1\n                    rparts:-2\n"
-        '                       msg:"ABCDE" (0x44434241 0x00000045 0x00000000)\n'
-    )
-    assert slots(wide) == [
-        [0x4000080B, 0x11, 3, 1],
-        [0x8000080B, 0x11, 0xFFFFFFFE, 0x44434241],
-        [0xC000080B, 0x11, 0x45, 0],
-    ]
-    one_line = re.sub(r"\n +", " ", wide)
-    assert slots(one_line) == slots(wide)
-
-
 def test_collapsed_blanks_and_inserted_blank_lines_change_nothing():
     plain = (
         "t:0x00000011 CPU:00 PROCESS :PROCCREATE_NAME\n                      ppid:1\n"
@@ -194,137 +175,12 @@ def test_collapsed_blanks_and_inserted_blank_lines_change_nothing():
     assert slots(plain) == slots(typeset)
 
 
-def test_failed_exits_glued_to_the_next_events():
-    text = (
-        "t:0x00000010 CPU:00 KER_EXIT:MSG_SENDV/11 ret_val:-1, errno:48t:0x00000011 CPU:01 KER_EXIT:MSG_SENDV/11 "
-        "ret_val:-1, errno:2t:0x00000012 CPU:00 THREAD  :THREADY       pid:1 tid:1 \n"
-    )
-    expected = [[0x0000088B, 0x10, 0xFFFFFFFF, 48], [0x0100088B, 0x11, 0xFFFFFFFF, 2], [0x1002, 0x12, 1, 1]]
-    assert slots(text) == expected
-    assert slots(text.replace("48t:", "48\nt:")) == expected
-
-
-@pytest.mark.parametrize(
-    ("line", "code", "words"),
-    [
-        ("CONTROL :TIME msb:0x0000000b, lsb(offset):0xbcb128b3", wire.CONTROL_TIME, [0xB, 0xBCB128B3]),
-        ("CONTROL :TIME msb:0x0000000b lsb(offset):0xbcb128b3", wire.CONTROL_TIME, [0xB, 0xBCB128B3]),
-        ("CONTROL: BUFFER sequence = 33, num_events = 714", wire.CONTROL_BUFFER, [33, 714]),
-        ("INT_ENTR:0x00000000 (0) inkernel=0x00000081", wire.code(WireClass.INT, 1), [0, 0x81]),
-        ("INT_ENTR:0x80000000 (-2147483648)       IP:0x00001000", wire.code(WireClass.INT, 1), [0x80000000, 0x1000]),
-        ("INT_EXIT:0x00000004 (4) inkernel:0x00000001", wire.code(WireClass.INT, 2), [4, 1]),
-        (
-            "INT_HANDLER_ENTR:0x00000009 (9)       PID:7 IP:0x00000001 AREA:0x00000002",
-            wire.code(WireClass.INT, 3),
-            [7, 9, 1, 2],
-        ),
-        ("INT_HANDLER_EXIT:0x00000009 (9) SIGEVENT:NONE", wire.code(WireClass.INT, 4), [9, 0, 0, 0, 0, 0]),
-        (
-            "INT_HANDLER_EXIT:0x00000009 (9) SIGEVENT:PULSE 0x40000002:21 0xa:0x55aa CRITICAL",
-            wire.code(WireClass.INT, 4),
-            [9, 0x104, 0x40000002, 0x55AA, 0x0015000A, 0],
-        ),
-        ("INT_CALL:KER_MSG_RECEIVEV/14", wire.code(WireClass.KER_CALL, 14 + 256), [0, 0]),
-        ("USREVENT:EVENT:111, d0:0x00000001 d1:0x0000000b", wire.code(WireClass.USER, 111), [1, 11]),
-        (
-            'USREVENT:EVENT:555 STR:"Hello world"',
-            wire.code(WireClass.USER, 555),
-            [0x6C6C6548, 0x6F77206F, 0x00646C72, 0],
-        ),
-        ("KER_EXIT:SYNC_CONDVAR_SIG/83 ret_val:0 empty:0x00000000", wire.code(WireClass.KER_CALL, 83 + 128), [0, 0]),
-        (
-            "KER_CALL:RING0/02 func_p:ff836f16 arg_p:12345678",
-            wire.code(WireClass.KER_CALL, 2),
-            [0xFF836F16, 0x12345678],
-        ),
-        ("VTHREAD :THRUNNING     pid:1 tid:2", wire.THREAD_RUNNING + 26, [1, 2]),
-        ("SYSTEM  :FUNC_ENTER thisfn:0x0000000a call_site:0x0000000b", wire.code(WireClass.SYSTEM, 10), [10, 11]),
-    ],
-)
-def test_events_of_6x(line, code, words):
-    found = slots(f"t:0x00000010 CPU:00 {line}\n")
-    assert found[0][0] & 0x7FFF == code
-    assert [word for slot in found for word in slot[2:]] == words
-
-
-@pytest.mark.parametrize(
-    ("line", "code", "words"),
-    [
-        ("CONTROL         :BUFFER             sequence = 35, num_events = 709\n", wire.CONTROL_BUFFER, [35, 709]),
-        (
-            "CONTROL         :BUFFER_END         cookie1 = e6e6e6e6, cookie2 = e6e6e6e6",
-            wire.CONTROL_BUFFER_END,
-            [0xE6E6E6E6, 0xE6E6E6E6],
-        ),
-        (
-            "SYSTEM          :PROFILE_64         ip = 0x00003d516c6925, tid = 0x000001, pid = 0x0b7017",
-            wire.code(WireClass.SYSTEM, 532),
-            [0x516C6925, 0x3D, 1, 0xB7017],
-        ),
-        (
-            "SYSTEM          :TIMER              pid:1 tid:8 timer_id:-1 flags:0x00000101 WAKEUP ACTIVE",
-            wire.code(WireClass.SYSTEM, 18),
-            [1, 8, 0xFFFFFFFF, 0x101],
-        ),
-        (
-            "KER_CALL        :RING0/02           func_p:0xffff80000004f800",
-            wire.code(WireClass.KER_CALL, 2 | 512),
-            [0x0004F800, 0xFFFF8000],
-        ),
-        (
-            "KER_EXIT        :MSG_SENDV/11       ret_val:-1, errno:2",
-            wire.code(WireClass.KER_CALL, 11 + 128),
-            [0xFFFFFFFF, 2],
-        ),
-        (
-            "KER_CALL        :MSG_RECEIVEV/14   \n                      chid:0x00000001\n                    rparts:1",
-            wire.code(WireClass.KER_CALL, 14 | 512),
-            [1, 1, 0, 0],
-        ),
-        ("INT_CALL        :KER_RING0/2       ", wire.code(WireClass.KER_CALL, 2 + 256), [0, 0]),
-        (
-            'USREVENT        :EVENT:100          STR:"ab", d0:0x00006261 d1:0x00000000 d2:0x00000001 d3:0x00000000',
-            wire.code(WireClass.USER, 100),
-            [0x6261, 0, 1, 0],
-        ),
-        (
-            "QVM             :GUEST_ENTER        guest_ip:0x00000000deadbeef",
-            wire.code(WireClass["QVM"], 0),
-            [0xDEADBEEF, 0],
-        ),
-        (
-            "SYSTEM          :POWER              word 0:0x0000000a word 1:0x00000001",
-            wire.code(WireClass.SYSTEM, 15),
-            [10, 1],
-        ),
-    ],
-)
-def test_events_of_7_1(line, code, words):
-    release = HEAD_7.replace("7.1.0", "8.0.0") if "BUFFER_END" in line else HEAD_7
-    found = slots(f"t:0x65570a8b78a CPU:00 {line}\n", release)
-    assert found[0][0] & 0x7FFF == code
-    assert found[0][1] == 0x70A8B78A
-    assert [word for slot in found for word in slot[2:]] == words
-
-
-def test_interrupts_of_8_0():
-    head = HEAD_7.replace("7.1.0", "8.0.0")
-    assert slots("t:0x00000001 CPU:03 INTERRUPT       :INT_DELIVER       intr_id:0x1c(28)\n", head) == [
-        [0x03000000 | wire.code(WireClass.INT, 7), 1, 28, 0]
-    ]
-
-
 def test_big_endian_text_and_64_bit_values_are_as_the_target_had_them():
     head = HEAD_6.replace("TRACE_LITTLE_ENDIAN", "TRACE_BIG_ENDIAN")
     found = slots("t:0x00000001 CPU:00 PROCESS :PROCCREATE_NAME ppid:1 pid:2 name:abc\n", head)
     assert found[1][2] == 0x61626300
     mapped = slots("t:0x00000001 CPU:00 SYSTEM  :MUNMAP          pid:1 vaddr:0x100000002 len:0x3\n", head)
     assert [word for slot in mapped for word in slot[2:]] == [1, 1, 2, 0, 3, 0]
-
-
-def test_times_in_seconds_become_cycles():
-    found = slots("t:2.003.004us CPU:00 THREAD :THREADY pid:1 tid:1\n")
-    assert found[0][1] == 2_003_004  # the header says 1 MHz
 
 
 def test_full_times_survive_without_time_events(tmp_path):
@@ -337,15 +193,6 @@ def test_full_times_survive_without_time_events(tmp_path):
     assert open_listing(path).events.time_cycles.tolist() == stamps
     with opened(path) as source:
         assert [time for batch in source.events for time in batch.time_cycles.tolist()] == stamps
-
-
-def test_a_time_that_lost_a_digit_is_restored_to_the_nearest_that_fits():
-    listing, problems = read(
-        HEAD_6 + "t:0x35bbec68 CPU:00 THREAD :THRECEIVE pid:1 tid:5\nt:0x35bbe10 CPU:00 THREAD :THRUNNING pid:4 tid:1\n"
-    )
-    assert listing.slot_array()[1, 1] == 0x35BBED10
-    assert problems.counts() == {"listing-digits": 1}
-    assert next(iter(problems)).line == 9
 
 
 def test_rubbish_is_named_with_its_line():
@@ -362,41 +209,11 @@ def test_rubbish_is_named_with_its_line():
     assert listing.line_counts.lines == 13
 
 
-def test_text_that_is_no_utf_8_survives():
-    listing, _ = read(HEAD_6.encode() + b"t:0x00000001 CPU:00 PROCESS :PROCCREATE_NAME ppid:1 pid:2 name:\xff\xfe\n")
-    assert listing.slot_array()[1, 2] == 0x0000FEFF
-
-
-def test_release_is_seen_from_the_columns_where_the_header_is_gone():
-    new, _ = read("t:0x65570e1979a CPU:00 KER_CALL        :RING0/02           func_p:0xffff80000004f800\n")
-    old, _ = read("t:0xbcb2e00c CPU:00 KER_CALL:RING0/02 func_p:ff836f16 arg_p:e3fd2ee0\n")
-    assert (new.release, old.release) == (Release.QNX_7, Release.QNX_6)
-    assert (new.events, old.events) == (1, 1)
-
-
-def test_detection_is_by_content(tmp_path):
-    assert score(HEAD_6.encode(), tmp_path) == 95
-    assert score(b"t:0xbcb2e00c CPU:00 KER_CALL:RING0/02 func_p:0 arg_p:0\n", tmp_path) == 70
-    assert score(b"TRACE_HEADER_BEGIN::TRACE_FILE_NAME::x", tmp_path) == 0
-    assert score(b"hello\nworld\n", tmp_path) == 0
-
-
 def test_a_file_without_any_event_is_refused(tmp_path):
     path = tmp_path / "empty.txt"
     path.write_text("TRACEPRINTER version 1.02\n")
     with pytest.raises(TraceFormatError, match="it has no line with an event"):
         open_listing(path)
-
-
-def test_loading_can_be_stopped(tmp_path):
-    path = tmp_path / "long.txt"
-    path.write_text(HEAD_6 + "t:0x00000001 CPU:00 THREAD :THREADY pid:1 tid:1\n" * 20_000)
-    with pytest.raises(Cancelled):
-        open_listing(path, cancelled=lambda: True)
-    seen = []
-    open_listing(path, seen.append)
-    assert seen
-    assert all(0 < share <= 1 for share in seen)
 
 
 LINES = st.sampled_from(

@@ -176,25 +176,6 @@ def test_low_stamps_stay_low_where_the_clock_is_known():
 
 
 @pytest.mark.parametrize(
-    ("event", "release", "said"),
-    [
-        ("t:0x00000001 CPU:00 KER_CALL:MSG_RECEIVEV/14 chid:0x00000001 rparts:1", "6.x", "read as 6.x: of"),
-        (
-            "t:0x65570e1979a CPU:00 KER_CALL        :MSG_RECEIVEV/14    chid:0x00000001 rparts:1",
-            "7.x",
-            "read as 7.x: of",
-        ),
-        ("t:0x00000001 CPU:00 KER_EXIT        :MSG_SENDV/11       ret_val:0x00000000", "8.0", "0 as 7.x, 1 as 8.0"),
-        ("t:0x00000001 CPU:00 KER_CALL        :SYNC_RWLOCK/77     syncp:0x1 op:0x2", "8.0", "the events look like 8.0"),
-    ],
-)
-def test_lines_without_a_header_show_their_release_or_all_are_tried(event, release, said):
-    _, trace = read(event + "\n")
-    assert str(trace.release) == release
-    assert said in next(problem.detail for problem in trace.problems if problem.kind.slug == "release-assumed")
-
-
-@pytest.mark.parametrize(
     ("command", "said"),
     [
         (["export"], "2 events"), (["filter"], "2 events"), (["export", "-e", 'event == "NEW_B"'], "1 event"),
