@@ -109,35 +109,6 @@ def _data_at(index: int) -> int:
     return reader.HEAD_BYTES + reader.SECTION_4.itemsize + index * BUFFER
 
 
-def _details(trace: Trace, slug: str) -> list[tuple[str, int | None]]:
-    return [(problem.detail, problem.offset) for problem in trace.problems if problem.kind.slug == slug]
-
-
-def test_a_cut_file_keeps_its_complete_buffers(files, tmp_path):
-    whole = files[Release.QNX_7, QstForm.VERSION_4]
-    cut = tmp_path / "cut.qst"
-    cut.write_bytes(whole.read_bytes()[: _data_at(3) + 5000])
-    truth, found = satview.open_trace(whole), satview.open_trace(cut)
-    assert len(truth.buffers) == 4
-    assert len(found.buffers) == 3
-    assert _details(found, "section-cut") == [
-        (f"section DATA announces 65,536 bytes, {3 * BUFFER + 5000:,} are there", 72),
-        ("a kernel buffer of DATA has 5000 of 16384 bytes", _data_at(3)),
-    ]
-    times = set(truth.events.time_cycles.tolist())
-    assert set(found.events.time_cycles.tolist()) < times
-    assert found.processes.names[1] == ""  # the names were behind it
-
-
-def test_a_buffer_with_an_impossible_count_is_left_out(files, tmp_path):
-    whole = files[Release.QNX_8, QstForm.VERSION_4]
-    at = _data_at(1) + reader.SLOT_COUNT_AT
-    found = satview.open_trace(_patched(whole, tmp_path / "count.qst", (at, b"\xff\xff\xff\x7f")))
-    what = "a kernel buffer of DATA announces 2147483647 slots where 1011 fit; it is left out"
-    assert (what, at) in _details(found, "buffer-length")
-    assert len(found.buffers) == len(satview.open_trace(whole).buffers) - 1
-
-
 def test_an_emptied_buffer_shows_as_lost(files, tmp_path):
     whole = files[Release.QNX_7, QstForm.VERSION_4]
     slots = [int.from_bytes(whole.read_bytes()[_data_at(i) + 24 : _data_at(i) + 28], "little") for i in range(4)]
@@ -145,19 +116,6 @@ def test_an_emptied_buffer_shows_as_lost(files, tmp_path):
     at = _data_at(second) + reader.SLOT_COUNT_AT
     found = satview.open_trace(_patched(whole, tmp_path / "empty.qst", (at, bytes(4))))
     assert found.buffers.lost_before.sum() == 1
-
-
-def test_sequence_numbers_may_pass_two_to_the_thirty_two(files, tmp_path):
-    whole = files[Release.QNX_7, QstForm.VERSION_4]
-    data = whole.read_bytes()
-    at = [_data_at(i) + reader.SEQUENCE_AT for i in range(4)]
-    first = min(int.from_bytes(data[each : each + 4], "little") for each in at)
-    changes = []
-    for each in at:
-        number = int.from_bytes(data[each : each + 4], "little") - first - 2 & 0xFFFFFFFF
-        changes.append((each, number.to_bytes(4, "little")))
-    found = satview.open_trace(_patched(whole, tmp_path / "wrap.qst", *changes))
-    assert _same_events(found, satview.open_trace(whole))
 
 
 def test_without_time_events_it_is_counted_backwards_from_the_end(files, tmp_path):
@@ -175,36 +133,6 @@ def test_without_time_events_it_is_counted_backwards_from_the_end(files, tmp_pat
     assert np.array_equal(*ns)
     wall = [trace.clock.wall_time(int(trace.events.time_cycles[-1])) for trace in (truth, found)]
     assert abs((wall[0] - wall[1]).total_seconds()) < 1e-5
-
-
-def test_the_older_variant_without_its_list_is_read_in_the_order_of_the_file(files, tmp_path):
-    whole = files[Release.QNX_7, QstForm.VERSION_4_SLOTS]
-    at = reader.HEAD_BYTES + reader.SECTION_4.itemsize + 8  # slots of the first buffer
-    found = satview.open_trace(_patched(whole, tmp_path / "list.qst", (at, bytes(4))))
-    assert len(_details(found, "section-cut")) == 1
-    assert len(found.events) == len(satview.open_trace(whole).events)
-
-
-def test_version_3_says_when_its_last_stamp_is_another(files, tmp_path):
-    whole = files[Release.QNX_7, QstForm.VERSION_3]
-    found = satview.open_trace(_patched(whole, tmp_path / "stamp.qst", (32, b"\1\0\0\0")))
-    assert any("the head of the file says 0x1" in what for what, _ in _details(found, "clock-damaged"))
-
-
-@pytest.mark.parametrize(
-    ("change", "offset", "what"),
-    [
-        ((4, b"\5"), 4, "version 5 in a file that begins as version 4 does"),
-        ((48, bytes(4)), 48, "kernel buffers of 0 bytes with slots from byte 192 on cannot be"),
-        ((64, bytes(4)), 64, "no complete kernel buffer with events is in it"),
-    ],
-)
-def test_a_head_that_cannot_be_is_refused_in_a_sentence(files, tmp_path, change, offset, what):
-    path = _patched(files[Release.QNX_7, QstForm.VERSION_4], tmp_path / "head.qst", change)
-    with pytest.raises(TraceFormatError, match=what) as refused:
-        satview.open_trace(path)
-    assert refused.value.offset == offset
-    assert refused.value.remedy
 
 
 @pytest.mark.parametrize(("release", "form"), FORMS)

@@ -200,6 +200,9 @@ def test_every_cut_of_a_file_is_listed_where_it_is(tmp_path):
     with pytest.raises(TraceFormatError, match="the file ends inside its head of 64 bytes") as refused:
         contents_of(tmp_path, whole[:63])
     assert refused.value.offset == 63
+    with pytest.raises(TraceFormatError, match="version 5 in a file that begins as version 4 does") as refused:
+        contents_of(tmp_path, head_4(version=5) + whole[64:])
+    assert refused.value.offset == 4
 
 
 def test_more_and_fewer_buffers_than_announced(tmp_path):

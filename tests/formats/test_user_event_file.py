@@ -147,10 +147,6 @@ FAULTS = {
     "deep": ("<a>" * 40, "nested more than 32 deep"),
     "encoding": (b"<?xml version='1.0' encoding='klingon'?><a/>", "encoding"),
     "large": ("<!--" + "x" * (1 << 20) + "-->", "larger than 1 MiB"),
-    "offset": (
-        "<a><datakey format='%x v' offset='-4'><event class='6' id='1'/></datakey></a>",
-        "an offset of -4 bytes",
-    ),
     "no format": ("<a><datakey><event class='6' id='1'/></datakey></a>", "a datakey without a format"),
     "values": ("<a><event id='1' sformat='%1u4096x v %1ux w'/></a>", "an event of more than 4096 values"),
     "all values": (
