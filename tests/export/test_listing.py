@@ -19,9 +19,8 @@ from satview.export.listing.forms import Style, message_texts
 from satview.export.listing.printer import ListedEvents, Printer
 from satview.export.listing.rows import RecordRows, TextRows, default_time, layout_of
 from satview.formats.kev.header import SlotWriter, header_bytes
-from satview.formats.kev.payloads import decode_payload, message_text
+from satview.formats.kev.payloads import message_text
 from satview.formats.kev.stream import CHUNK_SLOTS
-from satview.formats.listing.model import key_column
 from satview.formats.listing.reader import open_listing, read_listing
 from satview.formats.source import opened, source_of
 from satview.store.problems import Problems
@@ -286,20 +285,6 @@ def test_times():
     }
 
 
-@pytest.mark.parametrize(
-    ("key", "column"),
-    [
-        ("DATE", "            TRACE_DATE"),
-        ("CYCLES_PER_SEC", "  TRACE_CYCLES_PER_SEC"),
-        ("A" * 16, "TRACE_" + "A" * 16),
-        ("A" * 22, "TRACE_" + "A" * 22),
-        ("A" * 30, "TRACE_  " + "A" * 30),
-    ],
-)
-def test_header_keys_end_in_column_22(key, column):
-    assert key_column(key) == column
-
-
 def test_verbose_shows_slots_and_stray_tails():
     call = wire.code(WireClass.KER_CALL, 11)
     slots = np.array([(call | 2 << 30, 5, 1, 2), (call | 3 << 30, 5, 1, 2)], "<u4")
@@ -561,15 +546,6 @@ def test_what_text_cannot_show_is_reported_by_words_and_read_back(data, shown, l
     is_clean = user_text(data) is not None
     if layout == "7" or not is_clean:
         assert words[: len(event[2])] == event[2]
-
-
-@pytest.mark.parametrize(("data", "shown"), ODD_TEXTS)
-def test_details_show_the_text_of_a_user_event(data, shown):
-    event = user_event(data)
-    raw = np.array(event[2], "<u4").tobytes()
-    names = catalogue(Release.QNX_7)
-    payload = decode_payload(names.spec(wire.code(WireClass.USER, 5)), raw, "little", names)
-    assert any(shown in f"{argument.text} {argument.note}" for argument in payload.arguments)
 
 
 def test_numbers_of_a_user_event_are_no_text():

@@ -138,16 +138,6 @@ def test_version_7(tmp_path, compression):
     assert trace.threads.names.count("client") == 1
 
 
-def test_a_packed_block_that_is_damaged_costs_the_pages_of_its_cpu(tmp_path):
-    content = bytearray(trace_dat.version_7(linux_scene.as_trace_dat(), "zlib"))
-    options = content.index(b"1\0", 16) + 2
-    at = int.from_bytes(content[options : options + 8], "little")  # right behind the pages of CPU 1
-    content[at - 20 : at] = bytes(20)
-    trace = linux_scene.opened(tmp_path, bytes(content))
-    assert "a packed block is damaged" in _problems(trace)["section-cut"]
-    assert _states(trace, "client") == linux_scene.TRUTH["client"]
-
-
 # ---- perf.data and text --------------------------------------------------------------------------------------------
 
 

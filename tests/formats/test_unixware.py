@@ -15,7 +15,7 @@ from satview.formats.unixware.reader import open_thread_trace
 from satview.linkage.calls import partner
 from satview.linkage.chain import link_of
 from satview.session.event_text import event_details, list_row
-from satview.timeline.lane_tree import LaneKind, Timeline
+from satview.timeline.lane_tree import Timeline
 from tests.helpers.shared import shared_path
 from tests.helpers.thread_trace import PID, record, write_set
 
@@ -86,13 +86,6 @@ class TestRows:
         assert "16.00 µs" in text
         assert "event 5: mutex_lock 1" in text
 
-    def test_payload_words_are_the_arguments(self, tmp_path):
-        trace = open_trace(write_set(tmp_path, "0 lwp1 t1 mutex_init 0 0x123456789a -1 3 4"))
-        assert trace.payloads.words(0).tolist() == [0x3456789A, 0x12, 0xFFFFFFFF, 0xFFFFFFFF, 3, 0, 4, 0, 0, 0]
-        assert trace.payloads.column([0], 1).tolist() == [0x12]
-        assert trace.payloads.column([0], 10).tolist() == [0]
-        assert trace.payloads.decode(0).words[0] == 0x3456789A
-
     def test_every_record_of_the_tables_decodes(self, tmp_path):
         lines = {"": [], ".time": []}
         for number, key in enumerate(argument_lists()):
@@ -142,32 +135,6 @@ class TestThreadStates:
         found = lanes_of(tmp_path, CONTENTION)
         assert found["thread 1"] == [(0, "RUNNING"), (50, "JOIN"), (90, "")]
         assert found["thread 2"] == [(0, ""), (10, "READY"), (15, "RUNNING"), (25, "MUTEX"), (41, "RUNNING"), (80, "")]
-
-    @pytest.mark.parametrize(
-        ("interface", "state"),
-        [
-            ("mutex_lock", "MUTEX"),
-            ("rmutex_lock", "MUTEX"),
-            ("rw_rdlock", "RWLOCK_READ"),
-            ("rw_wrlock", "RWLOCK_WRITE"),
-        ],
-    )
-    def test_locks_block_if_the_second_record_says_so(self, tmp_path, interface, state):
-        text = f"""
-            0 lwp1 t1 {interface} 1 64
-           10 lwp1 t1 {interface} 2 0 0
-           20 lwp1 t1 {interface} 1 64
-           30 lwp1 t1 {interface} 2 0 1
-           40 lwp1 t1 thr_self 0
-        """
-        lane = lanes_of(tmp_path, text)["thread 1"]
-        assert lane == [(0, "RUNNING"), (20, state), (30, "RUNNING"), (40, "")]
-
-    @pytest.mark.parametrize("interface", ["cond_wait", "cond_timedwait"])
-    def test_conditions_always_block(self, tmp_path, interface):
-        text = f"5 lwp1 t1 thr_self\n10 lwp1 t1 {interface} 1 64 80\n12 lwp1 t1 {interface} 2 62\n30 lwp1 t1 thr_self"
-        lane = lanes_of(tmp_path, text)["thread 1"]
-        assert lane == [(0, "RUNNING"), (5, "CONDVAR"), (7, "RUNNING"), (25, "")]
 
     def test_spinning_threads_keep_their_lwp(self, tmp_path):
         text = "0 lwp1 t1 _spin_lock 1 64\n50 lwp1 t1 _spin_lock 2 1\n60 lwp1 t1 _spin_unlock 0 64"
@@ -320,16 +287,6 @@ class TestOpening:
         trace = open_trace(write_set(tmp_path, CONTENTION))
         assert f"{trace.clock.wall_time(trace.window.start):%Y-%m-%d %H:%M:%S}" == "1970-01-01 00:16:40"
 
-    def test_lanes_are_those_of_the_tree(self, tmp_path):
-        infos = Timeline(open_trace(write_set(tmp_path, CONTENTION))).infos
-        assert [(info.kind, info.title) for info in infos] == [
-            (LaneKind.CPU, "LWP 1"),
-            (LaneKind.CPU, "LWP 2"),
-            (LaneKind.PROCESS, f"pid {PID}"),
-            (LaneKind.THREAD, "thread 1"),
-            (LaneKind.THREAD, "thread 2"),
-        ]
-
 
 class TestDamage:
     def test_bad_lines_are_problems_with_file_and_line(self, tmp_path):
@@ -417,10 +374,17 @@ class TestCatalogue:
     def test_suggest(self):
         assert "MUTEX_LOCK" in catalogue(Release.UNIXWARE).suggest("mutex_lok")
 
-    def test_states(self):
+    @pytest.mark.parametrize(
+        ("interface", "state"),
+        [("mutex_lock", "MUTEX"), ("rmutex_lock", "MUTEX"), ("rw_rdlock", "RWLOCK_READ"), ("rw_wrlock", "RWLOCK_WRITE"),
+         ("cond_wait", "CONDVAR"), ("cond_timedwait", "CONDVAR"), ("sema_wait", "SEM"), ("barrier_wait", "BARRIER"),
+         ("thr_join", "JOIN")],
+    )  # fmt: skip
+    def test_states(self, interface, state):
+        """Of the first record of a call that waits; a thread runs from the second one on."""
         table = catalogue(Release.UNIXWARE).state_value_of_code
-        assert table[record_code("cond_wait", 1, 1)] == states.STATE_BY_NAME["CONDVAR"].value
-        assert table[record_code("cond_wait", 2)] == states.RUNNING
+        assert table[record_code(interface, 1, 1)] == states.STATE_BY_NAME[state].value
+        assert table[record_code(interface, 2)] == states.RUNNING
         assert table[0] == states.NOT_A_STATE
 
 
