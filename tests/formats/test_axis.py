@@ -71,8 +71,6 @@ def both(captures, tmp_path_factory):
 
 
 def test_events_are_shifted_by_the_offset_and_told_apart(tmp_path):
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
     host = from_lanes(tmp_path / "a", "cpu0 A A B .")
     guest = from_lanes(tmp_path / "b", "cpu0 A . C\ncpu1 . D D")
     found = axis(tmp_path, host, guest, 2 * US)
@@ -90,8 +88,6 @@ def test_events_are_shifted_by_the_offset_and_told_apart(tmp_path):
 
 
 def test_before_and_after_a_file_its_lanes_have_nothing(tmp_path):
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
     host = from_lanes(tmp_path / "a", "cpu0 A A A A A A A A")
     found = axis(tmp_path, host, from_lanes(tmp_path / "b", "cpu0 B B"), 3 * US)
     timeline = Timeline(found)
@@ -226,7 +222,6 @@ def test_a_verdict_that_holds_when_its_file_ends_holds_at_least_so_long(tmp_path
     """A verdict on a thread of the host, whose file ends at 1,000, up to that end; another one is over before."""
     members = []
     for name, end in (("host", 1_000), ("guest", 90_000)):
-        (tmp_path / name).mkdir()
         builder = TraceBuilder().state("RUNNING", 0, 2, 1).state("MUTEX", 500, 2, 1).time_event(end)
         members.append(Member(name, builder.open(tmp_path / name)))
     found = trace_on_axis(tmp_path / "x.sataxis", members)
@@ -256,9 +251,7 @@ def test_arguments_have_the_pids_of_the_axis(both, captures):
 
 def test_a_coarser_clock_is_scaled_and_said(tmp_path):
     fine = TraceBuilder().time_event(0).state("RUNNING", 10, 2, 1).event(6 << 10, 3000).open(tmp_path)
-    pairs = tmp_path / "b"
-    pairs.mkdir()
-    coarse = TraceBuilder().time_event(0).state("RUNNING", 1, 2, 1).event(6 << 10, 30).open(pairs)
+    coarse = TraceBuilder().time_event(0).state("RUNNING", 1, 2, 1).event(6 << 10, 30).open(tmp_path / "b")
     object.__setattr__(coarse, "clock", type(coarse.clock)(300_000_000, coarse.clock.start_cycles))
     found = axis(tmp_path, fine, coarse)
     part = files_of(found).parts[1]
@@ -283,7 +276,6 @@ def marked(folder, at):
     builder = TraceBuilder().time_event(0).state("RUNNING", 10, 2, 1)
     for time in at:
         builder.event(6 << 10 | 7, time)
-    folder.mkdir()
     return builder.event(6 << 10, 9000).open(folder)
 
 
@@ -371,7 +363,6 @@ def test_a_faulty_file_is_one_sentence(tmp_path, content, says):
 
 def test_a_schedule_of_linux_beside_its_host(tmp_path):
     """The guest is foreign: its own states, events and priorities, and nothing of it becomes the host's."""
-    (tmp_path / "a").mkdir()
     host = from_lanes(tmp_path / "a", "cpu0 A A B .")
     (tmp_path / "guest.txt").write_text(linux_scene.TEXT)
     guest = open_trace(tmp_path / "guest.txt")
@@ -401,8 +392,6 @@ def test_names_of_tasks_of_linux_are_no_paths(tmp_path):
 
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_file_without_events_takes_nothing_away(tmp_path, is_first):
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
     full, empty = from_lanes(tmp_path / "a", "cpu0 A A B ."), TraceBuilder().open(tmp_path / "b")
     found = axis(tmp_path, *((empty, full) if is_first else (full, empty)))
     assert len(found.events) == len(full.events)
@@ -414,8 +403,6 @@ def test_a_file_without_events_takes_nothing_away(tmp_path, is_first):
 
 def test_partitions_of_two_files_do_not_add_up(tmp_path):
     """Both files have partitions 0 (System) and 1 (Drivers), which run for 2 and 3 us: four on the axis."""
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
     alone = partitions_scene().open(tmp_path / "a")
     both = axis(tmp_path, alone, partitions_scene().open(tmp_path / "b"))
     found = Statistics(both).partitions
@@ -438,7 +425,6 @@ def test_cpus_of_power_events_are_those_of_the_axis(tmp_path):
     """CPU 0 of each file is in mode 7: a lane below each, not two changes of one CPU, and as long as its file."""
     traces = []
     for name in ("a", "b"):
-        (tmp_path / name).mkdir()
         builder = TraceBuilder("7.1.0").time_event(0).state("RUNNING", 500, 2, 1)
         builder.event(wire.code(wire.WireClass.SYSTEM, 15), 1_000, (0, 7))
         traces.append(builder.state("READY", 9_000, 2, 1).open(tmp_path / name))
@@ -459,7 +445,6 @@ def test_events_of_no_process_have_a_lane_for_each_file(tmp_path):
         builder = TraceBuilder("7.1.0").time_event(0).state("RUNNING", 500, 2, 1)
         for at in moments:
             builder.event(wire.code(wire.WireClass.USER, 5), at, (1, 2))
-        (tmp_path / name).mkdir()
         traces.append(builder.state("READY", 9_000, 2, 1).open(tmp_path / name))
     both = axis(tmp_path, *traces)
     timeline = Timeline(both)
@@ -520,7 +505,6 @@ def with_logger(folder, sender=""):
     builder = TraceBuilder().time_event(0)
     for pid, name, at in ((7, "usr/sbin/tracelogger", 10), (8, "usr/sbin/sshd", 500), (9, "app", 900)):
         builder.process_name(1, pid, name).state("RUNNING", at, pid, 1).state("RECEIVE", at + 100, pid, 1)
-    folder.mkdir()
     attributes = (("CAPTURE_SSH_PID", sender),) if sender else ()
     return open_trace(write_trace(folder / "t.kev", builder.writer.slots(), attributes=attributes))
 

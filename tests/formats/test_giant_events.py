@@ -14,8 +14,8 @@ from satview.formats.kev.sampling import GrowingFile
 from satview.formats.kev.stream import EventStream, blocks_of_array
 from satview.session.event_text import FIRST_WORDS, MOST_WORDS, event_details, list_row
 from satview.store.problems import Problems
-from tests.formats.test_kev_files import write_trace
 from tests.helpers.extent import usually
+from tests.helpers.kev import write_trace
 
 USER = wire.code(wire.WireClass.USER, 17)
 

@@ -49,14 +49,6 @@ def event(position: int, words: int = 2, time: int = 0) -> OpenEvent:
     return OpenEvent(0, 7, time, 0, position, [np.zeros(words, np.uint32)])
 
 
-def test_how_many_events_may_be_open():
-    """65,536, with 16 MiB of payload: what nobody ends must not fill the memory."""
-    none = OpenEvents(Problems(), 0)
-    assert none.has_room(1 << 16, 1 << 22)
-    assert not none.has_room((1 << 16) + 1, 0)
-    assert not none.has_room(0, (1 << 22) + 1)
-
-
 def test_events_without_end_are_given_up_the_oldest_first(monkeypatch):
     assert (stream.MAX_OPEN, stream.MAX_WORDS) == (65_536, 4_194_304), "less is enough here"
     monkeypatch.setattr(stream, "MAX_OPEN", 3)

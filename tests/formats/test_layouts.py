@@ -110,15 +110,6 @@ def test_sigevent_of_6x():
     assert [a.name for a in later.arguments] == ["interrupt_number", *(f"word {n}" for n in range(1, 6))]
 
 
-def test_texts_follow_each_other():
-    """The first one has bytes 16 to 23 with its zero byte, the second one begins at byte 24."""
-    raw = payload(1, 2, 3, 4) + b"abcdefg\0hi\0\0"
-    decoded = decode(Release.QNX_7, WireClass["SEC"], 4, raw)
-    assert [(a.name, a.value, a.first_word, a.words) for a in decoded.arguments[4:]] == [
-        ("class_name", "abcdefg", 4, 2), ("perm_name", "hi", 6, 1)
-    ]  # fmt: skip
-
-
 def test_user_events_are_text_only_if_nothing_else_is_possible():
     text = decode(Release.QNX_7, WireClass.USER, 5, b"hello world\0\0\0\0\0")
     assert [(a.name, a.value, a.first_word, a.words) for a in text.arguments] == [("text", "hello world", 0, 4)]
@@ -130,11 +121,6 @@ def test_user_events_are_text_only_if_nothing_else_is_possible():
 
 def test_interrupt_state_word_is_hexadecimal():
     assert shown(decode(Release.QNX_6, WireClass.INT, 2, payload(5, 0x81)))["inkernel"] == "0x00000081"
-
-
-def test_trace_event_wide_takes_its_count_from_the_mode():
-    decoded = decode(Release.QNX_6, WireClass.KER_CALL, 1, payload(0x30000005, 7, 9, 0))
-    assert list(shown(decoded)) == ["mode", "class[header]", "event[time_off]"]
 
 
 def test_count_decides_between_the_guide_and_the_6_4_list():

@@ -38,12 +38,6 @@ def test_any_slots_in_any_order(both, at, word, gap):
         slot_source._GAP = before
 
 
-def test_blocks_are_joined(both, monkeypatch):
-    monkeypatch.setattr(slot_source, "_BLOCK_SHIFT", 7)
-    rows = np.arange(0, len(SLOTS), 3)
-    assert np.array_equal(both[0].take(rows, 2), SLOTS[rows, 2])
-
-
 def test_reads_into_scratch_memory(both):
     scratch = np.zeros((10, 4), np.uint32)
     assert np.array_equal(both[0].read(7, 12, scratch), SLOTS[7:12])

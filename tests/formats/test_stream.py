@@ -186,25 +186,6 @@ def test_cutting_the_slots_into_blocks_changes_nothing(rows, size):
     assert piece_problems.counts().get("orphan-slots") == whole_problems.counts().get("orphan-slots")
 
 
-@given(SLOTS)
-def test_events_are_those_of_the_rules_applied_one_by_one(rows):
-    slots = [(code | cpu << 24 | kind << 30, stamp, code, stamp) for code, kind, cpu, stamp in rows]
-    expected, waiting = [], {}
-    for header, stamp, *words in slots:
-        key = header & 0x3FFFFFFF, stamp
-        kind = header >> 30
-        if kind == Struct.SIMPLE and header:
-            expected.append(words)
-        elif kind == Struct.COMBINE_BEGIN:
-            waiting.setdefault(key, []).append(list(words))
-        elif kind and waiting.get(key):
-            waiting[key][0] += words
-            if kind == Struct.COMBINE_END:
-                expected.append(waiting[key].pop(0))
-    found, _ = events_of(np.array(slots, np.uint32).reshape(-1, 4))
-    assert [words for _, _, words in found] == expected
-
-
 def test_a_pipe_without_a_byte_order_is_read_ahead_for_it():
     """The first 300 slots are little-endian, more than are read to tell the format; the 700 behind them are not."""
     writer = SlotWriter()

@@ -50,7 +50,8 @@ def header_and_page(release="7.1.0", byte_order="little", cpus=1, rate=CYCLES_PE
 def write_trace(
     path: Path, slots, release="7.1.0", byte_order="little", cpus=1, rate=CYCLES_PER_S, attributes=()
 ) -> Path:
-    """Write slots as a file of a release."""
+    """Write slots as a file of a release; its folder need not be there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     pairs, page = header_and_page(release, byte_order, cpus, rate, attributes)
     write_kev(path, pairs, page, np.asarray(slots, np.uint32).reshape(-1, 4), byte_order)
     return path
