@@ -215,13 +215,6 @@ def test_the_most_cpus_and_events_that_fit(tmp_path):
                 assemble._refuse(tmp_path, large)
 
 
-def test_a_file_without_an_offset_begins_where_the_first_one_does(tmp_path):
-    trace = TraceBuilder().time_event(0).event(MARK, 5).open(tmp_path)
-    found = trace_on_axis(tmp_path / "x", [Member("a", trace), Member("b", trace)])
-    assert Member("b", trace).offset_ps == 0
-    assert (found.events.time_cycles - START).tolist() == [0, 0, 5, 5]
-
-
 def test_no_file_begins_below_zero(tmp_path):
     """The second file begins 1.5 s before the first one, whose counter is then at 1 s: both are moved by a second."""
     builder = TraceBuilder(start=CYCLES_PER_S).time_event(0).event(MARK, 40)

@@ -13,12 +13,11 @@ from satview.events.catalogue import catalogue
 from satview.events.spec import Release
 from satview.formats.kev import assemble, repair
 from satview.formats.kev.consensus import ClockVerdicts
-from satview.formats.kev.header import write_kev
 from satview.formats.kev.reader import open_kev
 from satview.formats.kev.sampling import GrowingFile
 from satview.store.problems import Problems
 from tests.core.reference.replacing import numpy_passes
-from tests.helpers.kev import START, TraceBuilder, header_and_page
+from tests.helpers.kev import START, TraceBuilder, write_trace
 
 SLOT = 16
 
@@ -61,9 +60,7 @@ EXPECTED = [
 
 @pytest.mark.parametrize("core", [nullcontext, numpy_passes])
 def test_every_problem_of_a_damaged_file(tmp_path, core):
-    path = tmp_path / "damaged.kev"
-    pairs, page = header_and_page("7.1.0", cpus=2)
-    write_kev(path, pairs, page, slots(), "little")
+    path = write_trace(tmp_path / "damaged.kev", slots(), cpus=2)
     start = path.stat().st_size - len(slots()) * SLOT
     path.write_bytes(path.read_bytes() + b"seven b")
     with core():
@@ -91,9 +88,7 @@ def test_every_problem_of_a_damaged_file(tmp_path, core):
     ],
 )  # fmt: skip
 def test_what_a_header_lacks(tmp_path, change, expected):
-    pairs, page = header_and_page("7.1.0", cpus=2)
-    path = tmp_path / "header.kev"
-    write_kev(path, pairs, page, slots(), "little")
+    path = write_trace(tmp_path / "header.kev", slots(), cpus=2)
     content = path.read_bytes()
     for key in change:
         assert key in content
@@ -177,11 +172,10 @@ def test_events_without_any_time_event(count, has_time, is_said):
 def test_parts_of_events_beyond_some_are_counted(tmp_path, monkeypatch, kind, slug, most, rest):
     """Four of them, between events of one slot."""
     monkeypatch.setattr(repair, "MANY", most)
-    path, rows_of = tmp_path / "a.kev", []
+    rows_of = []
     for number in range(4):
         rows_of += [(wire.code(6, 1), 10 * number, 1, 2), (kind << 30 | wire.code(2, 5), 10 * number + 5, 1, 2)]
-    pairs, page = header_and_page("7.1.0", cpus=2)
-    write_kev(path, pairs, page, np.array(rows_of, np.uint32), "little")
+    path = write_trace(tmp_path / "a.kev", rows_of)
     said = [each for each in open_kev(path).problems if each.kind.slug == slug]
     found = [(each.detail == "and more of the same", each.count) for each in said]
     assert found == [(False, 1)] * most + [(True, rest)] * bool(rest)

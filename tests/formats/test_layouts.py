@@ -2,7 +2,6 @@
 
 import struct
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,36 +52,6 @@ def test_failed_exit_has_qnx_errno_names():
     assert failed.arguments[1].note == "or data, if the call itself returned -1"
     odd = decode(Release.QNX_6, WireClass.KER_CALL, 11 + 128, payload(-1, 4711))
     assert shown(odd)["errno"] == "4711"
-
-
-@pytest.mark.parametrize(
-    ("words", "form", "expected"),
-    [
-        ((-1, 48), "failed", {"ret_val": "-1", "errno": "ENOTSUP (48)"}),
-        ((-1, 5000), "raw", {"word 0": "0xffffffff", "word 1": "0x00001388"}),
-        ((-1, -1), "failed", {"ret_val": "-1"}),
-        ((-1, -1, 4, 0), "failed", {"ret_val": "-1", "errno": "EINTR (4)"}),
-        ((-1, -1, 4000, 0), "failed", {"ret_val": "-1", "word 2": "0x00000fa0", "word 3": "0x00000000"}),
-    ],
-)
-def test_failed_exit_with_64_bit_values(words, form, expected):
-    """MSG_READV returns a byte count of 64 bits; which -1 was meant is reported by what follows it."""
-    decoded = decode(Release.QNX_7, WireClass.KER_CALL, 16 + 128 | wire.KER_64BIT, payload(*words))
-    assert (decoded.form, shown(decoded)) == (form, expected)
-
-
-@pytest.mark.parametrize(
-    ("order", "words"),
-    [("little", (7, 0x9ABCDEF0, 0x12345678, 2, 0, 3)), ("big", (7, 0x12345678, 0x9ABCDEF0, 0, 2, 3))],
-)
-def test_64_bit_values_follow_the_byte_order_of_the_file(order, words):
-    decoded = decode(Release.QNX_6, WireClass.SYSTEM, 6, payload(*words, order=order), order)
-    assert shown(decoded) == {
-        "pid": "7",
-        "vaddr": "0x123456789abcdef0",
-        "len": "0x0000000000000002",
-        "flags": "0x00000003",
-    }
 
 
 def test_text_is_bounded_by_the_payload_and_decoded_with_replacement():

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from satview.events import wire
 from satview.events.wire import Struct
 from satview.formats.kev import stream
-from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.header import FROM_LISTING, SlotWriter, header_bytes
 from satview.formats.kev.stream import MAX_OPEN, EventStream, blocks_of_array
 from satview.formats.source import source_of
 from satview.store.problems import Problems
-from satview.store.trace import Header
+from tests.formats.test_decode import opened as decoded
 from tests.helpers.kev import START, TraceBuilder
 from tests.helpers.pipes import Trickle
 
@@ -215,76 +214,56 @@ def test_events_without_end_do_not_pile_up():
     assert len(problems) <= problems.limit
 
 
-KIND_OF_SLOT = st.sampled_from(["one", "head", "head", "middle", "end", "end", "time"])
+HEAD, MIDDLE, END = Struct.COMBINE_BEGIN, Struct.COMBINE_CONTINUE, Struct.COMBINE_END
+CLOCK = None  # in place of the kind of a slot: a TIME event
+# Slots of a call: kind, CPU, stamp, and the upper half of the clock if it is a TIME event.
 NEAR = st.tuples(
-    KIND_OF_SLOT,
-    st.just(CALL),
-    st.integers(0, 1),
-    st.sampled_from([5, 5, 5, 6, 0x80000000]),
-    st.sampled_from([1, 2, 3, 1 << 20]),
-)
-STRUCTS = {
-    "one": Struct.SIMPLE,
-    "head": Struct.COMBINE_BEGIN,
-    "middle": Struct.COMBINE_CONTINUE,
-    "end": Struct.COMBINE_END,
-    "time": Struct.SIMPLE,
-}
+    st.sampled_from([Struct.SIMPLE, HEAD, HEAD, MIDDLE, END, END, CLOCK]), st.integers(0, 1),
+    st.sampled_from([5, 5, 5, 6, 0x80000000]), st.sampled_from([1, 2, 3, 1 << 20]),
+)  # fmt: skip
 
 
 def both(rows):
-    """Return what stream and full decoder make of slots: whole events as (code, CPU, words), orphans, unfinished."""
-    slots = np.array(
-        [
-            (code | cpu << 24 | STRUCTS[kind] << 30, stamp, at, 0)
-            if kind != "time"
-            else (wire.CONTROL_TIME | cpu << 24, stamp, msb, stamp)
-            for at, (kind, code, cpu, stamp, msb) in enumerate(rows)
-        ],
-        np.uint32,
-    ).reshape(-1, 4)
-    header = Header((("SYS_RELEASE", "7.1.0"), ("CYCLES_PER_SEC", "1000000000")))
-    trace = trace_from_slots("made", "kev", header, b"", slots, "little", Problems())
-    cut = set(trace.truncated.tolist())
-    batch = Counter(
+    """Return what the stream makes of slots, and what the full decoder does: whole events, orphans and unfinished."""
+    slots = [
+        (wire.CONTROL_TIME | cpu << 24, stamp, upper, stamp)
+        if kind is CLOCK
+        else (CALL | cpu << 24 | kind << 30, stamp, at, 0)
+        for at, (kind, cpu, stamp, upper) in enumerate(rows)
+    ]
+    trace = decoded(slots)
+    of_trace = Counter(
         (int(trace.events.code[row]), int(trace.events.cpu[row]), *trace.payloads.words(row).tolist())
-        for row in range(len(trace.events))
-        if row not in cut
+        for row in sorted(set(range(len(trace.events))) - set(trace.truncated.tolist()))
     )
-    found, problems = events_of(slots)
-    stream = Counter((head & wire.CODE_MASK, head >> 24 & 63, *words) for head, _, words in found)
-    slugs = ("orphan-slots", "unfinished-events")
-    return (
-        stream,
-        [problems.counts().get(slug, 0) for slug in slugs],
-        batch,
-        [trace.problems.counts().get(slug, 0) for slug in slugs],
-    )
+    found, problems = events_of(np.array(slots, np.uint32).reshape(-1, 4))
+    of_stream = Counter((head & wire.CODE_MASK, head >> 24 & 63, *words) for head, _, words in found)
+    counts = [
+        [each.counts().get(slug, 0) for slug in ("orphan-slots", "unfinished-events")]
+        for each in (problems, trace.problems)
+    ]
+    return (of_stream, counts[0]), (of_trace, counts[1])
 
 
 @given(st.lists(NEAR, max_size=24))
 def test_stream_and_full_decoder_match_the_same_tails(rows):
-    stream, stream_problems, batch, batch_problems = both(rows)
+    stream, batch = both(rows)
     assert stream == batch
-    assert stream_problems == batch_problems
 
 
 def test_tails_belong_to_the_oldest_open_event_even_behind_another_one():
-    time, head, end = ("time", 0, 0, 4, 1), ("head", CALL, 0, 5, 0), ("end", CALL, 0, 5, 0)
-    stream, problems, batch, _ = both([time, head, head, end, end])
-    assert set(batch) == set(stream) == {(CALL, 0, 1, 0, 3, 0), (CALL, 0, 2, 0, 4, 0), (wire.CONTROL_TIME, 0, 1, 4)}
-    assert problems == [0, 0]
+    stream, batch = both([(CLOCK, 0, 4, 1), *[(HEAD, 0, 5, 0)] * 2, *[(END, 0, 5, 0)] * 2])
+    events = {(CALL, 0, 1, 0, 3, 0), (CALL, 0, 2, 0, 4, 0), (wire.CONTROL_TIME, 0, 1, 4)}
+    assert (set(stream[0]), stream[1]) == (set(batch[0]), batch[1]) == (events, [0, 0])
 
 
 @pytest.mark.parametrize(("cycles", "matched"), [((1 << 32) - 1, True), (1 << 32, False), (-(1 << 32), False)])
 def test_event_is_given_up_once_its_cpu_is_a_rollover_away(cycles, matched):
     at = (8 << 32 | 5) + cycles
-    later = ("time", 0, 0, at & 0xFFFFFFFF, at >> 32)
-    rows = [("time", 0, 0, 5, 8), ("head", CALL, 0, 5, 0), later, ("end", CALL, 0, 5, 0)]
-    stream, stream_problems, batch, batch_problems = both(rows)
+    stream, batch = both([(CLOCK, 0, 5, 8), (HEAD, 0, 5, 0), (CLOCK, 0, at & 0xFFFFFFFF, at >> 32), (END, 0, 5, 0)])
     assert stream == batch
-    assert ((CALL, 0, 1, 0, 3, 0) in batch) is matched
-    assert stream_problems == batch_problems == ([0, 0] if matched else [1, 1])
+    assert ((CALL, 0, 1, 0, 3, 0) in batch[0]) is matched
+    assert batch[1] == ([0, 0] if matched else [1, 1])
 
 
 def test_event_that_is_open_when_the_first_time_comes_late_is_not_given_up():
