@@ -10,8 +10,8 @@ from satview.events.spec import Release
 from satview.formats.kev import combine
 from satview.formats.kev.combine import EventRegion
 from satview.store.problems import Problems
-from satview.store.tables import BufferTable, EventTable
-from tests.helpers.columns import ints
+from satview.store.tables import BufferTable
+from tests.helpers.columns import event_table, ints
 
 REGION = EventRegion(1000, 100)
 USER, NAME = wire.code(wire.WireClass.USER, 1), wire.code(wire.WireClass.PR_TH, 64)
@@ -25,9 +25,7 @@ def table(*rows: tuple[int, int, int, int, int], release: Release = Release.QNX_
     """Return buffers: slot, CPU, number, slots that it announces, time."""
     slot, cpu, sequence, slots, time = (ints(*column) for column in zip(*rows, strict=True))
     in_time = np.argsort(time, kind="stable")
-    events = EventTable(time[in_time], np.full(len(rows), wire.CONTROL_BUFFER, np.uint16),
-                        cpu[in_time].astype(np.uint8), np.zeros(len(rows), np.uint16), slot[in_time].astype(np.uint32),
-                        np.ones(len(rows), np.uint16))  # fmt: skip
+    events = event_table(time[in_time], wire.CONTROL_BUFFER, cpu[in_time], slot=slot[in_time])
     words = np.stack((sequence, slots), axis=1)[in_time].astype(np.uint32)
     return combine.buffer_table(np.arange(len(rows)), words, events, release)
 
@@ -152,10 +150,8 @@ def test_marks_of_losses_and_ends():
     ],
 )  # fmt: skip
 def test_what_was_written_while_a_ring_was_saved(codes, times, slots, expected):
-    n, problems = len(codes), Problems()
-    events = EventTable(ints(*times), ints(*codes, kind=np.uint16), np.zeros(n, np.uint8), np.zeros(n, np.uint16),
-                        ints(*slots, kind=np.uint32), np.ones(n, np.uint16))  # fmt: skip
-    combine.report_ring_tail(events, 1000, REGION, problems)
+    problems = Problems()
+    combine.report_ring_tail(event_table(times, codes, slot=slots), 1000, REGION, problems)
     text = "{} events after a pause of {} s were probably written while the ring was saved"
     assert told(problems) == (
         []

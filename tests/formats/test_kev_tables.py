@@ -17,7 +17,7 @@ from satview.formats.kev.slot_source import MemorySlots
 from satview.store.problems import Problems
 from satview.store.tables import EventTable
 from satview.store.trace import Header
-from tests.helpers.columns import ints
+from tests.helpers.columns import event_table, ints
 from tests.helpers.kev import START, TraceBuilder
 
 MARK = wire.code(wire.WireClass.USER, 5)
@@ -99,9 +99,7 @@ def test_what_is_known_of_clocks(flags, release, common):
 def events(*rows: tuple[int, int, int, int]) -> EventTable:
     """Return events: time, code, CPU, thread."""
     time, code, cpu, thread = (ints(*column) for column in (zip(*rows, strict=True) if rows else [()] * 4))
-    n = len(rows)
-    return EventTable(time, code.astype(np.uint16), cpu.astype(np.uint8), thread.astype(np.uint16),
-                      np.arange(n, dtype=np.uint32), np.ones(n, np.uint16))  # fmt: skip
+    return event_table(time, code, cpu, thread)
 
 
 DUMP = ((10, wire.CONTROL_TIME, 0, 0), (11, NAMED, 0, 0), (12, THREAD, 0, 1), (13, READY, 0, 1), (14, RUNNING, 0, 2))
@@ -155,9 +153,7 @@ def test_a_process_that_a_dump_names_last_is_older_than_the_trace(tmp_path):
 
 def test_as_many_events_as_a_dump_may_have():
     """131,072; what follows is no part of it, whatever it is."""
-    time = np.arange((1 << 17) + 3)
-    small = np.zeros(len(time), np.uint8)
-    born = EventTable(time, np.full(len(time), THREAD, np.uint16), small, small, time.astype(np.uint32), small + 1)
+    born = event_table(np.arange((1 << 17) + 3), THREAD)
     assert assemble.dump_end(born, assemble._activity(), 1 << 60) == (1 << 17) - 1
 
 

@@ -18,10 +18,10 @@ from satview.formats.kev.header import slots_as_bytes
 from satview.formats.kev.reader import open_kev, read_start
 from satview.linkage.links import rows_of_codes
 from satview.store.problems import Problems
-from satview.store.tables import EventTable
 from satview.store.time_ranges import EVERY_CPU, losses
 from satview.timeline.lane_info import LaneKind
 from satview.timeline.lane_tree import Timeline
+from tests.helpers.columns import event_table
 from tests.helpers.kev import TraceBuilder
 
 INT_EXIT = wire.code(3, 2)
@@ -332,9 +332,7 @@ def test_interrupts_left_open_between_calls(text, found):
 def interrupts(text, cpu=0, call=CALL):
     """Return events of `<`, `>` and `|`, ten cycles apart."""
     code = [STEPS[letter][0] if letter in STEPS else call for letter in text]
-    n = len(code)
-    return EventTable(np.arange(n) * 10, np.array(code, np.uint16), np.full(n, cpu, np.uint8), np.zeros(n, np.uint16),
-                      np.arange(n, dtype=np.uint32), np.ones(n, np.uint16))  # fmt: skip
+    return event_table(np.arange(len(code)) * 10, code, cpu)
 
 
 @pytest.mark.parametrize(
@@ -373,10 +371,7 @@ def test_interrupts_that_nothing_ends(text, gaps):
 def test_what_shows_that_a_cpu_handles_no_interrupt(call, counts):
     found = assemble.open_interrupts(interrupts("<|<>|", 0, call), assemble.no_gaps(), EventRegion(0, 9), Problems())
     assert found.tolist() == ([[0, 10, 0, -1]] if counts else [])
-    other = interrupts("<|<>|", 0, call)
-    cpu = other.cpu.copy()
-    cpu[[1, 4]] = 1
-    of_two = EventTable(other.time_cycles, other.code, cpu, other.thread, other.slot, other.slot_count)
+    of_two = interrupts("<|<>|", [0, 1, 0, 0, 1], call)
     assert assemble.open_interrupts(of_two, assemble.no_gaps(), EventRegion(0, 9), Problems()).tolist() == []
 
 

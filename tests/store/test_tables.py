@@ -1,42 +1,33 @@
 """What the tables promise is enforced where data enters."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from satview.formats.kev.reader import open_kev
 from satview.store.arguments import codes_with, logged_codes_with
 from satview.store.problems import KINDS, Problems
-from satview.store.tables import EventTable, StateIndex
+from satview.store.tables import StateIndex
+from tests.helpers.columns import event_table
 from tests.helpers.scene import scene
 
 
-def table(times):
-    n = len(times)
-    return EventTable(
-        np.array(times, np.int64),
-        np.zeros(n, np.uint16),
-        np.zeros(n, np.uint8),
-        np.zeros(n, np.uint16),
-        np.arange(n, dtype=np.uint32),
-        np.ones(n, np.uint16),
-    )
-
-
 def test_columns_are_read_only():
-    events = table([1, 2, 2])
+    events = event_table([1, 2, 2])
     with pytest.raises(ValueError, match="read-only"):
         events.time_cycles[0] = 5
 
 
 def test_time_may_not_decrease():
     with pytest.raises(ValueError, match="time decreases"):
-        table([1, 3, 2])
+        event_table([1, 3, 2])
 
 
 def test_columns_have_one_length():
-    columns = [getattr(table([1, 2]), name) for name in ("time_cycles", "code", "cpu", "thread", "slot", "slot_count")]
+    events = event_table([1, 2])
     with pytest.raises(ValueError, match="column cpu"):
-        EventTable(*columns[:2], columns[2][:1], *columns[3:])
+        replace(events, cpu=events.cpu[:1])
 
 
 def test_states_of_a_thread():
