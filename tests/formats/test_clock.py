@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.formats.kev.clock import ClockChunk, ClockRebuilder
-from satview.formats.kev.consensus import ROLLOVER, SLACK, Correction, unwrap
+from satview.formats.kev.consensus import ROLLOVER, SLACK, Correction, unwrap, unwrap_segments
 
 UNUSABLE = -1
 
@@ -116,3 +116,13 @@ def test_only_events_placed_elsewhere_contradict_the_first_time_of_a_cpu(chunk):
     verdicts = clock.verdicts()
     assert verdicts.corrections == [Correction(2, 0, 2, 7)]
     assert verdicts.reseeded == verdicts.damaged == []
+
+
+@pytest.mark.parametrize("rollovers", [1, 3, 20])
+def test_turns_without_a_time_event_are_counted(rollovers):
+    clock = np.arange(1, rollovers * 4 + 1) * (ROLLOVER // 4)
+    out = np.zeros(len(clock), np.int64)
+    stamps = (clock % ROLLOVER).astype(np.uint32)
+    ends = unwrap_segments(np.array([0]), stamps, np.arange(len(clock)), np.empty(0, np.intp), out)
+    assert out.tolist() == clock.tolist()
+    assert ends.tolist() == [clock[-1]]

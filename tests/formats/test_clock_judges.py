@@ -78,26 +78,6 @@ def test_bits_by_the_pace_of_a_cpu(bits, shared, own):
     assert clock([5], [9]).most_bits == 6.5
 
 
-@pytest.mark.parametrize(
-    ("ends", "expected"),
-    [(None, [[3, 5], [10, 20]]), ((9, 25), [[3, 5, 9], [10, 20, 25]])],
-)
-def test_times_of_a_clock(ends, expected):
-    found = clock([1, 3, 4, 5], [7, 10, 15, 20], kinds="stxt", jumps=[0, 0, 0, 0], ends=ends)
-    assert [column.tolist() for column in found.times()[:2]] == expected
-    assert found.span() == (7, expected[1][-1])
-    found.place(found.level + np.array([0, 1, 0, -2]))
-    assert found.times()[1].tolist() == [10 + R, *(time - 2 * R for time in expected[1][1:])]
-    assert found.span() == (7, 10 + R)
-    late = clock([1, 2], [7, 8], jumps=[3, 0])
-    late.place(late.level + 2)
-    assert late.span() == (7 + 2 * R, 8 + 2 * R)
-    alone = clock([1], [7], kinds="s", ends=(4, 50))
-    assert ([column.tolist() for column in alone.times()[:2]], alone.span()) == ([[], []], (7, 7))
-    alone.place(alone.level + 2)
-    assert alone.span() == (7 + 2 * R, 7 + 2 * R)
-
-
 @pytest.mark.parametrize(("sources", "levels"), [([-1, -1], [8, 11]), ([0, -1], [0, 3]), ([-1, 0], [8]), ([1, 1], [0])])
 def test_time_events_where_another_clock_stood_in(sources, levels):
     """By how much they are off that one says nothing of the CPU's own clock."""
@@ -123,13 +103,6 @@ def test_how_far_a_cpu_is_off_another_one(row, value, rollovers):
     assert judge(found, other)._towards(found, [other]).tolist() == [rollovers]
 
 
-def test_how_far_a_cpu_is_off_most_others():
-    found = clock([50], [200 * R])
-    others = [clock([10], [time * R], cpu=cpu) for cpu, time in ((1, 190), (2, 200), (3, 150))]
-    for some, rollovers in ((others, -10), (others[:2], 0), (others[::2], -10), (others[1:], 0)):
-        assert judge(found)._towards(found, some).tolist() == [rollovers]
-
-
 def test_levels_on_which_runs_may_be():
     """Its own, that of the run behind, those that most TIME events have, the anchor of a seed, where others are."""
     found = clock(range(12), [n * R for n in range(12)], jumps=[0, 0, 0, 5, 0, 3, 0, 0, 0, -7, 0, 1])
@@ -149,17 +122,6 @@ def test_levels_on_which_runs_may_be():
     source = clock([0], [5 * R], cpu=7)
     source.place(source.level - 3)
     assert judge(seeded, source)._candidates(seeded, []).T.tolist() == [[0, 2], [2, 2], [2, 2], [0, 0], [-3, -3]]
-
-
-def test_by_how_much_the_source_of_a_seed_was_moved():
-    """That of the CPU it was placed by where it was; of one that is unknown, the first one with a TIME event."""
-    source = clock([0, 5, 9], [0] * 3, cpu=7, jumps=[0, 4, 0])
-    source.place(source.level + np.array([2, -4]))
-    for row, origin, start, rollovers in (
-        (4, 7, -1, 2), (5, 7, -1, -4), (99, 7, -1, -4), (4, 3, 7, 2), (4, 3, 4, 0), (4, 1, 7, 0), (4, 3, -1, 0),
-    ):  # fmt: skip
-        seed = clock([row], [0], kinds="s", source=origin, cpu=1)
-        assert judge(seed, source, start=start)._anchor(seed) == rollovers
 
 
 def test_whom_to_believe_last():
@@ -182,25 +144,6 @@ def test_whom_to_believe_last():
 
 
 @pytest.mark.parametrize(
-    ("value", "placed"),
-    [
-        (105 * R, 0), (105 * R + 1, -1), (106 * R, -1), (106 * R + 1, -2), (99 * R, 0), (106 * R - SLACK, -1),
-        (400 * R, -295),
-    ],
-)  # fmt: skip
-def test_a_cpu_without_a_time_that_begins_behind_all_others(value, placed):
-    """8.0: it is put where they end, unless it would begin in front of them."""
-    others = [clock([1, 2], [100 * R, 102 * R], cpu=1), clock([3], [103 * R], cpu=2, ends=(9, 105 * R))]
-    found = clock([4], [value], kinds="s")
-    found.place(found.level + 1)
-    found.claims = found.claims._replace(value=found.claims.value - R)
-    judge(found, *others)._place_within(found, others)
-    assert (found.placed - found.level - 1).tolist() == [placed]
-    judge(found)._place_within(found, [])
-    assert (found.placed - found.level - 1).tolist() == [placed]
-
-
-@pytest.mark.parametrize(
     ("length", "value", "placed"),
     [
         (0, R, -1), (0, R - SLACK, -1), (0, R - SLACK - 1, 0), (0, 1, 0), (0, 0, 0), (3 * SLACK, R - SLACK + 1, -1),
@@ -216,23 +159,6 @@ def test_a_cpu_that_would_begin_in_front_of_all_others(length, value, placed):
 
 
 # ---- doubts --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("kinds", "placed", "doubt"),
-    [("tt", [0], 0), ("tt", [1], 3), ("ss", [0, 0], 3), ("st", [0, 0], 0), ("st", [0, 1], 3), ("st", [1, 0], 0)],
-)
-def test_a_cpu_without_a_sound_time_event_is_anywhere(kinds, placed, doubt):
-    """8.0: within the time from the first to the last event of the others, two rollovers and a bit."""
-    others = [clock([1, 2], [101 * R, 103 * R - 1], cpu=1), clock([3], [102 * R], cpu=2, ends=(9, 103 * R + 5)),
-              clock([5], [900 * R], cpu=3, kinds="s")]  # fmt: skip
-    found = clock([4, 6], [100 * R, 100 * R], kinds=kinds)
-    found.place(np.array(placed))
-    judge(found, *others)._doubt_alone(found)
-    assert set(found.doubt.tolist()) == {doubt}
-    judge(found, others[2])._doubt_alone(found)
-    judge(found)._doubt_alone(found)
-    assert set(found.doubt.tolist()) == {doubt}
 
 
 def spanning(cpu: int, begin: int, end: int, count: int = 6) -> _Clock:
@@ -368,19 +294,6 @@ def test_pauses_that_few_time_events_prove(before, behind, gap, excused, step, i
     assert verdicts.unproven == ([(before * 10, 0, step)] if is_unproven else [])
 
 
-def test_time_events_of_all_cpus_prove_a_pause():
-    """But not of one that went on: then it is no pause of the target."""
-    found = paused(before=3, behind=9, gaps=[R // 8] * 12)
-    early, late = spanning(1, 100 * R, 100 * R + 50, 3), spanning(2, 110 * R, 110 * R + 50, 3)
-    verdicts = ClockVerdicts()
-    judge(found, early, late)._add_unproven(verdicts)
-    assert verdicts.unproven == []
-    judge(found, early, late, spanning(3, 101 * R, 107 * R, 3))._add_unproven(verdicts)
-    assert verdicts.unproven == []
-    judge(found, late)._add_unproven(verdicts)
-    assert verdicts.unproven == [(30, 0, 8)]
-
-
 # ---- verdicts ------------------------------------------------------------------------------------------------------
 
 
@@ -427,12 +340,6 @@ def test_how_many_contradictions_are_worth_a_search(monkeypatch, runs, is_search
 @pytest.mark.parametrize(("runs", "is_rubbish"), [(1 << 17, False), ((1 << 17) + 1, True)])
 def test_how_many_pauses_a_clock_may_have(runs, is_rubbish):
     assert clock(range(runs), np.arange(runs) * R, jumps=[0, *[1] * (runs - 1)]).is_rubbish() == is_rubbish
-
-
-@pytest.mark.parametrize("kind", "tx")
-def test_crossings_are_contradictions(kind):
-    kinds = ("t" + kind) * 1026
-    assert clock(range(2052), np.arange(2052) * R, kinds=kinds, jumps=[1] * 2052).is_rubbish() == (kind == "x")
 
 
 def test_a_cpu_that_is_silent_now_and_then_in_a_long_capture_is_believed():
