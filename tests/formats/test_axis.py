@@ -492,6 +492,10 @@ def test_every_column_of_the_axis_is_that_of_the_files(tmp_path):
             name = trace.processes.names[row].rsplit("/", 1)[-1] or f"pid {trace.processes.pid[row]}"
             assert found.processes.names[at] == f"{part.name}:{name}"
             assert found.processes.created_cycles[at] == (created + later if created >= 0 else -1)
+    threads, processes = found.threads, found.processes
+    assert (threads.pid[0], threads.tid[0], threads.process[0], threads.names[0]) == (-1, -1, 0, "")
+    assert (processes.pid[0], processes.parent_pid[0], processes.names[0]) == (-1, -1, "")
+    assert (processes.created_cycles[0], processes.destroyed_cycles[0]) == (-1, -1)
     nobody = sorted(row for part, trace in zip(parts, (host, guest), strict=True)
                     for row in part.rows[trace.states.of(0)].tolist())  # fmt: skip
     assert found.states.of(0).tolist() == nobody

@@ -16,6 +16,7 @@ from satview.formats import axis as assemble
 from satview.formats.axis import JOINERS, Member, open_axis, score, trace_on_axis
 from satview.formats.registry import open_trace
 from satview.store.axis import _FIRST_SPECIAL, AxisEntry, files_of, write_axis
+from satview.store.tables import StateIndex
 from satview.store.time_ranges import EVERY_CPU, Doubts
 from satview.store.trace import Trace
 from tests.helpers import linux_scene
@@ -417,3 +418,12 @@ def test_columns_are_as_wide_as_threads_and_slots_need():
 
     assert dtypes(65_534, 2**32 - 1) == [np.uint16, np.uint32]
     assert dtypes(65_535, 2**32) == [np.uint32, np.uint64]
+
+
+def test_states_of_two_files():
+    """Events of nobody first, of both; then of each thread its own."""
+    own = StateIndex(np.array([0, 1, 2, 3, 4], np.uint32), np.array([0, 1, 3, 3, 5]))  # of nobody: row 0
+    parts = [SimpleNamespace(trace=SimpleNamespace(states=own), rows=np.arange(5) * 2 + number) for number in (0, 1)]
+    found = assemble._states(parts)
+    assert found.event.tolist() == [0, 1, 2, 4, 6, 8, 3, 5, 7, 9]
+    assert found.start.tolist() == [0, 2, 4, 4, 6, 8, 8, 10]
