@@ -165,6 +165,16 @@ class TestThreadStates:
         ]
         assert [label for _, label in found["LWP 2"]] == ["unknown", f"pid {PID} 2", "idle", f"pid {PID} 2", "idle"]
 
+    def test_failed_suspension_changes_nothing(self, tmp_path):
+        text = """
+             0 lwp2 t2 thr_self
+            10 lwp1 t1 thr_suspend 1 2
+            12 lwp1 t1 thr_suspend 2 3
+            20 lwp1 t1 thr_continue 0 2 0      # it runs: this continues nobody
+            50 lwp2 t2 thr_exit
+        """
+        assert lanes_of(tmp_path, text)["thread 2"] == [(0, "RUNNING"), (50, "")]
+
     def test_a_thread_that_suspends_itself(self, tmp_path):
         text = """
              0 lwp1 t1 thr_self
