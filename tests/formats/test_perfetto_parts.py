@@ -93,6 +93,7 @@ def _varint(value: int) -> bytes:
     [
         (b"\x01\x02", 0, 2, [1, 2]),
         (b"\x01\x02\x03", 1, 1, [2]),
+        (b"\x7f\x01", 0, 2, [127, 1]),
         (b"\xac\x02\x05", 0, 3, [300, 5]),
         (b"\x05\x80", 0, 2, [5]),  # the second one is cut
         (b"\x80", 0, 1, []),
@@ -109,18 +110,19 @@ def test_packed_numbers(content, begin, length, numbers):
 # ---- packets -----------------------------------------------------------------------------------------------------
 
 
-def test_packed_packets_are_read_behind_the_others():
+@pytest.mark.parametrize("count", [1, 2])
+def test_packed_packets_are_read_behind_the_others(count):
     inner = protocol.Trace()
     inner.packet.add(timestamp=7)
     inner.packet.add(timestamp=8)
     trace = protocol.Trace()
     trace.packet.add(timestamp=5)
-    for _ in range(2):
+    for _ in range(count):
         trace.packet.add().compressed_packets = zlib.compress(inner.SerializeToString())
     trace.packet.add(timestamp=6)
     data, problems = np.frombuffer(trace.SerializeToString(), np.uint8), Problems()
     _, packets = perfetto._packets(Path("x"), data, problems)
-    assert packets.numbers(8).tolist() == [5, 0, 0, 6, 7, 8, 7, 8]
+    assert packets.numbers(8).tolist() == [5, *[0] * count, 6, *[7, 8] * count]
     assert list(problems) == []
     damaged = protocol.Trace()
     damaged.packet.add().compressed_packets = b"no zlib"
