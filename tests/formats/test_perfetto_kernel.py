@@ -242,6 +242,14 @@ def test_changes_of_states_and_what_is_refused():
     ]
 
 
+def test_a_thread_whose_cpu_is_taken_at_once():
+    problems = Problems()
+    states, _ = perfetto_kernel._changes(changes((0, 1, 0, 1, RUNNING), (0, 2, 0, 2, RUNNING)), problems)
+    assert columns(states, "time_ns", "record", "thread", "state") == [
+        (0, 2, 2, STATE_BY_NAME["RUNNING"].value), (0, 1, 1, UNKNOWN)
+    ]  # fmt: skip
+
+
 @pytest.mark.thorough
 @needs_engine
 def test_as_many_are_refused_as_by_perfetto(tmp_path):

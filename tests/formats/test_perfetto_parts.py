@@ -93,7 +93,7 @@ def _varint(value: int) -> bytes:
     [
         (b"\x01\x02", 0, 2, [1, 2]),
         (b"\x01\x02\x03", 1, 1, [2]),
-        (b"\x7f\x01", 0, 2, [127, 1]),
+        (b"\x01\xac\x02\x7f\x80", 0, 5, [1, 300, 127]),  # the last one is cut
         (b"\xac\x02\x05", 0, 3, [300, 5]),
         (b"\x05\x80", 0, 2, [5]),  # the second one is cut
         (b"\x80", 0, 1, []),
