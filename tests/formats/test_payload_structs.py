@@ -30,7 +30,7 @@ from satview.filters.derived_columns import TraceDerivedColumns, event_contexts
 from satview.filters.expressions.compiled import RowColumns
 from satview.filters.expressions.expression import _Event
 from satview.formats.kev.header import SlotWriter, slots_as_bytes
-from satview.formats.kev.payloads import REST, build, decode_payload, prepared, struct_of
+from satview.formats.kev.payloads import REST, build, decode_payload, plain_text, prepared, struct_of
 from satview.store.arguments import codes_with
 from tests.filters.made import Maker, make_trace
 from tests.helpers.extent import points
@@ -257,7 +257,7 @@ def test_columns_of_listings_read_what_constructs_build(release, order):
         group = listing_columns.EventGroup(words, order)
         for name, part in zip(part_names(case.layout), case.layout.parts, strict=True):
             if part.is_text:
-                assert listing_columns.texts(part, is_vendor=False)(group) == [values[name].decode()], str(case)
+                assert listing_columns.texts(part, plain_text)(group) == [values[name].decode()], str(case)
             elif part.words in (1, 2):
                 assert listing_columns.number(part)(group) == [values[name]], f"{case}: {part.name}"
         printed = printed_layout(release, case.code, words.shape[1], case.variant)

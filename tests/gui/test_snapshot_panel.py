@@ -49,9 +49,8 @@ def states(panel):
     return {cells(panel, row)["state"]: row for row in rows if not panel.model.depth_at(row)}
 
 
-def test_buttons_have_the_colour_of_links_only_while_they_do_something(empty_window, load, deadlock, qtbot):
-    window = load(empty_window, deadlock)
-    panel = show(window, qtbot)
+def test_buttons_have_the_colour_of_links_only_while_they_do_something(deadlock, qtbot):
+    panel = show(deadlock)
     copy = next(button for button in panel.findChildren(QPushButton) if button.text() == "Copy")
 
     def blue():
@@ -61,7 +60,7 @@ def test_buttons_have_the_colour_of_links_only_while_they_do_something(empty_win
 
     assert not copy.isEnabled()
     assert blue() < 100
-    look_at(window, qtbot, panel, SHOWN_AT_NS)
+    look_at(deadlock, qtbot, panel, SHOWN_AT_NS)
     assert copy.isEnabled()
     assert blue() > 150
 
