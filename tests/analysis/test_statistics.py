@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import satview
 from satview.analysis.statistics import Statistics
+from satview.answers.statistics import statistics_table
 from satview.base.errors import Cancelled, UsageError
 from satview.base.time import TimeWindow
 from satview.events import wire
@@ -336,3 +337,12 @@ def test_a_trace_of_nothing(tmp_path):
     assert all(not len(getattr(found, table)) for table in ("calls", "messages", "interrupts"))
     assert found.cpus.unknown_cycles.tolist() == [1]
     assert FIRST_STATE > UNKNOWN > ABSENT
+
+
+def test_a_call_with_64_bit_arguments_is_the_same_kind_of_event(tmp_path):
+    builder = TraceBuilder().time_event(0).state("RUNNING", 10, 7, 1)
+    for time, number in ((20, 11), (30, 11 | wire.KER_64BIT), (40, 11 | wire.KER_64BIT)):
+        builder.call(number, time)
+    trace = builder.open(tmp_path)
+    (row,) = (row for row in statistics_table("event", Statistics(trace)).records() if row["class"] == "KER_CALL")
+    assert (row["event"], row["count"], row["first_ns"], row["last_ns"]) == ("MSG_SENDV", 3, 20, 40)

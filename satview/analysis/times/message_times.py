@@ -46,10 +46,10 @@ _ROLES: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class EventKinds:
-    """One row per kind of event that occurs, by code.
+    """One row per kind of event that occurs; the forms with 32-bit and 64-bit arguments are one kind.
 
     Attributes:
-        code: int64, (n,), internal class and event (`events.wire.code`).
+        code: int64, (n,), internal class and event (`events.wire.code`), of the 32-bit form if it occurs.
         count: int64, number of events in the range that pass the filters.
         first, last: int64, rows of the first and the last of these events.
     """
@@ -94,11 +94,14 @@ def event_counts(scope: Scope) -> tuple[EventKinds, ThreadCounts]:
         else:
             keep = np.flatnonzero(scope.passes[part])
             _count(code[keep], thread[keep], keep + part.start, sums)
-    seen = np.flatnonzero(count)
-    return (
-        EventKinds(seen, count[seen], earliest[seen], latest[seen]),
-        ThreadCounts(by_thread.sum(axis=1), *by_thread.T[1:]),
-    )
+    book, seen, kind_of_name = scope.trace.catalogue, np.flatnonzero(count), dict[tuple[str, str], int]()
+    kind = [kind_of_name.setdefault((book.class_name(code), book.name(code)), code) for code in seen.tolist()]
+    codes, kinds = np.unique(np.array(kind, np.int64), return_inverse=True)
+    total, first, last = np.zeros_like(codes), np.full(len(codes), np.iinfo(np.int64).max), np.zeros_like(codes)
+    np.add.at(total, kinds, count[seen])
+    np.minimum.at(first, kinds, earliest[seen])
+    np.maximum.at(last, kinds, latest[seen])
+    return EventKinds(codes, total, first, last), ThreadCounts(by_thread.sum(axis=1), *by_thread.T[1:])
 
 
 def _count(
