@@ -29,6 +29,7 @@ from satview.filters.external import EventContext
 from satview.filters.passes import Effect, Pass, PassEvaluator, PassStack, never
 from satview.filters.rules.handlers import FunctionRule, HandlerFile, Handlers
 from satview.filters.rules.text import without_comment
+from satview.filters.would_capture import why_nothing
 from satview.session.tasks import IsCancelled, Task, TaskFunction
 from satview.store.arguments import taught
 from satview.store.tables import EventTable
@@ -187,6 +188,15 @@ class FilterEvaluator(PassEvaluator):
             self._is_cancelled = never
             self._lock.release()
 
+    def hits(self, item: Pass) -> tuple[int, str]:
+        """Return the number of events that match a pass without rules, and why there are none (see `why_nothing`)."""
+        count = self.result(PassStack((item,))).counts[item.name]
+        if count:
+            return count, ""
+        condition = self._condition(item.expression, negated=False)
+        every_event = slice(0, len(self._trace.events))
+        return 0, why_nothing(self._built(()), [condition], self._trace, every_event, self.derived)
+
     def view(self, state: FilterState) -> FilterView:
         """Return the effect of a filter on the trace."""
         trace, is_cancelled = self._trace, self._is_cancelled
@@ -259,9 +269,9 @@ def evaluate(evaluator: FilterEvaluator, state: FilterState, is_cancelled: IsCan
     return evaluator.alone(is_cancelled, lambda: evaluator.view(state))
 
 
-def count_hits(evaluator: FilterEvaluator, item: Pass, is_cancelled: IsCancelled) -> int:
-    """Return the number of events that match a pass (a condition or rules), `item`."""
-    return evaluator.alone(is_cancelled, lambda: evaluator.result(PassStack((item,))).counts[item.name])
+def count_hits(evaluator: FilterEvaluator, item: Pass, is_cancelled: IsCancelled) -> tuple[int, str]:
+    """Return the number of events that match a pass with a condition, and why there are none (see `why_nothing`)."""
+    return evaluator.alone(is_cancelled, lambda: evaluator.hits(item))
 
 
 def find_hits(evaluator: FilterEvaluator, item: Pass, is_cancelled: IsCancelled) -> NDArray[np.uint32]:

@@ -15,7 +15,7 @@ from satview.events.catalogue import catalogue
 from satview.events.spec import Release
 from satview.formats.registry import open_trace
 from satview.gui import dialogs
-from satview.gui.comparison.panel import ComparisonPanel
+from satview.gui.comparison.panel import NO_RANGE, ComparisonPanel
 from satview.gui.comparison.what_if_dialog import AxisDialog
 from satview.gui.theme import LIGHT
 from satview.session.session import Stage
@@ -142,6 +142,25 @@ def test_what_changed_first_and_where(panel, comparison, qtbot):
     shares = panel.plot.shares
     assert [float(each.sum()) for each in shares] == [1.0, 1.0]
     assert int(shares[0].argmax()) < int(shares[1].argmax())
+
+
+def test_the_part_that_is_chosen_is_compared(panel, compared, qtbot):
+    opened = compared.session.opened
+    whole = opened.trace.window
+    part_of_it = TimeWindow(whole.start + 1_000_000, whole.start + 1_500_000)
+
+    def compared_part(text):
+        panel.extent.setCurrentIndex(panel.extent.findText(text))
+        qtbot.waitUntil(lambda: not panel.view.is_pending)
+        return panel.view.changes.windows[0]
+
+    compared_part("Selected range")
+    assert panel.message.text() == NO_RANGE
+    opened.selection.set_range(part_of_it)
+    assert compared_part("Whole traces") == whole
+    assert compared_part("Selected range") == part_of_it
+    opened.viewport.move(TimeWindow(whole.start, whole.start + 2_000_000))
+    assert compared_part("In view") == opened.viewport.window.within(whole) != whole
 
 
 @pytest.mark.thorough

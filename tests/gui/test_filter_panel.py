@@ -561,6 +561,28 @@ def test_theme_change_reaches_every_part(window, opened, settled):
 
 
 @pytest.mark.thorough
+def test_a_condition_that_holds_nowhere_says_why(panel, qtbot):
+    line = panel.condition.line
+    for text, why in (
+        ("priority > 10", "`priority > 10` holds for none of 11 events: no priorities are there"),
+        ("class == SYSTEM", "`class == SYSTEM` needs events of SYSTEM, of which there are none."),
+    ):
+        line.setText(text)
+        qtbot.waitUntil(lambda why=why: why in panel.condition.message.text())
+
+
+def test_a_filter_that_is_gone_is_not_changed_nor_another_one_of_its_name(panel, opened, qtbot):
+    opened.filters.add_pass("cpu == 0")
+    (name,) = (item.name for item in opened.filters.state.stack.passes)
+    panel.condition.edit(name)
+    opened.filters.remove_pass(name)
+    assert panel.condition.editing == ""
+    opened.filters.add_pass("class == THREAD")  # it gets the name that is free
+    panel.condition.line.setText("cpu == 1")
+    qtbot.keyClick(panel.condition.line, K.Key_Return)
+    assert [item.expression for item in opened.filters.state.stack.passes] == ["class == THREAD", "cpu == 1"]
+
+
 def test_focus_in_the_line_makes_durations_ready(panel, opened, qtbot):
     cached = opened.trace._cached._values
     cached.pop("links.state_ends", None)  # the marks of statistics may have computed it

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
@@ -138,7 +140,18 @@ def test_processes_are_sorted_by_use_and_quiet_ones_folded(dense, qtbot):
     assert opened.lanes.arrangement.sort is SortBy.CPU
     (head,) = opened.lanes.heads
     assert (head.title, head.count, head.is_open) == (QUIET, 14, False)
-    assert quiet_figure(opened.timeline, opened.trace.window) == "0.19 CPU"
+    source = dense.workspace.area.view.source
+
+    def quiet():
+        left = partial(source.overlay.shown, waits=True)
+        return quiet_figure(opened.timeline, opened.trace.window, left)
+
+    assert quiet() == "0.19 CPU"
+    (logger,) = (row for row in range(1, 19) if opened.trace.process_name(row) == "logger")  # one of the 14
+    opened.filters.add_pass(f"pid == {opened.trace.processes.pid[logger]}")
+    qtbot.waitUntil(lambda: quiet() == "0.04 CPU")
+    opened.edits.undo()
+    qtbot.waitUntil(lambda: opened.filters.view.by_passes is None)
     point = QPoint(80, head.y_px + head.height_px // 2)
     qtbot.mouseClick(labels, LEFT, pos=point)
     assert len(titles(dense)) == 4 + 18

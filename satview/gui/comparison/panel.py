@@ -203,7 +203,7 @@ class ComparisonPanel(AnswerPanel):
 
     @Slot(int)
     def _on_extent(self, _index: int) -> None:
-        self.view.set_extent(self.extent.currentData())
+        self.view.set_extent(Extent(self.extent.currentData()))  # Qt makes it a plain text
 
     def _show(self, row: int) -> None:
         if (change := self._change(row)) is not None:

@@ -29,7 +29,7 @@ from PySide6.QtWidgets import (
 
 from satview.analysis.statistics import Statistics
 from satview.base.errors import UsageError
-from satview.base.safe_text import menu_text, tool_tip, visible_line
+from satview.base.safe_text import counted, menu_text, tool_tip, visible_line
 from satview.filters import passes
 from satview.filters.passes import Effect, Pass
 from satview.filters.rules.fastwide import has_two_forms
@@ -522,6 +522,7 @@ class ConditionBox(QWidget):
         self._add.clicked.connect(self.submit)
         self._find.clicked.connect(self._on_find)
         opened.filters.failed.connect(self._say_error)
+        opened.filters.changed.connect(self._on_filters)
         opened.reloaded.connect(self._on_reloaded)
         self._on_checked()
 
@@ -544,14 +545,23 @@ class ConditionBox(QWidget):
         self._job.close()
 
     @Slot()
+    def _on_filters(self) -> None:
+        # The name of a filter that is gone is soon that of another one.
+        if self.editing and not any(self.editing == item.name for item in self._opened.filters.state.stack.passes):
+            self._end_editing()
+
+    def _end_editing(self) -> None:
+        self.editing = ""
+        self._add.setText("Add filter")
+
+    @Slot()
     def submit(self) -> None:
         """Add the condition to the filter, or change the pass being edited."""
         text, effect = self.line.text().strip(), Effect(self.effect.currentData())
         if not text or self.line.fault is not None:
             return
-        names = {item.name for item in self._opened.filters.state.stack.passes}
         try:
-            if self.editing in names:
+            if self.editing:
                 self._opened.filters.change_pass(self.editing, expression=text, effect=effect)
             else:
                 self._opened.filters.add_pass(text, effect=effect)
@@ -582,8 +592,7 @@ class ConditionBox(QWidget):
         self._add.setEnabled(bool(text) and fault is None)
         self._find.setEnabled(self._add.isEnabled())
         if not text:
-            self.editing = ""
-            self._add.setText("Add filter")
+            self._end_editing()
             self.message.say("Tab completes; Return adds the filter.", "faint")
         elif fault is not None:
             self.message.say(fault_text(fault), "error")
@@ -596,11 +605,13 @@ class ConditionBox(QWidget):
         self._job.start(partial(count_hits, self._opened.filters.evaluator, Pass("x", "", self.line.text())))
 
     @Slot(object)
-    def _on_count(self, count: object) -> None:
-        if isinstance(count, int):
-            hits = f"{count:,} of {len(self._opened.trace.events):,} events"
-            limits = [f"In views only: {limit.message}." for limit in self.line.limits[:1]]
-            self.message.say("\n".join([hits, *limits]), "dim")
+    def _on_count(self, hits: object) -> None:
+        if isinstance(hits, tuple):
+            count, why_none = hits
+            lines = [f"{count:,} of {counted(len(self._opened.trace.events), 'event')}"]
+            lines += [f"{capitalized(why_none)}."] if why_none else []
+            lines += [f"In views only: {limit.message}." for limit in self.line.limits[:1]]
+            self.message.say("\n".join(lines), "dim")
 
     @Slot(object)
     def _on_failed(self, error: Exception) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from typing import Final
 
@@ -276,8 +277,10 @@ class LaneLabels(QWidget):
             painter.drawPixmap(0, 0, self._static_picture(rows, rooms_px, painter.deviceTransform().m11()))
         self._sheet.begin(painter)
         for head in self._view.visible_heads():
-            used = "0 %" if head.title == IDLE_CPUS else ""
-            text = quiet_figure(self._opened.timeline, self._view.scale.window) if head.title == QUIET else used
+            text = "0 %" if head.title == IDLE_CPUS else ""
+            if head.title == QUIET:
+                left = partial(self._view.source.overlay.shown, waits=False)
+                text = quiet_figure(self._opened.timeline, self._view.scale.window, left)
             if number := self._numbers.fit(text, _QUIET_PX):
                 self._put(number, self.width() - 9 - number.width_px, self._area(head), self._theme.dim)
         for row, (_, number) in zip(rows, figures, strict=True):

@@ -314,15 +314,23 @@ def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:
     return f"{share:.0f} %" if share >= 10 or not busy else f"{share:.1f} %" if share >= 0.1 else "< 0.1 %"
 
 
-def quiet_figure(timeline: Timeline, window: TimeWindow) -> str:
-    """Return the total CPU use of quiet processes (which use little) in a window, like `figure`; empty until known."""
-    if not timeline.lanes_of_cpus:
+def quiet_figure(timeline: Timeline, window: TimeWindow, shares_of: Callable[[int], LaneShares | None]) -> str:
+    """Return the total CPU use of quiet processes (which use little) in a window, like `figure`; empty until known.
+
+    Args:
+        timeline: The lanes.
+        window: The window.
+        shares_of: As for `quiet_use`.
+    """
+    shares = [shares_of(lane) for lane in _lanes_of_cpus(timeline)]
+    if not timeline.lanes_of_cpus or None in shares:
         return ""
-    shares = (lane.shares for lane in timeline.lanes_of_cpus)
-    cycles = sum(
-        int(lane_shares.totals(window)[lane_shares.values == states.QUIET_PROCESS].sum()) for lane_shares in shares
-    )
+    cycles = sum(int(lane.totals(window)[lane.values == states.QUIET_PROCESS].sum()) for lane in shares if lane)
     return _cpus_text(cycles / window.length)
+
+
+def _lanes_of_cpus(timeline: Timeline) -> list[int]:
+    return [info.index for info in timeline.infos if info.kind is LaneKind.CPU]
 
 
 def quiet_use(
@@ -343,7 +351,7 @@ def quiet_use(
     if not timeline.lanes_of_cpus:
         return None
     cycles = np.zeros(len(bins.length), np.int64)
-    for lane in (info.index for info in timeline.infos if info.kind is LaneKind.CPU):
+    for lane in _lanes_of_cpus(timeline):
         shares = timeline.lane(lane).shares if shares_of is None else shares_of(lane)
         if shares is None:
             return None
