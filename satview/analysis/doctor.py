@@ -375,7 +375,9 @@ class Judge:
         if rests is Rests.EVENTS:
             # Damage hides events but adds none, so the count is a lower bound.
             return self._lack(NO_LOSS, self._loses(window.start, window.end)).at_worst(_as_bound(damage)), None
-        needs = ANALYSES[analysis].needs + (_RUNS if analysis == "cpu" else ())
+        needs = ANALYSES[analysis].needs
+        if analysis == "cpu":  # what threads measured themselves does not rest on who had a CPU
+            needs += _RUNS[:1] if rests is Rests.STATES and self._statistics.measures_cpu else _RUNS
         if rests in _ALSO_NEEDED and self._trace.release.is_qnx:
             needs += (_ALSO_NEEDED[rests],)
         worst, lacking = self._lacking(needs)

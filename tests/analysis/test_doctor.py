@@ -201,7 +201,7 @@ def test_a_threads_library_is_no_kernel():
     assert (found["ready"], found["migrations"], found["cpu"]) == (Mark.NOT_LOGGED, Mark.NOT_LOGGED, Mark.ESTIMATE)
     columns = {column.key: column.trust or EXACT for column in thread_table(Statistics(trace)).question.columns}
     assert {columns[key].mark for key in ("ready_ns", "longest_ready_ns", "migrations")} == {Mark.NOT_LOGGED}
-    assert (columns["cpu_ns"].mark, columns["running_ns"].mark) == (Mark.ESTIMATE, Mark.EXACT)
+    assert (columns["cpu_ns"].mark, columns["running_ns"].mark) == (Mark.EXACT, Mark.EXACT)  # measured by the threads
     assert diagnosis(trace, "messages").capture is None
     asked = {kind for kind, rule in rules().items() if not rule.timing}
     assert set(undecided_table(trace)["kind"]) == asked - {"data-loss"}

@@ -114,6 +114,12 @@ def test_info_proposes_no_capture_of_a_threads_library(satview):
     assert line.endswith("(the trace is that of a threads library, not of a kernel)")
 
 
+def test_processor_time_that_threads_measured_does_not_rest_on_who_had_a_cpu(satview):
+    reported = json.loads(satview("stats", "sample_traces/threads", "--by", "thread", "--format", "json")[1])
+    marks = {column: trust["mark"] for column, trust in reported["trust"]["thread"].items()}
+    assert (marks["cpu_ns"], marks["cpu_share"], marks["ready_ns"]) == ("exact", "exact", "not-logged")
+
+
 def test_figures_of_a_lossy_trace_are_marked(satview, tmp_path):
     path = scene(tmp_path)
     out = satview("stats", path)[1].splitlines()
