@@ -243,8 +243,12 @@ def test_a_larger_text_makes_icons_and_lanes_larger(dense, application, qtbot):
     assert (lanes.rows[-1].height_px, window.workspace.area.labels.width()) == (20 + 4, 232)
     button = window._bar.widgetForAction(window.actions_by_id.by_id["file.open"])
     assert inked(button) == (16, 12)
+    details, bar = window.workspace.docks["details"], window.statusBar()
+    width_px, height_px = details.width(), bar.height()
     application.settings.set("window/text_percent", 150)
     qtbot.waitUntil(lambda: lanes.rows[-1].height_px == 30 + 4)
+    qtbot.waitUntil(lambda: details.width() == pytest.approx(min(1.5 * width_px, 0.4 * window.width()), abs=2))
+    qtbot.waitUntil(lambda: bar.height() == 1.5 * height_px)
     assert window.workspace.area.labels.width() == 348
     assert table.rowHeight(0) == 30
     qtbot.waitUntil(lambda: inked(button) == (24, 18))  # half as large again
@@ -252,6 +256,7 @@ def test_a_larger_text_makes_icons_and_lanes_larger(dense, application, qtbot):
     qtbot.waitUntil(lambda: lanes.rows[-1].height_px == 20 + 4)
     assert table.rowHeight(0) == 20
     qtbot.waitUntil(lambda: inked(button) == (16, 12))
+    qtbot.waitUntil(lambda: bar.height() == height_px)
 
 
 def inked(button):

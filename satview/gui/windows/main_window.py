@@ -195,7 +195,7 @@ class MainWindow(CommandWindow):
     def set_theme(self, theme: Theme) -> None:
         """Use the colours and text size of a theme, with icons scaled to the text."""
         self.theme = theme
-        self._scale_icons()
+        self._scale_bars()
         if self.is_complete:
             self.actions_by_id.set_theme(theme)
         if self.preview_page is not None:
@@ -211,14 +211,15 @@ class MainWindow(CommandWindow):
         self._bar = bar = QToolBar("Tools", self)
         bar.setObjectName("toolbar")
         bar.setMovable(False)
-        self._scale_icons()
-        bar.setMinimumHeight(_TOOLS_PX)
         self.addToolBar(bar)
         self.statusBar().setSizeGripEnabled(False)
-        self.statusBar().setMinimumHeight(_STATUS_PX)
+        self._scale_bars()
 
-    def _scale_icons(self) -> None:
-        self._bar.setIconSize(QSize(self.theme.px(_ICON_PX), self.theme.px(_ICON_PX)))
+    def _scale_bars(self) -> None:
+        px = self.theme.px
+        self._bar.setIconSize(QSize(px(_ICON_PX), px(_ICON_PX)))
+        self._bar.setMinimumHeight(px(_TOOLS_PX))
+        self.statusBar().setMinimumHeight(px(_STATUS_PX))
 
     def _set_up_pages(self) -> None:
         self._pages = QStackedWidget(self)

@@ -294,6 +294,7 @@ class StatusFields(QWidget):
 
 _MOVE_TOGETHER: Final = "Both traces move together; View > Compared trace 2 aligns them by cursors, events or an offset"
 _RIGHT_PX: Final = 340
+_RIGHT_SHARE: Final = 0.4  # of the window's width, at most
 _CHECK_AFTER_MS: Final = 200  # between checks whether the lanes are exact
 _CHECK_AGAIN_AFTER_MS: Final = 2000  # after the trace last grew
 _BOTTOM_PX: Final = 240
@@ -500,7 +501,8 @@ class Workspace(QWidget):
         """Move all panels to their initial positions; in a small window, all to the drawer at the bottom."""
         window = self._window
         window.setTabPosition(Qt.DockWidgetArea.BottomDockWidgetArea, QTabWidget.TabPosition.North)
-        is_small = window.width() < _NARROW_PX or window.height() < _LOW_PX
+        px = self._theme.px  # larger text makes the same window smaller
+        is_small = window.width() < px(_NARROW_PX) or window.height() < px(_LOW_PX)
         before: dict[Side, QDockWidget] = {}
         first_topic = next(row.topic for row in PANELS if row.name == FIRST_PANELS[Side.BOTTOM])
         layout = window.layout()
@@ -520,13 +522,18 @@ class Workspace(QWidget):
         layout.activate()
         if not is_small:
             self.docks[FIRST_PANELS[Side.RIGHT]].raise_()
-            window.resizeDocks([self.docks[FIRST_PANELS[Side.RIGHT]]], [_RIGHT_PX], Qt.Orientation.Horizontal)
+            self._widen_right(px(_RIGHT_PX))
         self.drawer.show_panel(FIRST_PANELS[Side.BOTTOM])
         bottom_px = min(_BOTTOM_PX, round(window.height() * _BOTTOM_SHARE))
         window.resizeDocks([self.docks[FIRST_PANELS[Side.BOTTOM]]], [bottom_px], Qt.Orientation.Vertical)
         if min(window.width(), window.height()) < _CLOSED_BELOW_PX:
             self.drawer.close_drawer()
         QTimer.singleShot(FRAME_MS, self, self._sizes.note)
+
+    def _widen_right(self, width_px: int) -> None:
+        """Give the panels at the right a width, at most a part of the window's."""
+        width_px = min(width_px, round(self._window.width() * _RIGHT_SHARE))
+        self._window.resizeDocks([self.docks[FIRST_PANELS[Side.RIGHT]]], [width_px], Qt.Orientation.Horizontal)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Remember panel sizes after a drag, and restore them when the window is resized."""
@@ -537,8 +544,12 @@ class Workspace(QWidget):
         return super().eventFilter(watched, event)
 
     def set_theme(self, theme: Theme) -> None:
-        """Use the colours and text size of a theme."""
-        self._theme = theme
+        """Use the colours and text size of a theme; panels at the right become wider with larger text."""
+        before, self._theme = self._theme, theme
+        if theme.text_percent != before.text_percent:
+            width_px = self.docks[FIRST_PANELS[Side.RIGHT]].width()
+            self._widen_right(round(width_px * theme.text_percent / before.text_percent))
+            QTimer.singleShot(FRAME_MS, self, self._sizes.note)
         self.second_trace.theme = theme
         for view in (self.panes, self.chips, self.find_bar):
             view.set_theme(theme)
