@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -296,12 +297,12 @@ _LENGTH: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A change that can be undone: its title, functions that undo and redo the change, and the changed object."""
+    """A change that can be undone: its title, functions that undo and redo the change, and the changed objects."""
 
     title: str
-    undo: Callable[[], None]
-    redo: Callable[[], None]
-    subject: QObject
+    undo: Callable[[], object]
+    redo: Callable[[], object]
+    subjects: tuple[QObject, ...]
 
 
 class EditHistory(QObject):
@@ -317,6 +318,7 @@ class EditHistory(QObject):
         super().__init__(parent)
         self._done: list[Edit] = []
         self._undone: list[Edit] = []
+        self._parts: list[Edit] | None = None  # of one change that is under way
 
     @property
     def undo_title(self) -> str:
@@ -330,15 +332,32 @@ class EditHistory(QObject):
 
     def add(self, edit: Edit) -> None:
         """Record a change that was made."""
+        if self._parts is not None:
+            self._parts.append(edit)
+            return
         self._done.append(edit)
         del self._done[:-_LENGTH]
         self._undone.clear()
         self.changed.emit()
 
+    @contextmanager
+    def as_one(self, title: str) -> Iterator[None]:
+        """Record the changes that are made in a block as one."""
+        parts: list[Edit] = []
+        self._parts = parts
+        try:
+            yield
+        finally:
+            self._parts = None
+            if parts:
+                self.add(Edit(title, lambda: [part.undo() for part in reversed(parts)],
+                              lambda: [part.redo() for part in parts],
+                              tuple(subject for part in parts for subject in part.subjects)))  # fmt: skip
+
     def forget(self, subject: QObject) -> None:
         """Drop the changes to an object that is being deleted."""
-        self._done = [edit for edit in self._done if edit.subject is not subject]
-        self._undone = [edit for edit in self._undone if edit.subject is not subject]
+        self._done = [edit for edit in self._done if subject not in edit.subjects]
+        self._undone = [edit for edit in self._undone if subject not in edit.subjects]
         self.changed.emit()
 
     def undo(self) -> None:
@@ -519,7 +538,7 @@ class FilterStack(QObject):
         if state.same(before):
             return
         self._apply(state)
-        self._history.add(Edit(title, partial(self._apply, before), partial(self._apply, state), self))
+        self._history.add(Edit(title, partial(self._apply, before), partial(self._apply, state), (self,)))
 
     def begin_with(self, state: FilterState) -> None:
         """Apply a stored filter without an entry in the undo history."""

@@ -89,9 +89,13 @@ def test_a_session_arranges_another_trace_by_patterns_and_undo_takes_it_back(
     pick(other, qtbot, "driv")
     settle(qtbot, other)
     assert titles(other) == ["hmi", "CPU 0", "thread 1", "shell"]
-    for _ in range(2):
-        other.session.opened.edits.undo()
+    edits = other.session.opened.edits
+    edits.undo()
     assert titles(other)[1:] == ["devb-ahci", "hmi", "io-pkt", "shell", "devb-nvme"]
+    assert (other.session.opened.filters.is_active, edits.undo_title, edits.redo_title) == (False, "", "session")
+    edits.redo()
+    settle(qtbot, other)
+    assert titles(other) == ["hmi", "CPU 0", "thread 1", "shell"]
 
 
 @pytest.mark.thorough

@@ -235,10 +235,11 @@ def restore_session(views: Workspace, state: WorkspaceState) -> None:
         opened.name_processes(state.pidin)
     if state.timing is not None:
         opened.time_activities(state.timing)
-    if state.filter is not None:
-        restore_filter(opened, state.filter, is_same=False)
-    if state.lanes is not None:
-        restore_lanes(opened, state.lanes, is_same=False)
+    with opened.edits.as_one("session"):
+        if state.filter is not None:
+            restore_filter(opened, state.filter, is_same=False)
+        if state.lanes is not None:
+            restore_lanes(opened, state.lanes, is_same=False)
     if state.view is not None:
         restore_view(opened, state.view, is_same=False)
     if state.panels is not None:

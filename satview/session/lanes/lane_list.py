@@ -735,7 +735,7 @@ class LaneList(QObject):
         if after == before:
             return
         self._restore(after)
-        self._history.add(Edit(title, partial(self._restore, before), partial(self._restore, after), self))
+        self._history.add(Edit(title, partial(self._restore, before), partial(self._restore, after), (self,)))
 
     def _restore(self, arrangement: LaneArrangement) -> None:
         before, self._arrangement = self._arrangement, arrangement
