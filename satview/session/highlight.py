@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal, Slot
+from shiboken6 import isValid
 
 from satview.answers.latencies import QUESTION as LATENCIES
 from satview.answers.table import Known, Table
@@ -422,11 +424,14 @@ class StoredMarks(Stored):
         return None, self._files.write()
 
 
+_open_marks: Final[WeakSet[Marks]] = WeakSet()  # of all windows
+
+
 class Marks(QObject):
     """Holds the marks (bookmarks, notes) of one trace, ordered by time, and stores them beside the trace.
 
-    Changes that other programs store are kept, and shown after the next change made here. An edit is stored as a
-    removal and an addition: if two people edit one note, both texts stay.
+    Changes that other windows store are shown at once; those of other programs are kept, and shown after the next
+    change made here. An edit is stored as a removal and an addition: if two people edit one note, both texts stay.
 
     Attributes:
         selected: The mark that was set or visited last, or None.
@@ -454,11 +459,13 @@ class Marks(QObject):
         self._files = MarkFiles(trace_path)
         self.file = StoredMarks(self._files, self)
         self.file.stored.connect(self._show)
+        self.file.stored.connect(self._show_elsewhere)
         self.file.load()
         self._limits = limits
         self._added: set[Mark] = set()  # in this window; may be beyond the end of a growing trace
         self._marks = self._fitting()
         self.selected: Mark | None = None
+        _open_marks.add(self)
 
     def __iter__(self) -> Iterator[Mark]:
         return iter(self._marks)
@@ -561,6 +568,14 @@ class Marks(QObject):
         if marks != self._marks:
             self._marks = marks
             self.changed.emit()
+
+    @Slot()
+    def _show_elsewhere(self) -> None:
+        """Update the marks of the same trace in other windows."""
+        for other in tuple(_open_marks):
+            if other is not self and isValid(other) and other._files.path == self._files.path:
+                other.file.load()
+                other._show()
 
     def _fitting(self) -> list[Mark]:
         """Return the stored and recorded marks and trigger hits that begin within the trace, by time."""

@@ -118,7 +118,7 @@ class StateFiles:
                 raise UsageError(f"there is no session {name[:80]!r}; --session takes a name or a file NAME{SUFFIX}")
             return from_json(parsed_json(data))
         except DamagedFileError as error:
-            raise UsageError(f"{path.name} is no session: {error}") from error
+            raise UsageError(f"the file {path.name} is no session: {error}") from error
         except OSError as error:
             raise UsageError(f"{path.name} cannot be read: {error.strerror or error}") from error
 

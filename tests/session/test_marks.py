@@ -108,6 +108,7 @@ def test_two_windows_keep_additions_edits_and_deletions_of_both(qapp, tmp_path):
     second = Marks(tmp_path / "a.kev", LIMITS)
     first.add(Mark(1, 1, "first's"))
     first.remove(Mark(10, 10, "old"))
+    assert [(mark.start_cycles, mark.text) for mark in second] == [(1, "first's"), (20, "old"), (30, "old")]
     second.add(Mark(2, 2, "second's"))
     second.remove(Mark(20, 20, "old"))
     second.add(Mark(20, 20, "second's edit"))
