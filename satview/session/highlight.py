@@ -497,16 +497,22 @@ class Marks(QObject):
         self.selected = mark
         self.changed.emit()
 
-    def next_after(self, cycles: int) -> Mark | None:
-        """Return the first mark after a time; if none follows, the first mark of all."""
-        return next(
-            (mark for mark in self._marks if mark.start_cycles > cycles), self._marks[0] if self._marks else None
-        )
+    def next_to(self, direction: int, cycles: int) -> Mark | None:
+        """Return the mark after or before the selected one, and from the last one the first; None if there are none.
 
-    def previous_before(self, cycles: int) -> Mark | None:
-        """Return the last mark before a time; if none precedes, the last mark of all."""
-        earlier = [mark for mark in self._marks if mark.start_cycles < cycles]
-        return earlier[-1] if earlier else self._marks[-1] if self._marks else None
+        Args:
+            direction: 1 = after, -1 = before.
+            cycles: The time to start from if no mark is selected.
+        """
+        if not self._marks:
+            return None
+        if self.selected in self._marks:
+            position = self._marks.index(self.selected) + direction
+        elif direction > 0:
+            position = sum(mark.start_cycles <= cycles for mark in self._marks)
+        else:
+            position = sum(mark.start_cycles < cycles for mark in self._marks) - 1
+        return self._marks[position % len(self._marks)]
 
     @property
     def first_recorded(self) -> Mark | None:

@@ -163,10 +163,7 @@ class Navigation(QObject):
     def step_mark(self, direction: int) -> None:
         """Go to the next or previous mark."""
         marks, viewport = self._opened.marks, self._opened.viewport
-        middle_cycles = (
-            marks.selected.start_cycles if marks.selected else viewport.window.start + viewport.window.length // 2
-        )
-        mark = marks.next_after(middle_cycles) if direction == ON else marks.previous_before(middle_cycles)
+        mark = marks.next_to(direction, viewport.window.start + viewport.window.length // 2)
         if mark is not None:
             viewport.reveal(mark.start_cycles)
             marks.select(mark)

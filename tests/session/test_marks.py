@@ -53,11 +53,18 @@ def test_removing_the_last_one_leaves_an_empty_list_for_other_windows(qapp, tmp_
 
 def test_next_and_previous_go_round(qapp, tmp_path):
     marks = Marks(tmp_path / "a.kev", LIMITS)
-    for cycles in (10, 20, 30):
-        marks.add(Mark(cycles, cycles))
-    assert marks.next_after(20).start_cycles == 30
-    assert marks.next_after(30).start_cycles == 10
-    assert marks.previous_before(10).start_cycles == 30
+    for mark in (Mark(10, 10), Mark(20, 20, "bookmark"), Mark(20, 20, "note"), Mark(30, 30)):
+        marks.add(mark)
+    marks.select(None)
+    assert (marks.next_to(1, 20).start_cycles, marks.next_to(-1, 20).start_cycles) == (30, 10)
+    assert (marks.next_to(1, 30).start_cycles, marks.next_to(-1, 10).start_cycles) == (10, 30)
+    for direction, texts in ((1, ["bookmark", "note", "", "", "bookmark"]), (-1, ["", "", "note", "bookmark", ""])):
+        marks.select(None)
+        seen = []
+        for _ in texts:
+            marks.select(marks.next_to(direction, 15))
+            seen.append(marks.selected.text)
+        assert seen == texts  # each in turn, also those at the same moment
 
 
 @pytest.mark.parametrize(
