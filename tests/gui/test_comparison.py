@@ -192,6 +192,16 @@ def test_keys_act_on_the_trace_whose_lanes_have_the_keyboard(compared, compariso
     assert comparison.first.selection.time_range is None
 
 
+def test_a_filter_of_the_second_trace_is_said_in_its_title(compared, comparison, qtbot):
+    second, head = comparison.second, compared.workspace.panes.second.area._heads[0]
+    assert head.text() == "after.kev"
+    second.filters.add_pass("class == THREAD")
+    qtbot.waitUntil(lambda: head.text() == "after.kev (filtered)")
+    assert "Filter: 10 of 20 events." in head.toolTip()
+    second.filters.show_all()
+    qtbot.waitUntil(lambda: head.text() == "after.kev")
+
+
 @pytest.mark.parametrize("ending", ["compare.linked", "compare.end"])
 def test_that_both_move_together_is_said_while_they_do(compared, comparison, ending):
     message = compared.statusBar()

@@ -310,10 +310,15 @@ class SwimlaneArea(QWidget):
             label.style().unpolish(label)
             label.style().polish(label)
 
-    def set_title(self, title: str) -> None:
-        """Show the name of the trace above the labels; empty if there is only one set of lanes."""
-        self._title = visible_line(title)
-        self._heads[0].setToolTip(tool_tip(title))
+    def set_title(self, title: str, filtered: str = "") -> None:
+        """Show the name of the trace above the labels; empty if there is only one set of lanes.
+
+        Args:
+            title: The name.
+            filtered: What a filter leaves, if nothing else says it; a tool tip of the title.
+        """
+        self._title = visible_line(f"{title} (filtered)" if filtered else title)
+        self._heads[0].setToolTip(tool_tip("\n".join(filter(None, (title, filtered)))))
         self._show_head(0, self._title or _HEAD)
 
     @Slot()
@@ -533,9 +538,20 @@ class Panes(QSplitter):
         self.join()
         pane = self._add(opened, theme)
         pane.area.legend.explain_also(self.first.opened)
-        for shown in (self.first, pane):
-            shown.area.set_title(shown.opened.trace.title)
+        self.first.area.set_title(self.first.opened.trace.title)
+        opened.filters.view_changed.connect(self._say_filter)
+        self._say_filter()
         return pane
+
+    @Slot()
+    def _say_filter(self) -> None:
+        """Say in the title of the second trace that it is filtered, as the chips are those of the first one."""
+        if self.second is None or self.is_split:
+            return
+        trace, filters = self.second.opened.trace, self.second.opened.filters
+        shown = f"Filter: {filters.row_count:,} of {counted(len(trace.events), 'event')}."
+        how = "Edit > Show all events and threads removes it, while these lanes have the keyboard."
+        self.second.area.set_title(trace.title, f"{shown} {how}" if filters.is_active else "")
 
     def shows(self, opened: OpenTrace) -> bool:
         """Return whether the second set of lanes shows a given trace."""
