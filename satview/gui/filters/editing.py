@@ -24,7 +24,7 @@ from satview.filters.expressions.expression import Expression, validate
 from satview.filters.expressions.syntax import Completion, completions, looks_like_condition
 from satview.filters.rules.capturing import check_condition
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import PlainLabel, flat_button, line_up
+from satview.gui.widgets import PlainLabel, capitalized, flat_button, line_up
 from satview.session.commands import BACK, ON
 from satview.session.filter_stack import suggested
 from satview.session.open_trace import OpenTrace
@@ -496,7 +496,7 @@ class FindBar(QWidget):
     def _show_count(self) -> None:
         search, event = self._opened.search, self._opened.selection.event
         if search.error:
-            text = search.error
+            text = capitalized(search.error)
         elif not search.text:
             text = ""
         elif search.is_pending:
@@ -508,7 +508,7 @@ class FindBar(QWidget):
         else:
             position = int(search.hits.searchsorted(event)) if event is not None else len(search.hits)
             is_hit = position < len(search.hits) and int(search.hits[position]) == event
-            text = f"{position + 1:,} of {len(search.hits):,}" if is_hit else f"{len(search.hits):,} hits"
+            text = f"{position + 1:,} of {len(search.hits):,}" if is_hit else counted(len(search.hits), "hit")
         self.count.setText(text)
         meant = suggested(search.text) if text == _NO_HITS else ""
         self.suggestion.setText(menu_text(f"Did you mean {meant}?"))

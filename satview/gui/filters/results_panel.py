@@ -15,7 +15,7 @@ from satview.gui.event_list import EventListModel, column_widths
 from satview.gui.panel import PanelContext, TablePanel, add_copy_and_export, selected_rows, set_up_rows
 from satview.gui.save_events import write_list
 from satview.gui.theme import Theme
-from satview.gui.widgets import PlainLabel, line_up
+from satview.gui.widgets import PlainLabel, capitalized, line_up
 from satview.session.open_trace import OpenTrace, hits_text
 from satview.session.tasks import Task
 
@@ -139,7 +139,7 @@ class ResultsPanel(TablePanel[HitModel]):
 
     @Slot(object)
     def _on_failed(self, error: Exception) -> None:
-        self.message.setText(str(error))
+        self.message.setText(capitalized(str(error)))
 
     @Slot(float)
     def _on_progress(self, share: float) -> None:

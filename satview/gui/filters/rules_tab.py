@@ -623,7 +623,7 @@ class RulesTab(QWidget):
         rules, _ = check_rules(self.editor.toPlainText(), trace.release, process_names(trace))
         notes = explain(rules, trace.release)
         hints = [f"Line {note.line}: {note.message}" for note in notes[:3]]
-        self.message.say("\n".join(hints) or f"{len(rules):,} rules", "dim")
+        self.message.say("\n".join(hints) or counted(len(rules), "rule"), "dim")
 
     def _run_reporting(self, run: Callable[[], None]) -> None:
         try:

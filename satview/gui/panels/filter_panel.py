@@ -438,7 +438,7 @@ class ThreadPresets(QPushButton):
         selected = np.zeros(len(self._opened.trace.threads), np.bool_)
         selected[self._selected() or self._selected_in_timeline()] = True
         if not selected.any():
-            self._opened.filters.failed.emit("select a thread first, here or in the timeline")
+            self._opened.filters.failed.emit("Select a thread first, here or in the timeline")
             return
         self._start("MsgSend family", partial(passes.message_family, threads=selected))
 

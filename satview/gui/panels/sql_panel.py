@@ -28,7 +28,7 @@ from satview.gui.filters.editing import ProposingEditor
 from satview.gui.panel import Panel, PanelContext, selected_rows, set_up_rows
 from satview.gui.plots.panel import are_imported, import_plots
 from satview.gui.theme import Theme
-from satview.gui.widgets import Notice, PlainLabel, line_up
+from satview.gui.widgets import Notice, PlainLabel, capitalized, line_up
 from satview.session.panels.sql import (
     Drawing,
     cell_text,
@@ -333,7 +333,7 @@ class SqlPanel(Panel):
         self.model.show(None)
         self._update_drawing()
         self._show()
-        self._finish(visible(str(error)) if isinstance(error, SatviewError) else one_line(error))
+        self._finish(capitalized(visible(str(error))) if isinstance(error, SatviewError) else one_line(error))
 
     def _finish(self, text: str) -> None:
         self.message.setText(text)
