@@ -394,3 +394,28 @@ def test_a_path_of_slow_ones_shows_the_slow_one_with_most_of_it(empty_window, lo
     assert trace.clock.duration_ns(response_cycles) == pytest.approx(5_000_000, rel=0.01)
     tab_of(panel, "Blame")
     assert texts(panel.blame, 0)["Part"].endswith("lock")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("is_chosen", [False, True])
+def test_what_a_file_of_timing_says_is_late_is_explained_unless_the_user_chose(dense, tmp_path, qtbot, is_chosen):
+    opened, panel = dense.session.opened, show(dense, qtbot)
+
+    def explained():
+        answer = panel.instance_view.answer
+        is_settled = answer is not None and not panel.activities_view.is_busy and not panel.instance_view.is_busy
+        return answer.late.learned.activities[answer.activity].name if is_settled else ""
+
+    qtbot.waitUntil(lambda: explained() != "", timeout=20_000)
+    before = explained()
+    other = next(
+        activity.name for activity in panel.activities_view.answer.late.learned.activities if activity.name != before
+    )
+    if is_chosen:
+        names = [activity.name for activity in panel.activities_view.answer.late.learned.activities]
+        panel.activities.chosen.emit(names.index(before))
+    (tmp_path / "t.toml").write_text(f'["{other}"]\ndeadline = "1ns"\n')
+    opened.time_activities(str(tmp_path / "t.toml"))
+    late = panel.activities_view.answer.late
+    qtbot.waitUntil(lambda: explained() != "" and panel.activities_view.answer.late is not late, timeout=20_000)
+    qtbot.waitUntil(lambda: explained() == (before if is_chosen else other))

@@ -240,6 +240,7 @@ class LatePanel(Panel):
         self.setMinimumSize(120, 64)
         self._report, self._area = context.report, context.area
         self._pending: Callable[[Late], str] | None = None  # pending request, run once the activities are known
+        self._is_chosen = False  # whether the user chose what is explained, which stays then
         self.activities_view, self.instance_view = ActivitiesView(self._opened, self), InstanceView(self)
         head = self._head()
         self._tables = self.activities, self.instances, self.blame = (
@@ -396,20 +397,23 @@ class LatePanel(Panel):
         names = [activity.name for activity in answer.late.learned.activities]
         if self._pending is not None:
             self._answer_asked()
-        elif before is not None and (name := before.late.learned.activities[before.activity].name) in names:
-            self._on_activity(names.index(name))
+        elif self._is_chosen and before and (name := before.late.learned.activities[before.activity].name) in names:
+            self.instance_view.explain(answer.late, names.index(name))
         elif answer.telling is not None:
-            self._on_activity(answer.telling)
+            self._is_chosen = False
+            self.instance_view.explain(answer.late, answer.telling)
 
     def _answer_asked(self) -> None:
         answer, request = self.activities_view.answer, self._pending
         self._pending = None
+        self._is_chosen = True
         if answer is not None and request is not None and (nothing := request(answer.late)):
             self._report(nothing)
 
     @Slot(int)
     def _on_activity(self, activity: int) -> None:
         if (answer := self.activities_view.answer) is not None:
+            self._is_chosen = True
             self.instance_view.explain(answer.late, activity)
 
     @Slot(int)
@@ -418,6 +422,7 @@ class LatePanel(Panel):
         shown = self.instance_view.answer
         if shown is None or shown.late.trace is not self._opened.trace:
             return
+        self._is_chosen = True
         instance = shown.late.learned.instances.taken(shown.positions[row : row + 1])
         lane = self._opened.lane_of_thread(int(instance.thread[0]))
         if lane is not None:
