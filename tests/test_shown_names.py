@@ -63,6 +63,14 @@ def test_every_event_is_found_by_what_the_list_and_the_details_show(release: Rel
             assert code in book.find_shown(shown), shown
 
 
+def test_an_event_whose_number_no_file_can_have_is_found_as_it_is_shown() -> None:
+    book = ListedCatalogue(Release.QNX_6)
+    assert book.find("EVENT 9999") == ()
+    learned = book.learn("USREVENT", "EVENT 9999")
+    for shown in ("EVENT 9999", "USREVENT EVENT 9999", "USREVENT/EVENT 9999", "USREVENT:EVENT 9999"):
+        assert book.find_shown(shown) == (learned,), shown
+
+
 def test_an_event_that_a_listing_taught_is_found_by_its_number() -> None:
     """`EVENT 5` is the name of a user event, and may be that of an event of another class that no table has."""
     book = ListedCatalogue(Release.QNX_7)

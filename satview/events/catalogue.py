@@ -117,9 +117,9 @@ class Catalogue:
         key = name.strip().upper().removesuffix("()")
         if key not in self._by_name:
             key = _CLASS_BEFORE.sub(r"\1/", key)
-        if user := re.fullmatch(r"(?:USREVENT/)?EVENT[ :]?(\d{1,4})", key):
-            number = int(user[1])
-            return (wire.code(WireClass.USER, number),) if number <= wire.EVENT_MASK else ()
+        user = re.fullmatch(r"(?:USREVENT/)?EVENT[ :]?(\d{1,4})", key)
+        if user and int(user[1]) <= wire.EVENT_MASK:  # a listing may have taught a larger number
+            return (wire.code(WireClass.USER, int(user[1])),)
         if key not in self._by_name and (numbered := _NUMBERED.fullmatch(key)):
             return tuple(
                 code for code in self._by_name.get(numbered[1], ())
