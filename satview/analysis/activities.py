@@ -638,13 +638,11 @@ def _last_receipts(trace: Trace, pid: _Ints) -> _Ints:
         pid: int64 (n,), numbers of the processes.
     """
     receipts = rows_of_codes(trace, messages.PULSE_RECEIPT).astype(np.int64)
-    of_process = np.full(len(trace.processes), -1)
-    of_process[trace.threads.process[trace.events.thread[receipts]]] = receipts  # ascending: the last one stays
-    pids, process = np.unique(trace.processes.pid, return_inverse=True)
-    last = np.full(len(pids), -1)
-    np.maximum.at(last, process, of_process)
-    position = np.minimum(np.searchsorted(pids, pid), len(pids) - 1)
-    return np.where(pids[position] == pid, last[position], -1)
+    processes, last = trace.processes, np.full(len(trace.processes), -1)
+    receiver = trace.threads.process[trace.events.thread[receipts]]
+    last[processes.rows_of(processes.pid)[receiver]] = receipts  # ascending: the last one stays
+    row = processes.rows_of(pid)
+    return np.where(row > 0, last[row], -1)
 
 
 def _only_of(group: _Ints, thread: _Ints) -> _Ints:

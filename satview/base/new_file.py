@@ -436,8 +436,7 @@ def create_beside(target: Path, mode: int | None, flags: int = 0) -> tuple[Path,
         OSError: The file cannot be created.
     """
     while True:
-        part = target.with_name(f".{_stem(target.name)}.{os.urandom(4).hex()}{SUFFIX}")
-        _unnamed.add(part)  # before the file exists, because a signal may arrive at once
+        part = _new_part(target)
         try:
             descriptor = os.open(part, _FLAGS | flags, 0o666 if mode is None else mode & 0o700)
         except FileExistsError:
@@ -452,6 +451,13 @@ def create_beside(target: Path, mode: int | None, flags: int = 0) -> tuple[Path,
         with contextlib.suppress(OSError):  # a file system without permissions
             part.chmod(mode)
     return part, descriptor
+
+
+def _new_part(target: Path) -> Path:
+    """Return a new name beside a file or folder, noted before anything has it, because a signal may arrive at once."""
+    part = target.with_name(f".{_stem(target.name)}.{os.urandom(4).hex()}{SUFFIX}")
+    _unnamed.add(part)
+    return part
 
 
 def _remove(part: Path) -> None:
@@ -556,8 +562,7 @@ def new_folder(path: Path | str) -> Iterator[Path]:
     if path.exists() or path.is_symlink():
         raise WriteError(path, "it exists; give the name of a new folder")
     refuse_missing_folder(path)
-    part = path.with_name(f".{_stem(path.name)}.{os.urandom(4).hex()}{SUFFIX}")
-    _unnamed.add(part)
+    part = _new_part(path)
     try:
         part.mkdir(0o700)
         yield part

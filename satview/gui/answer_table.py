@@ -493,7 +493,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
         words = [section for section in widths if self.model.columns[section].kind.is_words]
         missing_px = sum(widths.values()) - table.viewport().width()
         can_fit = sum(max(0, widths[section] - _LEAST_WORDS_PX) for section in words) >= missing_px
-        least_px = _LEAST_WORDS_PX if can_fit else _SCROLLED_WORDS_PX  # whoever has to scroll can read the names
+        least_px = _LEAST_WORDS_PX if can_fit else _SCROLLED_WORDS_PX  # names can be read where one has to scroll
         for section in sorted(words, key=widths.__getitem__, reverse=True):  # texts can be cut, numbers cannot
             cut_px = max(0, min(missing_px, widths[section] - least_px))
             widths[section] -= cut_px

@@ -93,12 +93,12 @@ def _refuse_options_of_boot(args: argparse.Namespace) -> None:
         UsageError: Such an option is given; the text names it.
     """
     others = {"--shell": args.shell, "--run": args.run is not None, "--sdk": args.sdk is not None, "--end": args.end}
-    given = [f"--{name}" for name in _OF_BOOT if getattr(args, name) is not None]
-    if args.sdk is not None and "--release" in given:
-        given.remove("--release")
+    of_boot = [f"--{name}" for name in _OF_BOOT if getattr(args, name) is not None]
+    if args.sdk is not None and "--release" in of_boot:
+        of_boot.remove("--release")
     for flag, is_given in others.items():
-        if is_given and given:
-            raise UsageError(f"{flag}: cannot be used with {', '.join(given)}, because it boots no target")
+        if is_given and of_boot:
+            raise UsageError(f"{flag}: cannot be used with {', '.join(of_boot)}, because it boots no target")
     for name, default in _OF_BOOT.items():
         if getattr(args, name) is None:
             setattr(args, name, default)

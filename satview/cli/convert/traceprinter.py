@@ -167,8 +167,8 @@ def _why_nothing(printer: Printer, args: argparse.Namespace) -> str:
         if not fitting and part == "time":
             return "no event is in the range"
         if not fitting:
-            given = {name: _items(getattr(args, f"{name}_")) for name in part.split(" and ")}
-            options = " ".join(f"--{name} {','.join(items)}" for name, items in given.items() if items)
+            chosen = {name: _items(getattr(args, f"{name}_")) for name in part.split(" and ")}
+            options = " ".join(f"--{name} {','.join(items)}" for name, items in chosen.items() if items)
             return f"none of {counted(selector.events, 'event')} fits {options}"
     return "each option lets some events pass, but none of them passes all"
 
@@ -184,9 +184,9 @@ def _refuse_options_of_text(args: argparse.Namespace) -> None:
     Raises:
         UsageError: One is given.
     """
-    given = {"-n": args.one_line, "-v": args.verbose, "--vendor": args.vendor, "--layout": args.layout,
-             "--time": args.time}  # fmt: skip
-    if names := [name for name, value in given.items() if value]:
+    of_text = {"-n": args.one_line, "-v": args.verbose, "--vendor": args.vendor, "--layout": args.layout,
+               "--time": args.time}  # fmt: skip
+    if names := [name for name, value in of_text.items() if value]:
         raise UsageError(
             f"{', '.join(names)}: only for text; rows of --format {args.format} have time_ns since the first event, "
             "time_cycles and all arguments"
