@@ -17,6 +17,7 @@ from satview.analysis.wait_graph import has_whole_states
 from satview.base.safe_text import counted
 from satview.base.time import format_duration
 from satview.events import wire
+from satview.events.catalogue import listed_catalogue
 from satview.events.modes import Mode
 from satview.events.spec import Release
 from satview.events.states import NOT_A_STATE
@@ -350,8 +351,13 @@ def _events(trace: Trace, text: str) -> str:
 
 
 def _fitting(trace: Trace, text: str) -> NDArray[np.intp]:
-    """Return the codes of the events for which an expression can be true, by class and event only, intp (n,)."""
-    return np.flatnonzero(codes_that_fit(Expression(text, trace.release, taught=taught(trace)).tree))
+    """Return the codes of the events for which an expression can be true, by class and event only, intp (n,).
+
+    Expressions also know the names that a listing read before has added; only traces with that catalogue can have them.
+    """
+    codes = np.flatnonzero(codes_that_fit(Expression(text, trace.release, taught=taught(trace)).tree))
+    added = np.setdiff1d(listed_catalogue(trace.release).codes(), trace.catalogue.codes())
+    return codes[~np.isin(codes, added)]
 
 
 def has_no_states(trace: Trace) -> bool:

@@ -10,6 +10,7 @@ import pytest
 from satview.analysis.activities import Timing
 from satview.base.errors import UsageError
 from satview.events import wire
+from satview.events.catalogue import listed_catalogue
 from satview.opened import with_answers
 from satview.testing.figure import Baseline, ClaimResults, KevFailure
 from satview.testing.kev import Kev
@@ -328,8 +329,11 @@ def test_some_states_do_not_show_that_a_thread_is_in_no_other(tmp_path):
 def test_a_latency_needs_the_classes_of_both_events(tmp_path):
     """User events are there, messages are not: an end that is not there is not one that never came."""
     kev = without_states(tmp_path)
+    # A listing read before has an event of another class, which this trace cannot have.
+    listed_catalogue(kev.trace.release).learn("CLASS 31", "OF_A_LISTING")
     reason = "no events of the class COMM are there; capture them"
-    for begin, end in (("REC_MESSAGE", "EVENT 7"), ("EVENT 7", "REC_MESSAGE"), ("EVENT 7", "event == REC_MESSAGE")):
+    for begin, end in (("REC_MESSAGE", "EVENT 7"), ("EVENT 7", "REC_MESSAGE"), ("EVENT 7", "event == REC_MESSAGE"),
+                       ("EVENT 7", "event == REC_MESSAGE or event == OF_A_LISTING")):  # fmt: skip
         found = kev.latency(begin, end)
         with pytest.raises(KevFailure, match=f"^cannot tell the lengths of {begin} to {end}: {reason}$"):
             assert found.p99 > 0
