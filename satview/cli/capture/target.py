@@ -24,6 +24,7 @@ from satview.target.simulated import SimulatedTarget, checked_name
 
 # Options that say what a new target is, and their defaults.
 _OF_BOOT: Final[dict[str, Any]] = {"release": Release.QNX_7.value, "cpus": 2, "seed": 1, "workload": ()}
+_DEFAULTS: Final[dict[str, Any]] = {"name": shell.DEFAULT_NAME, **_OF_BOOT}
 _EPILOG = """\
 One terminal runs the target, others are shells on it:
 
@@ -42,7 +43,7 @@ def add_parser(subparsers: Any) -> None:
                          "Boot a simulated target once and keep it: shells, loggers and captures come and go.",
                          _EPILOG)  # fmt: skip
     add = parser.add_argument
-    add("--name", default=shell.DEFAULT_NAME, help="name of the target, where there are several; sim://NAME captures")
+    add("--name", help="name of the target, where there are several; sim://NAME captures")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--shell", action="store_true", help="open a shell on a target that runs")
     what.add_argument("--run", metavar="COMMANDS", help="run commands as a shell on it does")
@@ -66,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         UsageError: Options that go with a new target are given without one.
         TargetError: There is no such target.
     """
-    _refuse_options_of_boot(args)
+    _refuse_options_without_effect(args)
     try:
         folder = shell.folder_of(checked_name(args.name))
         if args.end:
@@ -86,22 +87,26 @@ def run(args: argparse.Namespace) -> int:
         raise TargetError(str(error)) from error
 
 
-def _refuse_options_of_boot(args: argparse.Namespace) -> None:
-    """Refuse options that say what a new target is if none is booted; set those that are not given.
+def _refuse_options_without_effect(args: argparse.Namespace) -> None:
+    """Refuse options that say what a new target is if none is booted; set the options that are not given.
 
     Raises:
         UsageError: Such an option is given; the text names it.
     """
-    others = {"--shell": args.shell, "--run": args.run is not None, "--sdk": args.sdk is not None, "--end": args.end}
-    of_boot = [f"--{name}" for name in _OF_BOOT if getattr(args, name) is not None]
-    if args.sdk is not None and "--release" in of_boot:
-        of_boot.remove("--release")
+    others = {"--shell": args.shell, "--run": args.run is not None, "--end": args.end}
+    given = [name for name in _DEFAULTS if getattr(args, name) is not None]
+    if args.sdk is not None and (useless := [name for name in given if name != "release"]):
+        raise UsageError(f"--sdk: cannot be used with {_flags(useless)}, because it writes files and needs no target")
     for flag, is_given in others.items():
-        if is_given and of_boot:
-            raise UsageError(f"{flag}: cannot be used with {', '.join(of_boot)}, because it boots no target")
-    for name, default in _OF_BOOT.items():
+        if is_given and (of_boot := [name for name in given if name in _OF_BOOT]):
+            raise UsageError(f"{flag}: cannot be used with {_flags(of_boot)}, because it boots no target")
+    for name, default in _DEFAULTS.items():
         if getattr(args, name) is None:
             setattr(args, name, default)
+
+
+def _flags(names: list[str]) -> str:
+    return ", ".join(f"--{name}" for name in names)
 
 
 def _serve(args: argparse.Namespace) -> int:
