@@ -276,6 +276,16 @@ def _opening(trace: Trace) -> str:
     return f"the dump at its begin lacks {of_all}, each unknown before its first event" if count else ""
 
 
+def _silent_cpus(trace: Trace) -> str:
+    if trace.pairs is not None:
+        return ""
+    silent = [str(cpu) for cpu in range(trace.cpu_count) if not (trace.events.cpu == cpu).any()]
+    if not silent or not len(trace.events):
+        return ""
+    what = f"CPU {silent[0]} logs" if len(silent) == 1 else f"CPUs {', '.join(silent)} log"
+    return f"{what} no event, so it is not known what ran there"
+
+
 _THREAD: Final = (C.THREAD,)
 KERNEL: Final = Need("kernel", Mark.NOT_LOGGED, _kernel)
 STATES: Final = Need("states", Mark.NEEDS_CLASS, _states, "capture the class THREAD whole", _THREAD)
@@ -319,6 +329,8 @@ NO_LOSS: Final = Need(
 )
 NO_DAMAGE: Final = Need("damage", Mark.ESTIMATE, _damage, "capture again")
 OPENING: Final = Need("opening", Mark.LOWER_BOUND, _opening, "begin the trace with START, not in a ring")
+
+ALL_CPUS: Final = Need("all-cpus", Mark.LOWER_BOUND, _silent_cpus, "see how many CPUs the target uses (pidin info)")
 
 
 def missing_class(trace: Trace, codes: NDArray[np.integer]) -> str:

@@ -159,6 +159,14 @@ def test_a_dump_without_all_threads_makes_bounds_in_doctor_and_statistics(first,
     assert reason == (lacks if mark is Mark.LOWER_BOUND else "")
 
 
+@pytest.mark.parametrize(("cpus", "says"), [(1, ""), (2, "CPU 1 logs"), (3, "CPUs 1, 2 log")])
+def test_what_ran_on_a_cpu_without_events_is_not_known(tmp_path, cpus, says):
+    trace = TraceBuilder(cpus=cpus).state("RUNNING", 1, 7, 1).state("READY", 9, 7, 1).open(tmp_path)
+    reason = diagnosis(trace, "migrations").trust.reason
+    assert (f"{says} no event, so it is not known what ran there" in reason) == (says != "")
+    assert ("no event" in reason) == (says != "")
+
+
 def test_a_thread_first_seen_after_a_loss_may_have_been_created_within_it(tmp_path):
     builder = TraceBuilder().event(wire.CONTROL_BUFFER, 0, (1, 6)).process_name(1, 7, "app")
     builder.event(wire.THREAD_CREATE, 2, (7, 1)).state("RUNNING", 3, 7, 1).call(2, 10).exit(2, 12)
