@@ -32,7 +32,7 @@ from shiboken6 import isValid
 from satview import __version__
 from satview.base.errors import UsageError, WriteError
 from satview.base.named_files import OutsideError, allow, check_named
-from satview.base.new_file import refuse_ending
+from satview.base.new_file import find_target, refuse_ending
 from satview.base.plugins import all_plugins, are_disabled
 from satview.base.safe_text import html_text, tool_tip, visible, visible_line
 from satview.gui.widgets import Dialog, PlainLabel, line_up, resize_on_screen, sentence
@@ -138,18 +138,39 @@ def folder_for_saving() -> Path:
 def ask_save(parent: QWidget, suggestion: Path, pattern: str) -> Path | None:
     """Ask where to save; return None if the user cancels. A name without extension gets that of the file type.
 
+    The files of traces that a window shows are refused, and the user is asked again.
+
     Args:
         parent: Parent.
         suggestion: Suggested name; a relative path starts at `folder_for_saving`.
         pattern: File types in Qt's filter syntax.
     """
-    typed, kind = QFileDialog.getSaveFileName(parent, "Save", str(folder_for_saving() / suggestion), pattern)
-    if not typed:
-        return None
-    ending = kind.partition("(*")[2].partition(")")[0]
-    path = Path(typed)
-    _last_saved_in[:] = [path.parent]
-    return path.with_suffix(path.suffix or ending)
+    while True:
+        typed, kind = QFileDialog.getSaveFileName(parent, "Save", str(folder_for_saving() / suggestion), pattern)
+        if not typed:
+            return None
+        ending = kind.partition("(*")[2].partition(")")[0]
+        path = Path(typed).with_suffix(Path(typed).suffix or ending)
+        _last_saved_in[:] = [path.parent]
+        try:
+            find_target(path, _open_files() if path.exists() else ())
+        except WriteError as error:
+            report(parent, "Not saved", sentence(str(error)))
+            continue
+        # The dialog has asked about the name as typed only.
+        if path == Path(typed) or not path.exists() or may_replace(parent, path):
+            return path
+
+
+def may_replace(parent: QWidget, path: Path) -> bool:
+    """Ask whether a file that exists may be replaced."""
+    box = QMessageBox(QMessageBox.Icon.Question, "Replace the file?", "", parent=parent)
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    box.setText(visible(f"{path.name} exists already."))
+    accept = box.addButton("Replace", QMessageBox.ButtonRole.AcceptRole)
+    refuse = box.addButton(QMessageBox.StandardButton.Cancel)
+    box.setDefaultButton(refuse)
+    return clicked_button(box) is accept
 
 
 def free_path(folder: Path, name: str) -> Path:

@@ -223,6 +223,22 @@ def test_save_dialogs_start_in_a_folder_of_the_user_and_then_where_was_saved_las
     assert proposed == [start / "scene.png", tmp_path / "scene.png"]
 
 
+def test_a_save_dialog_replaces_neither_an_open_trace_nor_a_file_that_the_user_did_not_name(
+    window, monkeypatch, tmp_path
+):
+    """The dialog asks about a name as it is typed; the ending that is added may make it that of another file."""
+    typed = iter([str(window.session.path), str(tmp_path / "mine"), str(tmp_path / "mine"), ""])
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (next(typed), "CSV (*.csv)"))
+    said = []
+    monkeypatch.setattr(dialogs, "report", lambda _parent, _title, text: said.append(text))
+    monkeypatch.setattr(dialogs, "may_replace", lambda _parent, path: said.append(path.name))
+    assert dialogs.ask_save(window, Path("x.csv"), "CSV (*.csv)") == tmp_path / "mine.csv"
+    assert [text.partition(": ")[2] for text in said] == ["this is the file that is being read; give another name."]
+    (tmp_path / "mine.csv").write_text("a note")
+    assert dialogs.ask_save(window, Path("x.csv"), "CSV (*.csv)") is None
+    assert said[1:] == ["mine.csv"]
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["events", "details"])
 def test_the_panel_with_the_keyboard_has_a_frame(window, name):
