@@ -33,7 +33,6 @@ from satview.cli.shared.files import (
     add_pidin,
     add_range,
     add_symbols,
-    axis_request,
     completion,
     files_read,
     with_commands,
@@ -215,9 +214,9 @@ def _axis_of(options: argparse.Namespace) -> Path:
     """Write the file that puts the files of the command line on one axis, stored for the user; return its path."""
     if options.follow:
         raise UsageError("--together reads whole files; leave out --follow")
-    from satview.analysis.alignment import plan, write_users_axis  # brings numpy
+    from satview.cli.convert.together import viewer_axis  # brings numpy
 
-    return write_users_axis(plan(axis_request(options, options.files)))
+    return viewer_axis(options)
 
 
 def _show(options: argparse.Namespace) -> int:

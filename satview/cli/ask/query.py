@@ -7,19 +7,24 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rich.table import Table
 
+from satview.analysis.activities import read_timing
 from satview.base.errors import UsageError
 from satview.base.new_file import NewFile, is_standard_output
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.safe_text import visible_line
 from satview.cli.shared.files import InputFile, OutputFile, add_command, add_names
+from satview.cli.shared.table_output import print_rows
 from satview.cli.shared.terminal import cell, dim, make_console, working, working_on
-
-if TYPE_CHECKING:
-    from satview.tables.result import Result
+from satview.cli.shared.traces import open_named
+from satview.export.tables import writer_for
+from satview.fleet.query import is_dataset, query_dataset
+from satview.tables.result import Result, json_value, value_text
+from satview.tables.schema import SCHEMAS, views
+from satview.tables.sql import Limits, sql
 
 _FILE_FORMATS: Final = ("csv", "json", "parquet")  # each is the ending of such files, too
 _MIB: Final = 1 << 20
@@ -96,24 +101,13 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("-o needs --format csv, json or parquet, or a file name with one of these extensions")
     if args.format == "parquet" and is_standard_output(args.output) and sys.stdout.isatty():
         raise UsageError("Parquet cannot be printed to a terminal; give a file with -o")
-    from satview.tables.sql import start_early
-
-    start_early()
-    from satview.cli.shared.traces import open_named  # these import numpy, while the process starts
-    from satview.fleet.query import is_dataset
-    from satview.tables.sql import Limits, sql
-
     limits = Limits(args.time_limit, args.memory_limit * _MIB, args.threads, args.answer_limit * _MIB)
     if is_dataset(args.file):
-        from satview.fleet.query import query_dataset
-
         _refuse_names(args)
         with working(working_on("querying", args.file)):
             result = query_dataset(args.file, text, limits, is_part_enough=True)
         _print(result, args)
         return COST_DATA if result.is_cut else FINE
-    from satview.analysis.activities import read_timing
-
     timing = read_timing(Path(args.timing)) if args.timing is not None else None
     trace = open_named(args)
     with working(working_on("querying", trace.path)):
@@ -176,14 +170,10 @@ def _write(result: Result, kind: str, file: NewFile) -> None:
     if kind == "json":
         file.stream.write((json.dumps(list(_json_rows(result)), indent=1, ensure_ascii=True) + "\n").encode())
         return
-    from satview.export.tables import writer_for
-
     writer_for(kind)(result.arrow(), file.stream)
 
 
 def _json_rows(result: Result) -> Iterator[dict[str, Any]]:
-    from satview.tables.result import json_value
-
     for row in result.rows():
         yield dict(zip(result.columns, map(json_value, row), strict=True))
     if result.is_cut:
@@ -191,9 +181,6 @@ def _json_rows(result: Result) -> Iterator[dict[str, Any]]:
 
 
 def _print_table(result: Result) -> None:
-    from satview.cli.shared.table_output import print_rows
-    from satview.tables.result import value_text
-
     types = result.arrow().schema.types
     is_right = [str(kind).startswith(("int", "uint", "double", "float", "decimal")) for kind in types]
     rows = [[visible_line(value_text(value)) for value in row] for row in result.rows()]
@@ -202,11 +189,6 @@ def _print_table(result: Result) -> None:
 
 
 def _print_list() -> None:
-    from satview.tables.schema import (
-        SCHEMAS,  # these import numpy
-        views,
-    )
-
     console = make_console(400)
     shown = Table(box=None, pad_edge=False, show_header=False)
     for schema in SCHEMAS.values():

@@ -6,16 +6,17 @@ import argparse
 from pathlib import Path
 from typing import Any, Final
 
-from satview.analysis.alignment import plan
+from satview.analysis.alignment import COUNTER, START, AxisRequest, plan, write_users_axis
 from satview.base.errors import UsageError
 from satview.base.named_files import outside_of
 from satview.base.process import COST_DATA, FINE
 from satview.base.safe_text import counted, visible_line
 from satview.base.time import format_duration, format_moment
-from satview.cli.shared.files import InputFile, OutputFile, add_axis_options, add_command, add_user_events, axis_request
+from satview.cli.shared.files import InputFile, OutputFile, add_axis_options, add_command, add_user_events
 from satview.cli.shared.terminal import cell, make_console
 from satview.cli.shared.traces import open_trace
-from satview.store.axis import SUFFIX, allow_axis, files_of, write_axis
+from satview.formats.user_event_file import read_user_events
+from satview.store.axis import SUFFIX, AxisEntry, allow_axis, files_of, write_axis
 
 _EPILOG: Final = """\
 X.sataxis names the files and where each of them begins. Every command and the window open it like a trace; the names of
@@ -59,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     output = Path(args.output)
     if output.suffix != SUFFIX:
         raise UsageError(f"{output.name}: the name must end in {SUFFIX}, for example {output.stem}{SUFFIX}")
-    write_axis(output, plan(axis_request(args, files)))
+    write_axis(output, _planned(args, files))
     trace = open_trace(output, args.user_events)
     console = make_console(400)
     axis = files_of(trace)
@@ -80,3 +81,33 @@ def _allow(files: list[Path]) -> int:
         for path in outside_of(file, (entry.path for entry in entries)):
             print(visible_line(f"{file.name} may name {path}"))
     return FINE
+
+
+def viewer_axis(args: argparse.Namespace) -> Path:
+    """Put the files of the viewer's command line on one axis, in a file that is stored for the user; return its path.
+
+    Raises:
+        UsageError: As for `run`.
+    """
+    return write_users_axis(_planned(args, args.files))
+
+
+def _planned(args: argparse.Namespace, files: list[Path]) -> list[AxisEntry]:
+    """Return path, name and offset of each file on the axis that the options request, as `plan` does.
+
+    Raises:
+        UsageError: An offset or a number is not valid, or the event descriptions have an error.
+    """
+    if args.number != 1 and args.align in (START, COUNTER):
+        raise UsageError(f"--number {args.number} counts matches of an expression; --align {args.align} has none")
+    offsets = {}
+    for text in args.offset:
+        name, sign, time = text.partition("=")
+        if not sign or not name:
+            raise UsageError(
+                f"--offset {text[:40]!r} is not an offset; write B=12.5ms, where B is the name or number of a file"
+            )
+        offsets[name] = time
+    names = tuple(name.strip() for name in args.names.split(",")) if args.names else ()
+    described = read_user_events(Path(args.user_events)).events if args.user_events else {}
+    return plan(AxisRequest(tuple(files), names, offsets, args.align, args.number, described))

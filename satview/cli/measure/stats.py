@@ -19,6 +19,7 @@ from satview.answers.table import Kind, Table
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.base.time import format_duration
+from satview.cli.convert.filter import built_rules, report_nothing, selected_events
 from satview.cli.shared.files import InputFile, RuleFile, add_command, add_names, add_range, refuse_no_rows
 from satview.cli.shared.table_output import print_for_people, print_json, print_table
 from satview.cli.shared.terminal import working, working_on
@@ -81,8 +82,6 @@ def run(args: argparse.Namespace) -> int:
     derived = TraceDerivedColumns(trace)
     passes, is_nothing = None, False
     if args.rules or args.expression:
-        from satview.cli.convert.filter import built_rules, report_nothing, selected_events  # brings all of rules
-
         _, built = built_rules(args.rules, args.allow_code, trace)
         with working(working_on("filtering", trace.path)):
             passes, reason = selected_events(built, args.expression, trace, window, derived)

@@ -9,6 +9,7 @@ from satview.base.errors import UsageError
 from satview.base.process import FINE
 from satview.cli.shared.files import InputFile, add_command
 from satview.cli.shared.table_output import FORMATS, print_table
+from satview.fleet.query import metric_of, metrics, middle, trend
 
 _EPILOG = """\
 `satview export FOLDER -o DIR` creates the data set. `satview DIR` shows the same figures in a window, where a click
@@ -35,17 +36,6 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UsageError: There is no such data set or metric, or the query has an error.
     """
-    if args.fleet and not args.list:
-        from satview.tables.sql import start_early
-
-        start_early()
-    from satview.fleet.query import (  # imports numpy, while the process starts; --help does not need it
-        metric_of,
-        metrics,
-        middle,
-        trend,
-    )
-
     if args.list:
         width = max(map(len, metrics()))
         print("\n".join(f"{metric.name:<{width}}  {metric.title}" for metric in metrics().values()))

@@ -12,14 +12,10 @@ import re
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from satview.base.errors import UsageError
 from satview.base.new_file import refuse_ending
-
-if TYPE_CHECKING:
-    from satview.analysis.alignment import AxisRequest
-
 
 RANGES: Final = "1.2s..1.5s, -5s.. (the end), 25%%..50%%, #1200..#1300 (events), 06:19:01..06:19:02, 0x1f00c.. (cycles)"
 _OPTIONS: Final = frozenset({"--range", "--at", "--from", "--to"})
@@ -238,30 +234,6 @@ def add_axis_options(add: Any) -> None:
         help="how to place files without --offset: start (default), counter (their time stamps share one "
         "counter), or an expression: its first match is at the same time in all files")  # fmt: skip
     add("--number", type=int, default=1, metavar="N", help="with an expression: use the N-th match (1)")
-
-
-def axis_request(args: argparse.Namespace, files: list[Path]) -> AxisRequest:
-    """Return the time axis that the options request.
-
-    Raises:
-        UsageError: An offset or a number is not valid, or the event descriptions have an error.
-    """
-    from satview.analysis.alignment import COUNTER, START, AxisRequest  # these import numpy; --help does not need it
-    from satview.formats.user_event_file import read_user_events
-
-    if args.number != 1 and args.align in (START, COUNTER):
-        raise UsageError(f"--number {args.number} counts matches of an expression; --align {args.align} has none")
-    offsets = {}
-    for text in args.offset:
-        name, sign, time = text.partition("=")
-        if not sign or not name:
-            raise UsageError(
-                f"--offset {text[:40]!r} is not an offset; write B=12.5ms, where B is the name or number of a file"
-            )
-        offsets[name] = time
-    names = tuple(name.strip() for name in args.names.split(",")) if args.names else ()
-    described = read_user_events(Path(args.user_events)).events if args.user_events else {}
-    return AxisRequest(tuple(files), names, offsets, args.align, args.number, described)
 
 
 # The whole command line as one parser, for shell completion and the manual page.

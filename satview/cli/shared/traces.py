@@ -12,6 +12,7 @@ from satview.base.safe_text import visible_line
 from satview.base.time import TimeWindow, format_duration, parse_moment, parse_range
 from satview.cli.shared.terminal import working, working_on
 from satview.events.user_events import Descriptions
+from satview.formats import registry
 from satview.formats.outside_names import add_symbols, read_pidin, with_names
 from satview.formats.user_event_file import read_user_events
 from satview.store.arguments import describe_events, misfits
@@ -42,8 +43,6 @@ def open_trace(
         TraceFormatError: No reader knows the format, or nothing can be read.
         UsageError: The event descriptions have an error.
     """
-    from satview.formats import registry  # all readers: 60 ms that a capture need not wait for
-
     with working(working_on("reading", path)) as report:
         trace = registry.open_trace(path, report)
     give_back()  # memory that only reading needed, a quarter of the columns' size
