@@ -13,6 +13,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 from satview.base.column_arrays import give_back
 from satview.base.errors import SourceChangedError, TraceFormatError
 from satview.session.loading.files import Follow
+from satview.session.loading.loaded_trace import LoadedTrace, Reload
 from satview.session.loading.loading_tasks import (
     Prepare,
     cache_loaded,
@@ -21,14 +22,15 @@ from satview.session.loading.loading_tasks import (
     read_more,
     read_names,
 )
+from satview.session.open_trace import OpenTrace
 from satview.session.settings import Settings
 from satview.session.tasks import Task, dismantle
+from satview.session.viewport import PreviewView
+from satview.timeline.state_lanes import Preview
 
 if TYPE_CHECKING:
     from satview.session.highlight import Marks
-    from satview.session.loading.loaded_trace import LoadedTrace, Reload, ShownState
-    from satview.session.open_trace import OpenTrace
-    from satview.session.viewport import PreviewView
+    from satview.session.loading.loaded_trace import ShownState
 
 _HOLD_MS = 100
 _GIVE_BACK_MS = 500  # by then Qt has carried out its deferred deletions
@@ -145,8 +147,6 @@ class Session(QObject):
         self._job.cancel()
         self._end_follow()
         self._drop()
-        from satview.session.open_trace import OpenTrace
-
         shared = other.opened
         self.path = other.path
         self.opened = OpenTrace(shared.trace, shared.timeline, self._settings, self, shared.events_of_thread)
@@ -292,9 +292,6 @@ class Session(QObject):
     def _on_preview(self, number: int, preview: object) -> None:
         """Show the preview, unless the file has been read completely."""
         if self.stage is Stage.LOADING and number == self._opens and preview is not None:
-            from satview.session.viewport import PreviewView  # brings numpy
-            from satview.timeline.state_lanes import Preview
-
             assert isinstance(preview, Preview)
             self._drop_preview()
             self.preview = PreviewView(preview, self)
@@ -334,8 +331,6 @@ class Session(QObject):
         if result is None:
             self.close()
             return
-        from satview.session.loading.loaded_trace import LoadedTrace, Reload
-
         if isinstance(result, Reload):
             self._held = result
             self._reload_if_possible()
@@ -344,8 +339,6 @@ class Session(QObject):
         if self.opened is not None:  # the file was started again, and so is the view
             self._drop()
             self._set_stage(Stage.LOADING)
-        from satview.session.open_trace import OpenTrace
-
         self._unshown = opened = OpenTrace(
             result.trace, result.timeline, self._settings, self, result.events_of_thread, result.silent
         )
@@ -401,8 +394,6 @@ class Session(QObject):
     @Slot(object)
     def _on_names(self, result: object) -> None:
         """Switch to the trace with names; retry later if `may_reload` returns False, as during a drag."""
-        from satview.session.loading.loaded_trace import Reload
-
         shown = self._shown()
         if self.opened is None or shown is None or self._naming.is_busy:
             return

@@ -1,7 +1,4 @@
-"""Functions that a session runs on a worker thread: to read a file, to read it again, to cache the trace.
-
-Functions import numpy and decoders when they are called, so that windows appear at once.
-"""
+"""Functions that a session runs on a worker thread: to read a file, to read it again, to cache the trace."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from platformdirs import user_cache_path
@@ -20,16 +17,19 @@ from satview.base import column_arrays
 from satview.base.column_arrays import give_back, read_arrays, write_arrays
 from satview.base.errors import Cancelled, SatviewError, WriteError
 from satview.base.named_files import resource_path
+from satview.base.plugins import PluginKind, plugins
 from satview.base.process import timed
 from satview.base.shared_file import DamagedFileError
 from satview.base.threads import Begun
 from satview.formats.kev.header import BEGIN
+from satview.formats.kev.reader import arrays_of, read_start, trace_of, values_of
+from satview.formats.kev.sampling import GrowingFile, sampled
+from satview.formats.registry import open_trace
 from satview.session.loading.files import Follow
+from satview.session.loading.loaded_trace import LoadedTrace, ShownState, named_reading, prepared, read_on
 from satview.session.tasks import IsCancelled, Report
-
-if TYPE_CHECKING:
-    from satview.session.loading.loaded_trace import LoadedTrace, ShownState
-
+from satview.timeline.lane_tree import Timeline, add_lanes, lanes_of
+from satview.timeline.state_lanes import preview_of
 
 # Location of the cache of decoded traces, and which files it takes.
 
@@ -126,9 +126,6 @@ class TraceCache:
             lanes: Lanes to store with it, so that they are ready at once the next time.
             cancelled: Polled during the work.
         """
-        from satview.formats.kev.reader import arrays_of, values_of  # here: a key is requested before the first picture
-        from satview.timeline.lane_tree import lanes_of
-
         trace = loaded.trace
         if self._folder is None or not loaded.key or self.key(trace.path) != loaded.key:
             return False
@@ -164,13 +161,6 @@ class TraceCache:
 
 
 def _loaded(path: Path, values: Any, arrays: dict[str, np.ndarray[Any, Any]], key: str) -> LoadedTrace:
-    from satview.formats.kev.reader import (
-        read_start,  # as in `store`
-        trace_of,
-    )
-    from satview.session.loading.loaded_trace import LoadedTrace
-    from satview.timeline.lane_tree import Timeline, add_lanes
-
     try:
         trace = trace_of(path, read_start(path), values["trace"], arrays)
         timeline = Timeline(trace)
@@ -240,11 +230,7 @@ def read_file(
     loaded, key = _cached(path, cache_bytes)
     if loaded is None:
         _show_sample(path, prepare, show, is_cancelled)
-        from satview.formats.registry import open_trace
-
         trace = open_trace(path, report, is_cancelled)
-        from satview.session.loading.loaded_trace import LoadedTrace
-
         loaded = LoadedTrace.of(trace, key=key)
         # In parallel with the window, which builds its views meanwhile; an error is raised again there.
         Begun(partial(loaded.timeline.build, loaded.timeline.cpu_lanes, is_cancelled), "satview-cpu-lanes")
@@ -262,8 +248,6 @@ def _limit_memory(memory_bytes: int) -> None:
 
 
 def _import_views(prepare: Prepare | None) -> None:
-    from satview.base.plugins import PluginKind, plugins
-
     plugins(PluginKind.LANE)
     if prepare is not None:
         prepare.views()
@@ -289,9 +273,6 @@ def read_more(
         SatviewError: The file cannot be read.
         Cancelled: `is_cancelled()` returned True.
     """
-    from satview.formats.kev.sampling import GrowingFile
-    from satview.session.loading.loaded_trace import prepared, read_on
-
     if follow.file is None:
         follow.file = GrowingFile(follow.path)
     loaded = read_on(follow.file, is_cancelled, report)
@@ -304,8 +285,6 @@ def read_more(
 
 def prepare_loaded(loaded: LoadedTrace, shown: ShownState, is_cancelled: IsCancelled) -> object:
     """Return a loaded trace as a `Reload`, prepared to replace the one that is shown."""
-    from satview.session.loading.loaded_trace import prepared
-
     return prepared(loaded, shown, is_cancelled)
 
 
@@ -332,13 +311,8 @@ def _cached(path: Path, cache_bytes: int) -> tuple[LoadedTrace | None, str]:
 def _show_sample(
     path: Path, prepare: Prepare | None, show: Callable[[object], None], is_cancelled: IsCancelled
 ) -> None:
-    from satview.formats.kev.sampling import sampled
-
     sample = sampled(path, is_cancelled)
     if sample is not None:
-        import satview.session.loading.loaded_trace  # noqa: F401  -- for the window, which would wait for it
-        from satview.timeline.state_lanes import preview_of
-
         if prepare is not None:
             prepare.preview()
         show(preview_of(sample))
@@ -351,6 +325,4 @@ def read_names(path: Path, shown: ShownState, is_cancelled: IsCancelled) -> obje
         SatviewError: The file is no output of pidin, or its names cannot be added to the trace.
         Cancelled: `is_cancelled()` returned True.
     """
-    from satview.session.loading.loaded_trace import named_reading
-
     return named_reading(path, shown, is_cancelled)
