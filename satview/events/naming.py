@@ -186,12 +186,6 @@ def lists_of(name: CodeName, release: Release) -> Lists:
     return rows.lists(name.file, "lists_8").get(name.key, guide) if release == Release.QNX_8 else guide
 
 
-def read_ahead() -> None:
-    """Load the argument lists that nearly all traces need, before the first request; this takes 20 ms."""
-    for file in (*_KERNEL, "thread"):
-        rows.lists(file, "lists")
-
-
 def _thread_lists(name: CodeName, release: Release) -> Lists:
     block = "virtual" if name.class_name == "VTHREAD" else "lists"
     table = rows.lists("thread", f"{block}_6" if release == Release.QNX_6 else block)

@@ -35,6 +35,7 @@ from satview.base.named_files import OutsideError, allow, check_named
 from satview.base.new_file import find_target, refuse_ending
 from satview.base.plugins import all_plugins, are_disabled
 from satview.base.safe_text import html_text, tool_tip, visible, visible_line
+from satview.formats.registry import FORMATS, source_files
 from satview.gui.widgets import Dialog, PlainLabel, line_up, resize_on_screen, sentence
 from satview.session.commands import COMMANDS, Command, KeyBindings
 from satview.session.event_text import trace_rows
@@ -55,8 +56,6 @@ def ask_open(parent: QWidget, folder: Path | None, take_link: Callable[[TraceLin
         take_link: Called with a link such as `boot.kev#t=1s..2s` that the user types as the file name. Works in Qt's
             own dialog only; system dialogs look for a file of that name.
     """
-    from satview.formats.registry import FORMATS  # on first use: imports numpy
-
     patterns = " ".join(pattern for file_format in FORMATS for pattern in file_format.patterns)
     kinds = [
         f"Traces ({patterns})",
@@ -197,8 +196,6 @@ def fault_of_saving(text: str) -> str:
 
 def _open_files() -> list[Path]:
     """Return the files of the traces that any window shows or loads; not of a followed one, which may be replaced."""
-    from satview.formats.registry import source_files  # on first use: imports numpy
-
     sessions = [session for window in QApplication.topLevelWidgets() for session in window.findChildren(Session)]
     shown = (session for session in sessions if session.stage in (Stage.LOADING, Stage.READY) and not session.follow)
     return [file for session in shown if session.path is not None for file in source_files(session.path)]

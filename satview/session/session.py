@@ -15,7 +15,6 @@ from satview.base.errors import SourceChangedError, TraceFormatError
 from satview.session.loading.files import Follow
 from satview.session.loading.loaded_trace import LoadedTrace, Reload
 from satview.session.loading.loading_tasks import (
-    Prepare,
     cache_loaded,
     prepare_loaded,
     read_file,
@@ -81,17 +80,15 @@ class Session(QObject):
     previewed = Signal()
     _preview_ready = Signal(int, object)
 
-    def __init__(self, settings: Settings, parent: QObject | None = None, prepare: Prepare | None = None) -> None:
+    def __init__(self, settings: Settings, parent: QObject | None = None) -> None:
         """Begin without a document.
 
         Args:
             settings: Settings, used for the first arrangement of lanes.
             parent: Owner.
-            prepare: Imports what the views will need; None = there are none.
         """
         super().__init__(parent)
         self._settings = settings
-        self._prepare = prepare
         self._job = Task(self, self._on_read, self._on_failed)
         self._job.progress.connect(self.progress)
         self._cache_job = Task(self)
@@ -137,9 +134,7 @@ class Session(QObject):
         else:
             self._opens += 1
             show = partial(self._preview_ready.emit, self._opens)
-            self._job.start_reporting(
-                partial(read_file, path, self._prepare, show, self._cache_bytes, self._memory_bytes)
-            )
+            self._job.start_reporting(partial(read_file, path, show, self._cache_bytes, self._memory_bytes))
 
     def open_shared(self, other: Session) -> None:
         """Close the open trace, and show the trace of another window without reading it again."""
@@ -282,7 +277,7 @@ class Session(QObject):
         """Read the followed file again; the display does not change until that is done."""
         if self.follow is not None:
             self.follow.begin_read()
-            self._job.start_reporting(partial(read_more, self.follow, self._prepare, self._shown()))
+            self._job.start_reporting(partial(read_more, self.follow, self._shown()))
 
     def _shown(self) -> ShownState | None:
         """Return the lanes, filter and search text in use, for which a reloaded trace must be prepared."""

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-import time
-
 import pytest
 from PySide6.QtWidgets import QApplication, QPushButton
 
-from satview.gui.windows import document_views
 from tests.gui.hands import CONTROL, LEFT, K, run_program
 from tests.helpers.commands import SAMPLE
 
@@ -114,29 +110,3 @@ def test_a_key_pressed_while_a_file_is_read_has_its_command(first_window, asked,
     qtbot.keyClick(first_window, K.Key_O, CONTROL)
     assert asked == [first_window]
     qtbot.waitUntil(lambda: first_window.workspace is not None, timeout=10_000)
-
-
-@pytest.mark.parametrize("prepare", ["_import_views", "_import_panels"])
-def test_two_windows_import_in_turn(prepare, monkeypatch):
-    """At once, one of twenty programs that opened two traces ended with a segmentation fault."""
-    inside, most = [], []
-
-    def import_module(name):
-        inside.append(name)
-        most.append(len(inside))
-        time.sleep(0.002)
-        inside.remove(name)
-
-    class Catalogue:
-        def find(self, text):
-            assert text == ""
-
-    monkeypatch.setattr(document_views, "import_module", import_module)
-    arguments = (Catalogue(), lambda: False) if prepare == "_import_panels" else ()
-    threads = [threading.Thread(target=getattr(document_views, prepare), args=arguments) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(most) >= 6
-    assert max(most) == 1

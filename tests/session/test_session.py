@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from satview.session.loading.loading_tasks import Prepare
 from satview.session.open_trace import OpenTrace
 from satview.session.session import Session, Stage
 from satview.session.settings import Settings
@@ -63,14 +62,3 @@ def test_cpus_that_logged_nothing_are_hidden_where_there_are_many(session, qtbot
     assert opened.lanes.hidden_count == 10
     opened.lanes.show_all()
     assert cpus() == list(range(12))
-
-
-def test_a_failed_import_is_an_error_of_the_window(qapp, qtbot, tmp_path):
-    def views():
-        raise ImportError("no such view")
-
-    session = Session(Settings(None), None, Prepare(lambda: None, views))
-    session.open(scene(tmp_path))
-    qtbot.waitUntil(lambda: session.stage is Stage.FAILED)
-    assert str(session.error) == "no such view"
-    session.shut_down()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
@@ -26,7 +26,7 @@ from satview.base.safe_text import tool_tip, visible, visible_line
 from satview.filters.expressions.syntax import Completion
 from satview.gui.filters.editing import ProposingEditor
 from satview.gui.panel import Panel, PanelContext, selected_rows, set_up_rows
-from satview.gui.plots.panel import are_imported, import_plots
+from satview.gui.plots.time_plot import ResultPlot
 from satview.gui.theme import Theme
 from satview.gui.widgets import Notice, PlainLabel, capitalized, line_up
 from satview.session.panels.sql import (
@@ -41,13 +41,10 @@ from satview.session.panels.sql import (
 )
 from satview.session.tasks import Task
 from satview.store.trace import Trace
+from satview.tables.result import Result
 from satview.tables.schema import views
 from satview.tables.sql import close_processes, start_early
 from satview.tables.table import kind_rows
-
-if TYPE_CHECKING:
-    from satview.gui.plots.time_plot import ResultPlot
-    from satview.tables.result import Result
 
 _LINES: Final = 3  # visible lines of the query
 _COPY_LIMIT: Final = 100_000
@@ -168,7 +165,6 @@ class SqlPanel(Panel):
         self.value.setAccessibleName("Column that is plotted")
         self.value.hide()
         self.plot: ResultPlot | None = None
-        self._modules = Task(self, self._show, self._on_no_modules)
         self._drawing: Drawing | str = ""
         self.reason = Notice("", self)
         self._lay_out()
@@ -188,7 +184,6 @@ class SqlPanel(Panel):
     def close_down(self) -> None:
         """Cancel the query, and end the query process."""
         self._job.close()
-        self._modules.close()
         if self.views.count():  # the panel was shown
             close_processes(self._opened.trace)
 
@@ -306,14 +301,8 @@ class SqlPanel(Panel):
             self._refuse("No column gives a duration: a lane needs end_ns, length_ns or cycles next to the start.")
         elif shown is ResultView.PLOT and not drawing.values:
             self._refuse("No column has values to plot.")
-        elif self.plot is None and not are_imported():
-            self._refuse("Loading plots\N{HORIZONTAL ELLIPSIS}")
-            if not self._modules.is_busy:
-                self._modules.start(import_plots)
         else:
             if self.plot is None:
-                from satview.gui.plots.time_plot import ResultPlot  # imported by now
-
                 self.plot = ResultPlot(self._opened, self._left_px, self._theme, self)
                 self.plot.row_requested.connect(self._go_to_row)
                 self._stack.addWidget(self.plot)
@@ -323,10 +312,6 @@ class SqlPanel(Panel):
     def _refuse(self, reason: str) -> None:
         self.reason.setText(reason)
         self._stack.setCurrentWidget(self.reason)
-
-    @Slot(object)
-    def _on_no_modules(self, error: Exception) -> None:
-        self._refuse(one_line(error))
 
     @Slot(object)
     def _on_failed(self, error: Exception) -> None:

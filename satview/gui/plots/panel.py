@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from PySide6.QtCore import QPoint, QSize, Qt, QTimer, Slot
 from PySide6.QtGui import QPainter, QPaintEvent, QShowEvent
@@ -34,6 +32,8 @@ from satview.base.time import format_duration
 from satview.formats.registry import source_files
 from satview.gui import dialogs
 from satview.gui.panel import Panel, PanelContext
+from satview.gui.plots.duration_plot import DurationPlot
+from satview.gui.plots.time_plot import CountPlot, LoadPlot
 from satview.gui.swimlane.legend import save_drawing, save_png
 from satview.gui.theme import Theme
 from satview.gui.widgets import ElidedLabel, Notice, line_up
@@ -47,12 +47,7 @@ from satview.session.panels.plots import (
     write_csv,
 )
 from satview.session.range_view import NO_RANGE, Extent
-from satview.session.tasks import IsCancelled, Task
-
-if TYPE_CHECKING:
-    from satview.gui.plots.duration_plot import DurationPlot
-    from satview.gui.plots.time_plot import CountPlot, LoadPlot
-
+from satview.session.tasks import Task
 
 # Messages.
 
@@ -80,23 +75,6 @@ def reason_for(plotted: Plotted | None) -> str:
 def owner_text(plotted: DurationsPlotted) -> str:
     """Return ` of NAME` for the thread or process whose durations are counted; "" for all."""
     return f" of {visible_line(plotted.whose)}" if plotted.whose else ""
-
-
-# pyqtgraph is imported in the background, because that takes 0.2 s.
-
-
-_MODULES: Final = tuple(f"satview.gui.plots.{name}_plot" for name in ("duration", "time"))
-
-
-def are_imported() -> bool:
-    """Return whether the modules of the plots are imported."""
-    return all(name in sys.modules for name in _MODULES)
-
-
-def import_plots(_is_cancelled: IsCancelled) -> None:
-    """Import the modules of the plots; runs in a background task."""
-    for name in _MODULES:
-        import_module(name)
 
 
 _MOST_DIVISIONS: Final = 2000
@@ -129,7 +107,6 @@ class PlotsPanel(Panel):
         self.counts: CountPlot | None = None
         self._drawn: object = None
         self._job = Task(self, self._on_exported, self._on_exported)
-        self._modules = Task(self, self._make_next, self._on_no_modules)
         head = self._head()
         self._options = QStackedWidget(self)
         self._options.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
@@ -164,7 +141,6 @@ class PlotsPanel(Panel):
         """Cancel the background task."""
         self.view.close()
         self._job.close()
-        self._modules.close()
 
     @property
     def plot(self) -> QWidget | None:
@@ -278,23 +254,12 @@ class PlotsPanel(Panel):
 
     @Slot()
     def _build(self) -> None:
-        """Import the modules of the plots, then create one plot per turn of the event loop."""
-        if self.load is not None or not self.isVisible() or self._modules.is_busy:
-            return
-        if are_imported():
+        """Create one plot per turn of the event loop."""
+        if self.load is None and self.isVisible():
             self._make_next()
-            return
-        self.message.setText("Loading plots\N{HORIZONTAL ELLIPSIS}")
-        self._modules.start(import_plots)
 
     @Slot()
     def _make_next(self) -> None:
-        from satview.gui.plots.duration_plot import DurationPlot
-        from satview.gui.plots.time_plot import (
-            CountPlot,
-            LoadPlot,
-        )
-
         if self.load is None:
             self.load = LoadPlot(self._opened, self._left_px, self._theme, self)
             self.load.time_requested.connect(self._navigation.show_time)
@@ -312,10 +277,6 @@ class PlotsPanel(Panel):
             self._on_view()
             return
         QTimer.singleShot(0, self, self._make_next)
-
-    @Slot(object)
-    def _on_no_modules(self, error: Exception) -> None:
-        raise error  # the last-resort dialog shows it
 
     @Slot(int)
     def _on_tab(self, number: int) -> None:

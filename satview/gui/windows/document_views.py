@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-from functools import partial
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from PySide6 import QtWidgets
 from PySide6.QtCore import QObject, QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QApplication, QMenu, QStackedWidget
 
@@ -16,24 +12,21 @@ from satview.base.column_arrays import borrowed
 from satview.base.errors import WriteError
 from satview.base.safe_text import visible_line
 from satview.gui import dialogs
+from satview.gui.filters.chips import add_filter_menus
 from satview.gui.windows.command_window import CommandWindow, freeze_loaded_objects
 from satview.gui.windows.pages import FailedPage, LoadingPage
-from satview.session.commands import FIRST_PANELS, PANELS
-from satview.session.loading.loading_tasks import Prepare
+from satview.gui.windows.preview_page import PreviewPage
+from satview.gui.windows.workspace import Workspace
+from satview.gui.windows.workspace_keeper import WorkspaceKeeper
 from satview.session.session import Stage
-from satview.session.tasks import IsCancelled, Task, dismantle
+from satview.session.tasks import dismantle
 
 if TYPE_CHECKING:
-    from satview.events.catalogue import Catalogue
-    from satview.gui.windows.workspace import Workspace
     from satview.session.highlight import Marks
     from satview.session.open_trace import OpenTrace
 
 
 _CACHE_AFTER_MS = 1000
-# PySide6 creates classes and enumerations on first use. Two threads that do so at once, such as those of two
-# windows that open together, cause a segmentation fault.
-_importing: Final = threading.Lock()
 _CONTEXT = (
     "view.focus",
     "marks.range",
@@ -53,46 +46,6 @@ _CONTEXT = (
     None,
     "edit.copy",
 )
-
-
-def _import_preview() -> None:
-    """Import the modules that the preview of a large trace needs."""
-    with _importing:
-        import satview.gui.windows.preview_page  # noqa: F401  -- for its effect on sys.modules
-
-
-def _import_views() -> None:
-    """Import the modules that the views of an open trace need.
-
-    Of the panels, only those shown first are imported; `_on_refined` imports the others later.
-    """
-    with _importing:
-        import satview.formats.kev.payloads  # decodes arguments for the event list; imports construct
-        import satview.gui.windows.workspace
-        import satview.gui.windows.workspace_keeper  # noqa: F401  -- all three for their effect on sys.modules
-        from satview.events.naming import read_ahead
-
-        read_ahead()  # otherwise the event list waits for it when it is first drawn
-        for row in PANELS:
-            if row.name in FIRST_PANELS.values():
-                import_module(row.module)
-        freeze_loaded_objects()
-
-
-def _import_panels(catalogue: Catalogue, _is_cancelled: IsCancelled) -> None:
-    with _importing:
-        for name in dir(QtWidgets):  # otherwise PySide6 creates all widget classes when the first viewport is requested
-            getattr(QtWidgets, name)
-        for row in PANELS:
-            import_module(row.module)
-        import_module("satview.tables.sql")  # otherwise the first query imports it, with all analyses
-        from satview.tables.schema import views  # the panel SQL lists them when it first shows
-
-        views()
-    catalogue.find("")  # builds the index of names, which the first filter condition needs
-
-
-PREPARE: Final = Prepare(_import_preview, _import_views)
 
 
 class DocumentViews(QObject):
@@ -124,8 +77,6 @@ class DocumentViews(QObject):
             pages.addWidget(page)
         self._cache_timer = QTimer(self, singleShot=True, interval=_CACHE_AFTER_MS)
         self._cache_timer.timeout.connect(self._cache)
-        self._import = Task(self)
-        self._imported_for: Workspace | None = None
         session = window.session
         session.may_reload = self._may_reload
         session.lanes_in_view = self._lanes_in_view
@@ -140,8 +91,6 @@ class DocumentViews(QObject):
     @Slot()
     def _on_preview(self) -> None:
         """Show samples of the file while it is read."""
-        from satview.gui.windows.preview_page import PreviewPage  # imported by `_import_preview`
-
         window, session, settings = self._window, self._window.session, self._window.settings
         assert session.preview is not None
         assert session.path is not None
@@ -195,9 +144,7 @@ class DocumentViews(QObject):
         return f"{title}{f' ({system})' if system else ''} \N{EM DASH} satview"
 
     def _enter_workspace(self) -> None:
-        from satview.gui.windows.workspace import Workspace  # imported by `_import_views`
-        from satview.gui.windows.workspace_keeper import WorkspaceKeeper
-
+        freeze_loaded_objects()
         window, session, opened = self._window, self._window.session, self._window.session.opened
         assert opened is not None
         views = window.workspace = Workspace(opened, window.settings, window.theme, window, self._pages)
@@ -243,14 +190,9 @@ class DocumentViews(QObject):
 
     @Slot()
     def _on_refined(self) -> None:
-        """Start to import the remaining panels and to cache the decoded trace, once the lanes are drawn exactly."""
+        """Start to cache the decoded trace, once the lanes are drawn exactly."""
         views = self._window.workspace
-        if views is None or not views.area.is_exact:
-            return
-        if views is not self._imported_for:
-            self._imported_for = views
-            self._import.start(partial(_import_panels, views.opened.trace.catalogue))
-        if self._window.session.needs_caching:
+        if views is not None and views.area.is_exact and self._window.session.needs_caching:
             self._cache_timer.start()
 
     @Slot()
@@ -276,7 +218,6 @@ class DocumentViews(QObject):
 
     def leave(self) -> None:
         """Remove the views of the trace, if there are any."""
-        self._import.close()
         window, views = self._window, self._window.workspace
         if views is None:
             return
@@ -284,11 +225,16 @@ class DocumentViews(QObject):
         if window.keeper is not None:
             window.keeper.close()
             window.keeper = None
-        window.workspace = self._imported_for = None
+        window.workspace = None
         window.session.more_unstored = list
         views.close_down()
         self._pages.removeWidget(views)
         dismantle(views)
+
+    def open(self, path: Path) -> None:
+        """Open a file, unless it names files of other folders that the user does not allow."""
+        if dialogs.may_open(self._window, path):
+            self._window.session.open(path)
 
     @Slot()
     def _retry(self) -> None:
@@ -302,8 +248,6 @@ class DocumentViews(QObject):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._window.actions_by_id.refresh()
         if self._window.workspace is not None:
-            from satview.gui.filters.chips import add_filter_menus  # slow; loaded with the views
-
             add_filter_menus(menu, self._window.workspace.active.opened, argument)
         for command_id in _CONTEXT:
             if command_id is None:

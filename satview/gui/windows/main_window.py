@@ -16,7 +16,7 @@ from satview.gui.theme import Theme, restyle
 from satview.gui.widgets import resize_on_screen
 from satview.gui.windows.command_window import CommandWindow, Shared
 from satview.gui.windows.pages import WelcomePage
-from satview.session.commands import COMMANDS, CommandRegistry, Menu
+from satview.session.commands import Menu
 from satview.session.loading.files import RecentFiles
 
 if TYPE_CHECKING:
@@ -148,10 +148,10 @@ class MainWindow(CommandWindow):
             return
         self.has_document = True
         # Imports here and in `complete` would double the time until the window shows.
-        from satview.gui.windows.document_views import PREPARE, DocumentViews
+        from satview.gui.windows.document_views import DocumentViews
         from satview.session.session import Session
 
-        self.session = Session(self.settings, self, PREPARE)
+        self.session = Session(self.settings, self)
         self.views = DocumentViews(self, self._pages)
 
     def complete(self) -> None:
@@ -160,17 +160,14 @@ class MainWindow(CommandWindow):
             return
         self.make_document()
         self.is_complete = True
-        from satview.gui.capture.job import CaptureJob
-        from satview.gui.windows.window_commands import CaptureCommands
+        from satview.gui.windows.window_commands import add_commands
 
         self.setAttribute(QtCore.Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setContextMenuPolicy(QtCore.Qt.ContextMenuPolicy.PreventContextMenu)
         option = QMainWindow.DockOption
         self.setDockOptions(option.AnimatedDocks | option.AllowTabbedDocks | option.AllowNestedDocks)
         self.setCorner(QtCore.Qt.Corner.BottomRightCorner, QtCore.Qt.DockWidgetArea.RightDockWidgetArea)
-        self.capture_job = CaptureJob(self)
-        self.captures = CaptureCommands(self)
-        self._make_commands()
+        self.captures = add_commands(self)
         self._fill_bars()
         self.views.open_requested.connect(self.registry["file.open"].run)
         self.views.capture_requested.connect(self.captures.capture_with)
@@ -240,32 +237,12 @@ class MainWindow(CommandWindow):
             encoded = QtCore.QByteArray(stored.encode("ascii", "ignore"))
             self.restoreGeometry(QtCore.QByteArray.fromBase64(encoded))
 
-    def _make_commands(self) -> None:
-        from satview.gui.windows.command_window import (
-            CommandActions,  # imported here so that the first window shows sooner
-        )
-        from satview.gui.windows.looks import SessionCommands
-        from satview.gui.windows.trace_commands import TraceCommands
-        from satview.gui.windows.window_commands import WindowCommands
-
-        self.registry = CommandRegistry(COMMANDS)
-        trace_commands = TraceCommands(self, self.settings)
-        WindowCommands(self, self.settings).bind(self.registry)
-        SessionCommands(self).bind(self.registry)
-        self.captures.bind(self.registry)
-        trace_commands.bind(self.registry)
-        self.actions_by_id = CommandActions(self.registry, trace_commands.is_met, self.shared.keys, self)
-
     def _fill_bars(self) -> None:
-        from satview.gui.windows.workspace import StoreField
-
         self.actions_by_id.fill_menus(self._menus)
         self.actions_by_id.fill_toolbar(self._bar)
         self.recent_menu = RecentMenu(self.recent, self)
         self.recent_menu.file_requested.connect(self._request)
         self._menus[Menu.FILE].insertMenu(self.actions_by_id.by_id["file.reload"], self.recent_menu)
-        self.unsaved_settings = StoreField(self.settings.file, "Settings", self.statusBar())
-        self.unsaved_keys = StoreField(self.shared.keys.file, "Keys", self.statusBar())
         self.live = LiveField(self.session, self.statusBar())
         self.live.stick_requested.connect(self.captures.toggle_stick)
 
@@ -276,10 +253,7 @@ class MainWindow(CommandWindow):
     @Slot(Path)
     def _open(self, path: Path) -> None:
         self.complete()
-        from satview.gui.dialogs import may_open  # imported here so that the first window shows sooner
-
-        if may_open(self, path):
-            self.session.open(path)
+        self.views.open(path)
 
     @Slot(Path)
     def _request(self, path: Path) -> None:

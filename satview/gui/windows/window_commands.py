@@ -27,7 +27,10 @@ from satview.gui.settings_dialog import SettingsDialog, StateLooksDialog
 from satview.gui.theme import Theme, css
 from satview.gui.widgets import LinePrompt, Option, PlainLabel, QuickPick, line_up, withdraw
 from satview.gui.windows.command_window import CommandActions
-from satview.session.commands import MOUSE_HELP, CommandRegistry, Menu
+from satview.gui.windows.looks import SessionCommands
+from satview.gui.windows.trace_commands import TraceCommands
+from satview.gui.windows.workspace import StoreField
+from satview.session.commands import COMMANDS, MOUSE_HELP, CommandRegistry, Menu
 from satview.session.session import Stage
 from satview.session.settings import Settings
 from satview.session.trace_link import parse_link
@@ -120,6 +123,20 @@ class KeyOverlay(QFrame):
         return (
             f"<p style='{style}'>{html_text(title.upper())}</p><table cellspacing='0' cellpadding='2'>{lines}</table>"
         )
+
+
+def add_commands(window: CommandWindow) -> CaptureCommands:
+    """Make the commands of a window with its capture job and menu entries; return the commands for captures."""
+    window.capture_job = CaptureJob(window)
+    captures = CaptureCommands(window)
+    window.registry = CommandRegistry(COMMANDS)
+    of_traces = TraceCommands(window, window.settings)
+    for commands in (of_traces, WindowCommands(window, window.settings), SessionCommands(window), captures):
+        commands.bind(window.registry)
+    window.actions_by_id = CommandActions(window.registry, of_traces.is_met, window.shared.keys, window)
+    for file, content in ((window.settings.file, "Settings"), (window.shared.keys.file, "Keys")):
+        StoreField(file, content, window.statusBar())
+    return captures
 
 
 # Commands for captures: the dialogs, live views, the demo, and the results of a capture.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from platformdirs import user_cache_path
@@ -17,14 +17,13 @@ from satview.base import column_arrays
 from satview.base.column_arrays import give_back, read_arrays, write_arrays
 from satview.base.errors import Cancelled, SatviewError, WriteError
 from satview.base.named_files import resource_path
-from satview.base.plugins import PluginKind, plugins
 from satview.base.process import timed
 from satview.base.shared_file import DamagedFileError
 from satview.base.threads import Begun
+from satview.formats import registry
 from satview.formats.kev.header import BEGIN
 from satview.formats.kev.reader import arrays_of, read_start, trace_of, values_of
 from satview.formats.kev.sampling import GrowingFile, sampled
-from satview.formats.registry import open_trace
 from satview.session.loading.files import Follow
 from satview.session.loading.loaded_trace import LoadedTrace, ShownState, named_reading, prepared, read_on
 from satview.session.tasks import IsCancelled, Report
@@ -190,21 +189,8 @@ def _code_digest() -> str:
     return hashlib.sha256("\n".join(versions).encode()).hexdigest()
 
 
-class Prepare(NamedTuple):
-    """Functions called on the thread that reads a file, to import modules in advance that the window will need.
-
-    Attributes:
-        preview: Imports the modules for a preview; called before a preview is shown.
-        views: Imports the modules for the views of a trace; called before a trace is ready.
-    """
-
-    preview: Callable[[], None]
-    views: Callable[[], None]
-
-
 def read_file(
     path: Path,
-    prepare: Prepare | None,
     show: Callable[[object], None],
     cache_bytes: int,
     memory_bytes: int,
@@ -215,7 +201,6 @@ def read_file(
 
     Args:
         path: The file.
-        prepare: Imports what the views will need; None = there are none.
         show: Called with the preview made of the sample.
         cache_bytes: Size of the cache; 0 = do not use it.
         memory_bytes: Limit for columns in memory; 0 = as the environment says.
@@ -229,12 +214,11 @@ def read_file(
     _limit_memory(memory_bytes)
     loaded, key = _cached(path, cache_bytes)
     if loaded is None:
-        _show_sample(path, prepare, show, is_cancelled)
-        trace = open_trace(path, report, is_cancelled)
+        _show_sample(path, show, is_cancelled)
+        trace = registry.open_trace(path, report, is_cancelled)
         loaded = LoadedTrace.of(trace, key=key)
         # In parallel with the window, which builds its views meanwhile; an error is raised again there.
         Begun(partial(loaded.timeline.build, loaded.timeline.cpu_lanes, is_cancelled), "satview-cpu-lanes")
-    _import_views(prepare)
     return loaded
 
 
@@ -247,15 +231,8 @@ def _limit_memory(memory_bytes: int) -> None:
     column_arrays.set_limit(memory_bytes or column_arrays.from_environment(), folder if memory_bytes else None)
 
 
-def _import_views(prepare: Prepare | None) -> None:
-    plugins(PluginKind.LANE)
-    if prepare is not None:
-        prepare.views()
-
-
 def read_more(
     follow: Follow,
-    prepare: Prepare | None,
     shown: ShownState | None,
     is_cancelled: IsCancelled,
     report: Report,
@@ -264,7 +241,6 @@ def read_more(
 
     Args:
         follow: The file.
-        prepare: Imports what the views will need; None = there are none.
         shown: State to prepare for; None = nothing is shown yet.
         is_cancelled: Polled during the work.
         report: Called with the completed fraction.
@@ -276,8 +252,6 @@ def read_more(
     if follow.file is None:
         follow.file = GrowingFile(follow.path)
     loaded = read_on(follow.file, is_cancelled, report)
-    if prepare is not None:
-        prepare.views()
     ready = loaded if shown is None or loaded.restart else prepared(loaded, shown, is_cancelled)
     give_back()  # memory of the trace before the last one
     return ready
@@ -308,13 +282,9 @@ def _cached(path: Path, cache_bytes: int) -> tuple[LoadedTrace | None, str]:
     return cached, "" if cached is not None else traces.key(path) or ""
 
 
-def _show_sample(
-    path: Path, prepare: Prepare | None, show: Callable[[object], None], is_cancelled: IsCancelled
-) -> None:
+def _show_sample(path: Path, show: Callable[[object], None], is_cancelled: IsCancelled) -> None:
     sample = sampled(path, is_cancelled)
     if sample is not None:
-        if prepare is not None:
-            prepare.preview()
         show(preview_of(sample))
 
 
