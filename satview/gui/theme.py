@@ -146,8 +146,7 @@ def theme_of(settings: Settings) -> Theme:
 def _is_system_dark() -> bool:
     app = QApplication.instance()
     if app is None or not app.property(_IS_APPLIED):
-        # No theme is applied yet, so the palette is the system's. Reading the colour scheme here would load all of
-        # Qt's enumerations before the first window shows.
+        # No theme is applied yet, so the palette is the system's, which some systems set without a colour scheme.
         return QGuiApplication.palette().window().color().lightness() < _DARK_BELOW
     return QGuiApplication.styleHints().colorScheme() is QtCore.Qt.ColorScheme.Dark
 
@@ -170,7 +169,7 @@ def apply(app: QApplication, theme: Theme) -> None:
 
 def _palette(theme: Theme) -> QPalette:
     role = QPalette.ColorRole
-    palette = QPalette()  # without a colour: with one, PySide6 loads all of Qt's enumerations (20 ms of start-up)
+    palette = QPalette()
     for palette_role, rgb in (
         (role.Window, theme.window),
         (role.WindowText, theme.text),

@@ -1,7 +1,7 @@
 """The pytest plug-in: fixtures `kev`, `kev_file`, `kev_names`, `kev_timing`; baselines; pictures of failed assertions.
 
-pytest imports this module in every environment with satview installed, so the module imports satview only when a test
-uses `kev`, and does not override options of other plug-ins.
+pytest imports this module in every environment with satview installed, so what brings numpy is imported only when a
+test uses `kev`, and options of other plug-ins are not overridden.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from satview.base.errors import SatviewError
+from satview.base.safe_text import counted
 
 if TYPE_CHECKING:
     from satview.opened import OpenedTrace
@@ -80,7 +83,6 @@ def pytest_configure(config: pytest.Config) -> None:
         if config.getoption("update_kev_baseline", False):
             raise pytest.UsageError("--update-kev-baseline goes with --baseline FILE")
         return
-    from satview.base.errors import SatviewError
     from satview.testing.figure import read_baseline
 
     try:
@@ -176,7 +178,6 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         return
     if baseline is None or not baseline.now or not (baseline.before is None or config.getoption("update_kev_baseline")):
         return
-    from satview.base.errors import SatviewError
     from satview.testing.figure import write_baseline
 
     try:
@@ -226,14 +227,11 @@ def _summary(config: pytest.Config) -> list[str]:
 
 
 def _values(count: int) -> str:
-    from satview.base.safe_text import counted  # late, as pytest imports this module in every project
-
     return counted(count, "value")
 
 
 def _trace(config: pytest.Config, path: Path) -> OpenedTrace:
     """Return an opened trace, from the cache of the traces opened last if possible."""
-    from satview.base.errors import SatviewError
     from satview.opened import open_trace
 
     cache = config.stash.setdefault(_opened, {})

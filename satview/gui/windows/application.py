@@ -345,7 +345,7 @@ def make_qt_application() -> QApplication:
     if isinstance(existing, QApplication):
         return existing
     gc.disable()  # `GuiThreadCollector` collects later; until then all objects belong to modules
-    app = QApplication(["satview", "-style", "Fusion"])  # as an argument: `setStyle` makes PySide6 load 600 enumerators
+    app = QApplication(["satview", "-style", "Fusion"])
     sys.setswitchinterval(_SWITCH_S)
     app.setApplicationName("satview")
     app.setApplicationDisplayName("")

@@ -171,7 +171,6 @@ class MainWindow(CommandWindow):
         self._fill_bars()
         self.views.open_requested.connect(self.registry["file.open"].run)
         self.views.capture_requested.connect(self.captures.capture_with)
-        self.welcome.complete()
         self.actions_by_id.set_theme(self.theme)
         self.capture_job.began.connect(self.actions_by_id.refresh)
         self.capture_job.ended.connect(self.actions_by_id.refresh)

@@ -65,7 +65,6 @@ class WelcomePage(_Card):
     def __init__(self, recent: RecentFiles, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._recent = recent
-        self._is_complete = False
         self.box.addWidget(_label("satview", "title", self))
         self.box.addWidget(
             _label(
@@ -90,12 +89,6 @@ class WelcomePage(_Card):
         recent.changed.connect(self._fill)
         self._fill()
 
-    def complete(self) -> None:
-        """Complete the buttons of recent files; done after the window shows, as this needs slow Qt enumerations."""
-        self._is_complete = True
-        for button in self.findChildren(_RecentButton):
-            button.complete()
-
     @Slot()
     def _fill(self) -> None:
         while self._recent_box.count():
@@ -109,10 +102,7 @@ class WelcomePage(_Card):
             heading.setContentsMargins(0, 10, 0, 4)
             self._recent_box.addWidget(heading)
         for file in files[:6]:
-            button = _RecentButton(file, self.file_requested, self)
-            if self._is_complete:
-                button.complete()
-            self._recent_box.addWidget(button)
+            self._recent_box.addWidget(_RecentButton(file, self.file_requested, self))
 
 
 class _RecentButton(QPushButton):
@@ -122,19 +112,15 @@ class _RecentButton(QPushButton):
         super().__init__(parent)
         self._file = file
         self._signal = signal
-        self.setText(menu_text(file.name))
-        self.setToolTip(tool_tip(str(file)))
-        self.setMinimumHeight(self.fontMetrics().height() + 10)
-        self.setProperty("row", "true")
-        self.clicked.connect(self._on_clicked)
-
-    def complete(self) -> None:
-        """Add the folder and the pointing-hand cursor."""
-        metrics, file = self.fontMetrics(), self._file
+        metrics = self.fontMetrics()
         room_px = max(40, _CARD_PX - 90 - metrics.horizontalAdvance(file.name))
         folder = metrics.elidedText(str(file.parent), QtCore.Qt.TextElideMode.ElideMiddle, room_px)
         self.setText(menu_text(f"{file.name}   {folder}"))
         self.setCursor(QtCore.Qt.CursorShape.PointingHandCursor)
+        self.setToolTip(tool_tip(str(file)))
+        self.setMinimumHeight(metrics.height() + 10)
+        self.setProperty("row", "true")
+        self.clicked.connect(self._on_clicked)
 
     @Slot()
     def _on_clicked(self) -> None:
