@@ -110,3 +110,13 @@ def test_a_key_pressed_while_a_file_is_read_has_its_command(first_window, asked,
     qtbot.keyClick(first_window, K.Key_O, CONTROL)
     assert asked == [first_window]
     qtbot.waitUntil(lambda: first_window.workspace is not None, timeout=10_000)
+
+
+def test_no_button_of_the_first_page_is_cut_off_with_large_text(application, first_window, qtbot):
+    buttons = first_window.welcome.findChildren(QPushButton)
+    before_px = buttons[0].width()
+    application.settings.set("window/text_percent", 200)
+    qtbot.waitUntil(lambda: buttons[0].width() > 1.5 * before_px)
+    assert [button.text() for button in buttons if button.width() < button.sizeHint().width()] == []
+    application.settings.set("window/text_percent", 100)
+    qtbot.waitUntil(lambda: buttons[0].width() == before_px)

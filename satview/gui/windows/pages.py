@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from PySide6 import QtCore
-from PySide6.QtCore import Signal, SignalInstance, Slot
+from PySide6.QtCore import QEvent, Signal, SignalInstance, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from satview.base.errors import TraceFormatError
@@ -13,7 +14,7 @@ from satview.base.safe_text import menu_text, tool_tip
 from satview.gui.widgets import PlainLabel, line_up, sentence
 from satview.session.loading.files import RecentFiles
 
-_CARD_PX = 460
+_CARD_LINES: Final = 33  # width of a card, in heights of a line, so that it grows with the text
 
 
 def _label(text: str, role: str, parent: QWidget) -> QLabel:
@@ -23,21 +24,13 @@ def _label(text: str, role: str, parent: QWidget) -> QLabel:
     return label
 
 
-def _button(text: str, parent: QWidget) -> QPushButton:
-    # The constructor that takes a text makes PySide6 load QIcon and its 150 icon names.
-    button = QPushButton(parent)
-    button.setText(text)
-    return button
-
-
 class _Card(QWidget):
     """Base class of pages: a framed card of fixed width in the middle, whose content is `box`."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        card = QFrame(self)
+        self._card = card = QFrame(self)
         card.setProperty("role", "card")
-        card.setFixedWidth(_CARD_PX)
         self.box = line_up(QVBoxLayout(card), margins=(28, 24, 28, 24), spacing=10)
         # No alignment flag on the card: with a flag, Qt ignores the height that wrapped text needs for its width.
         across = line_up(QHBoxLayout(), None, card, None)
@@ -45,6 +38,21 @@ class _Card(QWidget):
         outer.addStretch(2)
         outer.addLayout(across)
         outer.addStretch(3)
+        self.fit()
+
+    def fit(self) -> None:
+        """Set the width of the card, which depends on the text size."""
+        self._card.setFixedWidth(self.card_px())
+
+    def card_px(self) -> int:
+        """Return the width of the card."""
+        return _CARD_LINES * self.fontMetrics().height()
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Follow the text size."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self.fit()
 
 
 class WelcomePage(_Card):
@@ -74,12 +82,12 @@ class WelcomePage(_Card):
                 self,
             )
         )
-        button = _button("Open trace\N{HORIZONTAL ELLIPSIS}", self)
+        button = QPushButton("Open trace\N{HORIZONTAL ELLIPSIS}", self)
         button.setProperty("primary", "true")
         button.clicked.connect(self.open_requested)
-        sample = _button("Open a sample", self)
+        sample = QPushButton("Open a sample", self)
         sample.clicked.connect(self.sample_requested)
-        capture = _button("New capture\N{HORIZONTAL ELLIPSIS}", self)
+        capture = QPushButton("New capture\N{HORIZONTAL ELLIPSIS}", self)
         capture.clicked.connect(self.capture_requested)
         row = line_up(QHBoxLayout(), button, sample, capture, None)
         self.box.addLayout(row)
@@ -102,18 +110,18 @@ class WelcomePage(_Card):
             heading.setContentsMargins(0, 10, 0, 4)
             self._recent_box.addWidget(heading)
         for file in files[:6]:
-            self._recent_box.addWidget(_RecentButton(file, self.file_requested, self))
+            self._recent_box.addWidget(_RecentButton(file, self.file_requested, self.card_px(), self))
 
 
 class _RecentButton(QPushButton):
     """Button of a recent file, with the name of the file and its shortened folder."""
 
-    def __init__(self, file: Path, signal: SignalInstance, parent: QWidget) -> None:
+    def __init__(self, file: Path, signal: SignalInstance, card_px: int, parent: QWidget) -> None:
         super().__init__(parent)
         self._file = file
         self._signal = signal
         metrics = self.fontMetrics()
-        room_px = max(40, _CARD_PX - 90 - metrics.horizontalAdvance(file.name))
+        room_px = max(40, card_px - 90 - metrics.horizontalAdvance(file.name))
         folder = metrics.elidedText(str(file.parent), QtCore.Qt.TextElideMode.ElideMiddle, room_px)
         self.setText(menu_text(f"{file.name}   {folder}"))
         self.setCursor(QtCore.Qt.CursorShape.PointingHandCursor)
@@ -142,7 +150,7 @@ class LoadingPage(_Card):
         self.text = _label("", "dim", self)
         self.bar = QProgressBar(self, textVisible=False)
         self.bar.setRange(0, 1000)
-        self.cancel = _button("Cancel", self)
+        self.cancel = QPushButton("Cancel", self)
         self.cancel.clicked.connect(self.cancel_requested)
         line_up(self.box, self.title, self.text, self.bar)
         self.box.addWidget(self.cancel, alignment=QtCore.Qt.AlignmentFlag.AlignRight)
@@ -185,9 +193,9 @@ class FailedPage(_Card):
         self.position = _label("", "faint", self)
         for label in (self.what, self.remedy, self.position):
             label.setTextInteractionFlags(QtCore.Qt.TextInteractionFlag.TextSelectableByMouse)
-        again = _button("Try again", self)
+        again = QPushButton("Try again", self)
         again.clicked.connect(self.retry_requested)
-        other = _button("Open another\N{HORIZONTAL ELLIPSIS}", self)
+        other = QPushButton("Open another\N{HORIZONTAL ELLIPSIS}", self)
         other.setProperty("primary", "true")
         other.clicked.connect(self.open_requested)
         row = line_up(QHBoxLayout(), None, again, other)
