@@ -10,15 +10,11 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from importlib import import_module
+from importlib import import_module, metadata
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from satview.base.errors import Cancelled, SatviewError, UsageError, one_line
-
-if TYPE_CHECKING:
-    from importlib import metadata
-
 
 # Finds and runs plug-ins, which installed packages add by entry points; a plug-in that fails is switched off.
 #
@@ -181,8 +177,6 @@ def _look(kind: PluginKind) -> tuple[Plugin, ...]:
     if not _may_have_any():
         return ()
     try:
-        from importlib import metadata  # slow: it imports the package email
-
         entries = metadata.entry_points(group=kind.value)
     except Exception as error:  # noqa: BLE001  -- damaged metadata of any installed package
         _log("warning", f"plug-ins were not looked for: {one_line(error)}")
@@ -217,11 +211,9 @@ def required(name: str) -> Any:
 
 def _with_versions(package: str) -> str:
     """Return a package with the versions that this satview needs, as a requirement for pip."""
-    from importlib.metadata import PackageNotFoundError, requires  # as in `base.plugins`
-
     try:
-        lines = requires("satview") or []
-    except PackageNotFoundError:  # satview runs from a folder of sources
+        lines = metadata.requires("satview") or []
+    except metadata.PackageNotFoundError:  # satview runs from a folder of sources
         lines = []
     needs = [line.partition(";")[0].strip() for line in lines]
     return next((need for need in needs if re.split(r"[^\w-]", need)[0] == package), package)

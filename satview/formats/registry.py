@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gzip
 import io
 import os
 import shutil
@@ -154,8 +155,6 @@ def unpacked_stream(first_bytes: bytes, file: BinaryIO, path: Path) -> BinaryIO:
     """
     packed = _Counting(first_bytes, file)
     if first_bytes.startswith(_GZIP):
-        import gzip  # rarely needed
-
         unpacked = gzip.GzipFile(fileobj=packed, mode="rb")
         return io.BufferedReader(_Bounded(unpacked, packed, path, (EOFError, OSError, zlib.error)), _BLOCK)
     if first_bytes.startswith(_ZSTD):

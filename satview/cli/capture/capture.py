@@ -20,8 +20,9 @@ from satview.base.process import COST_DATA, FINE, collected_signals, say
 from satview.base.safe_text import counted, visible, visible_line
 from satview.capture.flight_recorder import Bounds, disk_bytes
 from satview.cli.convert.filter import print_report, report_nothing
-from satview.cli.shared.files import InputFile, OutputFile, RuleFile, add_command, seconds
+from satview.cli.shared.files import InputFile, OutputFile, RuleFile, add_command
 from satview.cli.shared.terminal import going_on, working, working_on
+from satview.cli.shared.traces import seconds
 from satview.export.kev import SubsetReport
 from satview.filters.diagnostics import RuleError
 from satview.filters.rules.handlers import Handlers

@@ -14,6 +14,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+import shtab
+
 from satview.base.errors import UsageError
 from satview.base.new_file import refuse_ending
 
@@ -107,19 +109,6 @@ def number(text: str) -> int:
         return int(text, 16) if text[:2].lower() == "0x" else int(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number like 256 or 0x100") from None
-
-
-def seconds(text: str) -> float:
-    """Parse a length of time and return it in seconds; a number without a unit is in seconds."""
-    from satview.base.time import (
-        NS_PER_S,  # numpy, which no other option needs
-        parse_length,
-    )
-
-    try:
-        return float(parse_length(text) / NS_PER_S)
-    except UsageError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def refuse_no_rows(top: int | None) -> None:
@@ -277,8 +266,6 @@ def completion(parser: argparse.ArgumentParser, shell: str) -> str:
         parser: The whole command line.
         shell: One of `SHELLS`.
     """
-    import shtab  # rarely needed
-
     for action in actions(parser):
         if isinstance(action.type, type) and issubclass(action.type, (InputFile, OutputFile, Path)):
             action.complete = shtab.FILE  # type: ignore[attr-defined]  # the attribute that shtab reads

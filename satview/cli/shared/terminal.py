@@ -15,6 +15,7 @@ from typing import Final
 
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from satview.base.safe_text import visible_line
 
@@ -55,14 +56,6 @@ class _ProgressLine:
                 self._show()
 
     def _show(self) -> None:
-        from rich.progress import (  # quick commands do not need it
-            BarColumn,
-            Progress,
-            TaskProgressColumn,
-            TextColumn,
-            TimeElapsedColumn,
-        )
-
         texts = [TextColumn(f"{{task.{name}}}", markup=False) for name in ("description", "fields[left]")]
         bar = () if self.has_no_end else (BarColumn(20), TaskProgressColumn())
         columns = (texts[0], *bar, TimeElapsedColumn(), texts[1])

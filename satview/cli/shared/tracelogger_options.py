@@ -16,7 +16,8 @@ from satview.capture.flight_recorder import Bounds, QstForm, disk_bytes
 from satview.capture.run import RECORDER_DAYS
 from satview.capture.sim.target import target
 from satview.capture.workloads.registry import is_wide
-from satview.cli.shared.files import InputFile, OutputFile, RuleFile, seconds
+from satview.cli.shared.files import InputFile, OutputFile, RuleFile
+from satview.cli.shared.traces import seconds
 from satview.events.spec import Release
 from satview.filters.external import NO_RING0
 

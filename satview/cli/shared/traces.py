@@ -9,7 +9,7 @@ from satview.base.column_arrays import give_back
 from satview.base.errors import UsageError
 from satview.base.process import say
 from satview.base.safe_text import visible_line
-from satview.base.time import TimeWindow, format_duration, parse_moment, parse_range
+from satview.base.time import NS_PER_S, TimeWindow, format_duration, parse_length, parse_moment, parse_range
 from satview.cli.shared.terminal import working, working_on
 from satview.events.user_events import Descriptions
 from satview.formats import registry
@@ -129,3 +129,11 @@ def window_of(trace: Trace, begin: str | None, end: str | None, range_text: str 
             f"which takes {format_duration(trace.duration_ns)}"
         )
     return TimeWindow(start, stop)
+
+
+def seconds(text: str) -> float:
+    """Parse a length of time and return it in seconds; a number without a unit is in seconds."""
+    try:
+        return float(parse_length(text) / NS_PER_S)
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

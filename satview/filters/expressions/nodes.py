@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+import re2
 from numpy.typing import NDArray
 
 from satview.filters.derived_columns import Bools
@@ -82,8 +83,6 @@ def compile_source(source: str, ignores_case: bool, start: int = 0, end: int = 0
     Raises:
         ExpressionError: RE2 rejects it.
     """
-    import re2  # at the first use, as a window without patterns does not need it
-
     options = re2.Options()
     options.log_errors = False
     options.case_sensitive = not ignores_case

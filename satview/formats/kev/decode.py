@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import tempfile
 import weakref
 from collections.abc import Callable, Generator
 from contextlib import closing
@@ -322,8 +323,6 @@ class GrowingColumn:
             self._file = os.memfd_create("satview-column")
             weakref.finalize(self, os.close, self._file)
         else:
-            import tempfile  # rarely needed
-
             stored = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed with this object
             self._file = stored.fileno()
             weakref.finalize(self, stored.close)
