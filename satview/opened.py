@@ -192,7 +192,7 @@ class OpenedTrace(Trace):
         return table(self, name)
 
     def arguments(self, name: str) -> ArgumentTable:
-        """Return a table of all events with a name, which has their arguments as columns.
+        """Return a table of all events with the given name, which has their arguments as columns.
 
         Args:
             name: `MSG_SENDV`, `KER_EXIT/MSG_SENDV`, `SND_MESSAGE`, ...; a bare kernel call represents its entries.

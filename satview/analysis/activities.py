@@ -403,7 +403,7 @@ class Activities:
 
     @property
     def overrun_cycles(self) -> _Ints:
-        """Cycles by which each instance exceeds its deadline, int64; -1 if it is met or events are missing."""
+        """Cycles by which each instance exceeds its deadline, int64 (n,); -1 if it is met or events are missing."""
         instances = self.instances
         deadlines = np.array([activity.deadline_cycles for activity in self.activities], np.int64)
         deadline = deadlines[instances.activity]
@@ -414,7 +414,7 @@ class Activities:
         """Return the position of the activity named `text`, else of the only activity whose name contains `text`.
 
         Raises:
-            UsageError: There is none, or there are several.
+            UsageError: No activity fits, or several do.
         """
         return activity_named(text, [(activity.name, activity.trigger) for activity in self.activities])
 
@@ -429,7 +429,7 @@ def activity_named(text: str, activities: Sequence[tuple[str, str]]) -> int:
         activities: Name and trigger of each activity.
 
     Raises:
-        UsageError: There is none, or there are several.
+        UsageError: No activity fits, or several do.
     """
     names = [name for name, _ in activities]
     fits = [names.index(text)] if text in names else named_by(text, names) if text else []
@@ -675,7 +675,9 @@ def _of_messages(trace: Trace) -> _TriggeredWork:
 
 
 def _served(trace: Trace, thread: _Ints, sent: _Ints, received: _Ints) -> tuple[_Ints, _Ints]:
-    """Return when the work on each message or pulse begins, in cycles, and the event that ends the work (-1 = none).
+    """Return when the work on each message or pulse begins, cycles, and the row of the event that ends it (-1 = none).
+
+    Both are int64 (n,).
 
     A thread that waited for the message or pulse begins when it is woken. Any other thread begins at the receipt, as it
     works on something else until then. Without a receipt the begin is the end of the file.
@@ -933,7 +935,15 @@ def ages(trace: Trace, learned: Activities, chain: Sequence[int]) -> ChainTimes:
 
 
 def _parts_of(learned: Activities, chain: Sequence[int]) -> tuple[list[NDArray[np.intp]], list[Instances]]:
-    """Return the positions of the instances of each activity of a chain, and these instances."""
+    """Return for each activity of a chain the indices of its instances in `learned.instances`, and these instances.
+
+    Args:
+        learned: The activities.
+        chain: Numbers of the activities of the chain.
+
+    Returns:
+        Two lists, an item for each activity of the chain; the items of the first are intp (n,).
+    """
     positions = [np.flatnonzero(learned.instances.activity == number) for number in chain]
     return positions, [learned.instances.taken(own) for own in positions]
 

@@ -209,8 +209,8 @@ def blame(trace: Trace, thread: _Ints, start: _Ints, begin: _Ints, end: _Ints) -
         trace: The events.
         thread: int64 (n,), thread of each interval, a row of the thread table; 0 = not known.
         start: int64 (n,), start of each interval, cycles, not before the trace begins.
-        begin: int64 (n,), when the thread begins to work for the interval.
-        end: int64 (n,), end of each interval, not after the trace ends.
+        begin: int64 (n,), time at which the thread begins to work for the interval, cycles.
+        end: int64 (n,), end of each interval, cycles, not after the trace ends.
     """
     count, running = len(thread), _Running(trace, TimeRanges.of(start, end))
     pieces = _split(running, np.tile(thread, 2), np.append(start, begin), np.append(begin, end))

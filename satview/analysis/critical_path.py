@@ -169,7 +169,7 @@ class _Walk:
         return CriticalPath(self.thread, self.window, start, end, thread, kind8, value8, row, cause, depth, certainty8)
 
     def _step(self, time: int) -> int:
-        """Add the piece that ends at a moment; return the time at which it begins."""
+        """Add the piece of the path that ends at `time`, cycles; return the time at which it begins, cycles."""
         frame = self.stack[-1]
         spans = self._spans_of(frame.thread)
         position = spans.index_at(time - 1)

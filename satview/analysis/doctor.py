@@ -375,7 +375,7 @@ class Judge:
         return self._trust_of[analysis, rests]
 
     def _judge(self, analysis: str, rests: Rests) -> tuple[Trust, _Bools | None]:
-        """Compute the result of `of`, which is cached there."""
+        """Compute what `of` returns for these arguments; `of` caches it."""
         damage, window = self._lack(NO_DAMAGE), self._statistics.window
         if rests is Rests.EVENTS:
             # Damage hides events but adds none, so the count is a lower bound.
@@ -470,7 +470,7 @@ class Judge:
         return bool(len(lost.start)) and bool(lost.meet(np.array([start - 1]), np.array([end]))[0])
 
     def _trust_in_states(self, idle: Trust) -> tuple[Trust, _Bools | None]:
-        """Return the trust in times of states if no events are lost, and the rows to which it applies (None = all).
+        """Return the trust in times of states if no events are lost, and the affected rows, bool (n,); None = all.
 
         A thread's state is unknown before its first event. Time before and in the opening dump does not count as
         unknown if the dump shows the state first.

@@ -230,11 +230,14 @@ def _text(trace: Trace, row: int) -> str:
 
 
 def _edges(scope: Scope, budgets: _Budgets) -> Cycles:
-    """Return the times at which configurations begin within the range, and the end of the range: int64, ascending.
+    """Return the start of the range, the times within it at which configurations begin, and its end.
 
     A configuration begins where a budget changes. An event that repeats a budget, or is the first to show one, begins
     none: look-ups and ends of bankruptcies log the same event. Several changes with no begin of a run in between count
     as one.
+
+    Returns:
+        int64 (n,), cycles, ascending.
     """
     order = np.argsort(budgets.partition, kind="stable")
     before, after = order[:-1], order[1:]

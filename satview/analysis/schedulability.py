@@ -101,7 +101,7 @@ class Arrivals(ColumnTable):
         return np.asarray(rounds * self.steps + np.count_nonzero(self.distances < rest[:, None], axis=1), np.int64)
 
     def least_for(self, count: int) -> int:
-        """Return the shortest time from the first to the last of `count` arrivals; there must be one kind only."""
+        """Return the shortest time from the first to the last of `count` arrivals, cycles; only for a single kind."""
         steps = int(self.steps[0])
         rounds, rest = divmod(count - 1, steps)
         return max(0, rounds * int(self.distances[0, steps]) + int(self.distances[0, rest]) - int(self.jitter[0]))
@@ -428,7 +428,7 @@ class _Work:
         return replace(shown, bound_cycles=bound)
 
     def _may_run_on(self, thread: int, instances: Instances, runs: NDArray[np.intp]) -> tuple[_Ints, bool]:
-        """Return the CPUs that a thread may use in all instances, and whether a call or the user defines them.
+        """Return the CPUs that a thread may use in all instances, int64 (k,), and whether a call or the user sets them.
 
         Before the thread's first call that sets its runmask, the mask is unknown: if the thread waited then while one
         of the returned CPUs was free, that time counts as blocking.

@@ -163,8 +163,8 @@ def _has(server: _Ints, chain: list[tuple[_Ints, NDArray[np.intp]]]) -> NDArray[
 
     Args:
         server: int64 (n,), last server of each chain.
-        chain: For each earlier link of the chains, the first one first: the servers, and for every chain that is one
-            link longer the position of its server among these.
+        chain: The earlier servers: an item for the first server of the chains, one for the second, and so on. Each item
+            has these servers, and for each chain up to the next server its index in them.
     """
     is_there, link_of = np.zeros(len(server), np.bool_), np.arange(len(server))
     for servers, position in reversed(chain):
@@ -231,11 +231,14 @@ def _newest(served: _Served) -> _Served:
 
 
 def _older(server: _Ints, answered: _Ints) -> _Ints:
-    """Return for each message the newest older message of the same server that is answered later, -1 for none.
+    """Return for each message the newest older message of the same server that is answered later.
 
     Args:
         server: int64 (n,), server of each message, ascending; messages of one server in the order of their receipts.
-        answered: int64 (n,), when each message is answered.
+        answered: int64 (n,), time at which each message is answered.
+
+    Returns:
+        int64 (n,), indices of messages; -1 = none.
     """
     older = np.arange(len(server)) - 1
     while True:
@@ -277,7 +280,7 @@ class CpuMessages:
 
     @property
     def elsewhere(self) -> NDArray[np.int64]:
-        """Messages sent on each CPU and received on another, int64 (cpus,)."""
+        """Number of messages that were sent on each CPU and received on another one, int64 (cpus,)."""
         return np.asarray(self.count.sum(axis=1) - np.diagonal(self.count))
 
 

@@ -25,7 +25,7 @@ def names_of_process(trace: Trace, process: int) -> tuple[str, ...]:
 
 
 def names_of_thread(trace: Trace, thread: int) -> tuple[str, ...]:
-    """Return the names of a thread: its label, its own name, `PID:TID`, its number after each name of its process."""
+    """Return the names of a thread: its label, its own name, `PID:TID`, and its tid after each name of its process."""
     process, tid = int(trace.threads.process[thread]), int(trace.threads.tid[thread])
     own = trace.threads.names[thread]
     behind = [f"{name} {tid}" for name in names_of_process(trace, process)]
@@ -38,7 +38,7 @@ def thread_of(trace: Trace, text: str) -> int:
     """Return the row of the thread with one of `names_of_thread`, or of the only thread of a process with that name.
 
     Raises:
-        UsageError: There is none, or there are several, which the text names.
+        UsageError: No thread fits, or several do, which the text names.
     """
     requested = text.strip()
     rows = [row for row in range(1, len(trace.threads)) if int(trace.threads.tid[row]) > 0]
@@ -82,10 +82,10 @@ def threads_named(trace: Trace, text: str) -> NDArray[np.bool_]:
 
 
 def refuse_unknown(trace: Trace, text: str) -> None:
-    """Raise an error if no thread or process of a trace matches a text as in `threads_named`; empty matches all.
+    """Raise an error if a text, interpreted as in `threads_named`, matches no thread and no process of a trace.
 
     Raises:
-        UsageError: There is none.
+        UsageError: Nothing matches.
     """
     requested = text.strip()
     is_process = np.isin(processes_named(trace, requested), trace.processes.pid)

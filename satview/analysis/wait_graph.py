@@ -203,9 +203,9 @@ class WaitGraph:
 
     @cached_property
     def _calls_before(self) -> NDArray[np.uint32]:
-        """The entry of the last kernel call of each thread before the call in which it waits; `NO_EVENT` for none.
+        """The entry of the last kernel call of each waiting thread before the call in which it waits, uint32 (n,).
 
-        uint32, one for each wait that lasts to the end of the trace.
+        There is an element for each wait that lasts to the end of the trace; `NO_EVENT` = no earlier call.
         """
         trace, waiting = self.trace, self.blockers.waits
         codes = np.arange(wire.CODE_COUNT)
@@ -346,7 +346,13 @@ class WaitGraph:
         return tuple(np.unique(ended[trace.threads.pid[ended] == pid]).tolist())
 
     def stays_masked(self, wait: int) -> bool:
-        """Return whether a thread unmasked its interrupt after each wait for the interrupt, but not after the last."""
+        """Return whether a thread that waits for an interrupt unmasked it after all its earlier waits but the last one.
+
+        False if the thread has waited only a few times.
+
+        Args:
+            wait: The thread's present wait, a row of `blockers.waits`.
+        """
         trace, waiting = self.trace, self.blockers.waits
         own = int(waiting.thread[wait])
         is_before = (waiting.value == INTR) & (waiting.thread == own) & (waiting.end_row != OPEN)

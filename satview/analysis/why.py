@@ -310,7 +310,12 @@ class _Chain:
         self.values = value_of_code(trace)
 
     def lasting(self, thread: int, at_cycles: int) -> int:
-        """Return the middle of a wait or ready interval that begins at a moment; else the moment itself."""
+        """Return the middle of the wait or ready interval that begins at a time, cycles; without one, the time itself.
+
+        Args:
+            thread: The thread.
+            at_cycles: The time.
+        """
         spans = thread_spans(self.trace, thread, self.values)
         position = spans.index_at(at_cycles)
         value = int(spans.value[position])

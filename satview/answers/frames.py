@@ -241,7 +241,7 @@ def as_utf8(text: str) -> str:
 
 
 def _narrowed(values: Texts) -> NDArray[Any]:
-    """Return the codes of a text column as unsigned integers, which become dictionary indices in Arrow."""
+    """Return the codes of a text column as unsigned integers, (n,), which become dictionary indices in Arrow."""
     code = values.code
     return code if code.dtype.kind == "u" else code.astype(np.uint32)
 

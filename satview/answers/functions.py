@@ -199,7 +199,10 @@ def call_stacks(trace: Trace) -> CallStacks:
 
 
 def _call_nodes(trace: Trace) -> tuple[_Ints, ...]:
-    """Return the arrays from which `CallStacks` is made, without names of functions, which new symbols may change."""
+    """Return the arrays from which `CallStacks` is made, int64 (n,) each, without the names of functions.
+
+    Names are left out because the user may add symbols later.
+    """
     entry_row, exit_row = function_calls(trace)
     end = ends_of_files(trace, entry_row)
     end[exit_row != OPEN] = trace.events.time_cycles[exit_row[exit_row != OPEN]]
@@ -477,7 +480,12 @@ def flame_graph(table: Table, measure: FlameWidth | None = None, *, is_by_thread
 
 
 def _nodes(table: Table, rows: _Ints, is_by_thread: bool) -> tuple[_Ints, _Ints, _Ints, _Ints, NDArray[np.bool_]]:
-    """Return the node of each row, -1 = none; and of each node the parent, depth, one row, and `is_function`."""
+    """Return the call tree that a table of functions shows.
+
+    Returns:
+        Node of each row, int64 (rows,), -1 = none; and for each node, (nodes,): its parent (-1 = none), depth, one of
+        its rows, and whether it is a function.
+    """
     function, place, thread = table["function"], table["place"], table["thread"]
     process = table.trace.threads.process[thread].astype(np.int64)
     caller = np.array([table.parent(row) for row in range(len(table))], np.int64)

@@ -578,7 +578,9 @@ def _doubt_of_misses(count: _Ints, undecided: _Ints, limit: _Ints) -> NDArray[np
 
 
 def _jitter(number: _Ints, moments: _Ints, count: int) -> _Ints:
-    """Return for each activity the longest minus the shortest interval between its times; -1 for fewer than 3 times.
+    """Return for each activity the longest minus the shortest interval between its times, cycles, int64 (count,).
+
+    It is -1 for activities with fewer than 3 times.
 
     Args:
         number: int64 (n,), the activity of each time, ascending.

@@ -170,7 +170,14 @@ def thinned(positions: _Ints, most: int = MOST_COMPARED) -> _Ints:
 
 
 def part_columns(trace: Trace, kind: _Ints, thread: _Ints, value: _Ints) -> dict[str, Texts | _Ints]:
-    """Return the table columns `part`, `whom` and `what`, which describe parts of time by kind, thread and value."""
+    """Return the table columns `part`, `whom` and `what`, which describe parts of time, (n,) each.
+
+    Args:
+        trace: The trace.
+        kind: int64 (n,), use of the time, as in `Blame`.
+        thread: int64 (n,), rows of the thread table; 0 = not known.
+        value: int64 (n,), number of the object, whose meaning depends on `kind`.
+    """
     return {
         "part": Texts(kind.astype(np.uint8), tuple(BLAME_WORDS.values())),
         "whom": np.where(thread > 0, thread, -1),
@@ -297,9 +304,13 @@ def _step(trace: Trace, kind: int, thread: int, value: int) -> str:
 
 
 def _happenings(trace: Trace, instances: Instances) -> list[tuple[_Ints, tuple[_Ints, Callable[[int], str]]]]:
-    """Return for each kind of event that may slow instances down: rows, a number for each, and a function to name it.
+    """Return the events of the instances' threads that may slow instances down, an item for each kind of event.
 
-    All events are of the instances' threads, but some are outside the instances; `_within` leaves these out.
+    Some of the events are outside the instances; `_within` leaves these out.
+
+    Returns:
+        For each kind: rows of the events, int64 (n,); a number for each event, int64 (n,), such as the code of the
+        call; and a function that returns the text for such a number.
     """
     threads, states = np.unique(instances.thread), trace.states
     is_wanted = np.zeros(len(trace.threads), np.bool_)
@@ -383,7 +394,8 @@ class _Longer:
 
         Args:
             pools: The slow instances, and the fast ones.
-            parts: For each of the two pools: the kind or path, the instance and the cycles of every part, int64 (n,).
+            parts: For each of the two pools three columns, int64 (n,): number of the kind or path of each part of the
+                response times, index of the instance, and length of the part in cycles.
             count: Number of kinds or paths.
         """
         in_slow, in_fast = (_Sums.of(*part, count, pool.count) for part, pool in zip(parts, pools, strict=True))
@@ -480,7 +492,9 @@ def _causes(trace: Trace, pools: tuple[_Pool, _Pool], cannot_tell: str, note: st
 
 
 def _events(sort: _Ints, sorts: int, rank: _Ints, row: _Ints) -> _Ints:
-    """Return for each kind the event with the lowest rank, or the first of several such; -1 = none in this trace.
+    """Return for each kind the row of the event with the lowest rank, or of the first such, int64 (sorts,).
+
+    It is -1 if that event is in another trace.
 
     Args:
         sort: int64 (n,), number of each event's kind.

@@ -176,10 +176,10 @@ def latency_table(trace: Trace, requested: LatencyFilter | None = None) -> Table
 
 
 def refuse_unknown_interrupt(trace: Trace, number: int) -> None:
-    """Raise an error if a trace has interrupts, but none with a number.
+    """Raise an error if a trace has interrupts, but none with the given number.
 
     Raises:
-        UsageError: It has others only, which the text names.
+        UsageError: The trace has other interrupts only, which the text names.
     """
     known = np.unique(interrupt_numbers(trace)).tolist()
     if known and number not in known:

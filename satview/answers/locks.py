@@ -118,7 +118,7 @@ class _LockRecords:
         payloads: Arguments of the records.
         code: uint16, code of the call, the same for its first and second record.
         partner: int64, row of the other record, first or second, of the same call; `_NONE` for none.
-        time: int64, nanoseconds.
+        time: int64, cycles of one nanosecond.
         thread: int64, row in the thread table.
         process: int64, row in the process table.
     """
@@ -153,11 +153,14 @@ class _LockRecords:
         return out
 
     def is_open(self, firsts: Ints) -> NDArray[np.bool_]:
-        """Return whether each call is still open when the trace ends, bool (n,)."""
+        """Return whether each call, given by its first record, is still open when the trace ends, bool (n,)."""
         return np.asarray(self.partner[firsts] == _NONE)
 
     def lengths(self, firsts: Ints) -> Ints:
-        """Return the lengths of calls, cycles, int64 (n,); open calls are counted to the end of the trace."""
+        """Return the length of each call, given by its first record, cycles, int64 (n,).
+
+        Open calls are counted to the end of the trace.
+        """
         ended = ~self.is_open(firsts)
         end = np.full(len(firsts), self.trace.window.end, np.int64)
         end[ended] = self.time[self.partner[firsts[ended]]]

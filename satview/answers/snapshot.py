@@ -220,7 +220,14 @@ class _Moment:
         return holder, certainty
 
     def words(self, wait: int, value: int) -> str:
-        """Return a text that names the object of a wait; for a channel also the process, as chids are per process."""
+        """Return a text that names the object of a wait; for a channel also the process, as chids are per process.
+
+        The text is empty if the trace does not show the object.
+
+        Args:
+            wait: Row of `waits`; -1 = none.
+            value: State of the waiting thread, as lane value.
+        """
         known = blockers(self._trace)
         if wait < 0 or not _says_more(known, wait, value):
             return ""

@@ -330,9 +330,10 @@ class _Data:
         return np.unique(np.array(labels), return_inverse=True)[1].astype(np.int64)
 
     def children(self) -> tuple[Positions, Positions]:
-        """Return the rows that have a parent, sorted by parent, and where each row's children begin in these; int64.
+        """Return the rows that have a parent, sorted by parent, and where the children of each row begin among these.
 
-        The second array has shape (rows + 1,).
+        Returns:
+            int64 (children,), rows; int64 (rows + 1,), indices in the first array.
         """
         assert self.parent is not None
         child = np.flatnonzero(self.parent >= 0)

@@ -172,7 +172,8 @@ class Candidate:
         change: Text of the change.
         outcome: `holds` (no deadline is missed), `missed`, or `failed` (the change cannot be replayed).
         misses: Number of missed deadlines, with those of instances that are not done.
-        not_done: Number of instances that never end: how many fewer than recorded end, except for one.
+        not_done: Number of instances that do not end: recorded ends, less those of the replay, less one, as one fewer
+            may be due to the end of the trace.
         tightest: Activity that misses its deadline most, or comes closest to it; for `failed` the reason.
         margin_ns: Deadline of that activity less its longest response; negative = a response is too long. If the
             activity never ends, minus the deadline.
@@ -270,7 +271,12 @@ def comparison(trace: Trace, compared: Sequence[Compared], *, has_prediction: bo
 
 
 def _figure(values: _Floats, form: str) -> Callable[[int], str]:
-    """Return the texts of figures by row; `form` has a `z`, as there is no -0.0."""
+    """Return a function that returns the text of the figure in a row; empty for nan.
+
+    Args:
+        values: float64 (rows,).
+        form: Format specification; its `z` makes 0.0 of -0.0.
+    """
     return lambda row: "" if np.isnan(values[row]) else f"{values[row]:{form}}"
 
 

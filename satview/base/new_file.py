@@ -454,7 +454,10 @@ def create_beside(target: Path, mode: int | None, flags: int = 0) -> tuple[Path,
 
 
 def _new_part(target: Path) -> Path:
-    """Return a new name beside a file or folder, noted before anything has it, because a signal may arrive at once."""
+    """Return an unused temporary name beside a file or folder, and register it for removal when the process ends.
+
+    It is registered before the file exists, because a signal may arrive as soon as it does.
+    """
     part = target.with_name(f".{_stem(target.name)}.{os.urandom(4).hex()}{SUFFIX}")
     _unnamed.add(part)
     return part

@@ -311,13 +311,13 @@ def enable(names: str) -> None:
 
 
 def is_on(name: str) -> bool:
-    """Return whether a switch is on."""
+    """Return whether a debug switch (see `SWITCHES`) is on."""
     return name in _on
 
 
 @contextmanager
 def timed(step: str, switch: str = "timing") -> Iterator[None]:
-    """Log the duration of a block under the name `step`, if the switch is on."""
+    """Log the duration of a block under the name `step`, if the debug switch (see `SWITCHES`) is on."""
     if switch not in _on:
         yield
         return

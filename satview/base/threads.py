@@ -163,7 +163,10 @@ class Once:
         return name in self._values
 
     def get(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return the value of a name, computed by `make` at first; if `make` raises, the next request retries."""
+        """Return the value stored under a name; the first request computes it by `make`.
+
+        If `make` raises, the next request calls it again.
+        """
         value = self._values.get(name, self)
         if value is self:  # stands for no value
             with self._lock:
@@ -175,7 +178,7 @@ class Once:
         return value
 
     def forget(self, name: str) -> None:
-        """Free the value of a name; the next request computes it again."""
+        """Free the value stored under a name; the next request computes it again."""
         self._values.pop(name, None)
 
 

@@ -267,7 +267,10 @@ def hex_cycles(cycles: int) -> str:
 
 
 def moment_text(cycles: int, clock: Clock) -> str:
-    """Return the shortest text that `parse_moment` reads as this cycle; in cycles before the trace begins."""
+    """Return the shortest text that `parse_moment` reads as exactly this time: seconds such as `1.2s`.
+
+    Times before the start of the trace, and those beyond 292 years, are cycles such as `1200cy`.
+    """
     decimals = _decimals(clock)
     whole, part = divmod(_scaled(cycles, clock, decimals), 10**decimals)
     if cycles < clock.start_cycles or whole >= _MOST_NS // NS_PER_S:

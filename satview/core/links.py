@@ -211,7 +211,7 @@ def first_in_table(
     index: NDArray[np.uint32], value: NDArray[np.uint8], start: NDArray[np.int64], positions: NDArray[np.int64],
     thread: NDArray[np.int64], table: NDArray[np.bool_],
 ) -> NDArray[np.int64]:  # fmt: skip
-    """Return, for each position, the event of the first state from there on that is in a table, int64 (k,); -1 = none.
+    """Return the event of each thread's first state, from a position on, that is in a table, int64 (k,); -1 = none.
 
     Args:
         index: uint32 (n,), the state events by thread.

@@ -266,7 +266,8 @@ def protobuf_fields(
         end: int64 (n,), contiguous, end offset of each message.
 
     Returns:
-        Message, number, value and length of each field, int64; which messages are damaged, bool (n,).
+        For each field, int64 (fields,): index of its message, field number, value, length; which messages are damaged,
+        bool (n,).
     """
     capacity = max(1024, int(np.maximum(end - begin, 0).sum()) // 8)
     is_bad = np.zeros(len(begin), np.bool_)

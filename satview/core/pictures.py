@@ -271,7 +271,7 @@ def run_slices(
         end: End of runs that no event ends, cycles.
 
     Returns:
-        Row of the event that starts each run, ascending; end of each run, cycles; whether the run ends because its CPU
+        For each run, (n,): row of the event that starts it, ascending; its end, cycles; whether it ends because its CPU
         runs another thread before the thread's next state.
     """
     start = np.ascontiguousarray(start, np.int64)
@@ -323,7 +323,7 @@ def cpu_states(
     rows: NDArray[np.uint32], ends: NDArray[np.int64], cpu: NDArray[np.uint8], time: NDArray[np.int64],
     thread: NDArray[np.unsignedinteger], number: int, value: NDArray[np.uint8], gap: int, end: int, count: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint32], NDArray[np.unsignedinteger]]:  # fmt: skip
-    """Return the intervals of a CPU's lane: start, lane value, event (2**32 - 1 = none) and thread of each.
+    """Return the intervals of a CPU's lane, (n,): start in cycles, lane value, event (2**32 - 1 = none) and thread.
 
     Args:
         rows: uint32 (n,), events that start the runs of all CPUs, ascending.
@@ -397,7 +397,7 @@ def process_states(
     time: NDArray[np.int64], value: NDArray[np.uint8], event: NDArray[np.uint32], lane_starts: NDArray[np.int64],
     kind: NDArray[np.uint8], shown: Sequence[int],
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint32]]:  # fmt: skip
-    """Return start, lane value and event of each interval of a process's lane, which combines the lanes of its threads.
+    """Return the intervals of a process's lane, which combines the lanes of its threads.
 
     Args:
         time: int64 (n,), start of each interval of the threads, cycles; lane after lane, ascending within each lane.
@@ -406,6 +406,9 @@ def process_states(
         lane_starts: int64 (lanes + 1,), index at which each lane begins.
         kind: uint8 (256,), kind of each lane value, 0 to 4; at each time the highest kind of any thread is shown.
         shown: Lane value that represents each of the five kinds.
+
+    Returns:
+        Start, cycles, lane value and event of each interval, (k,).
     """
     count, lanes = len(time), len(lane_starts) - 1
     columns = np.empty(count, np.int64), np.empty(count, np.uint8), np.empty(count, np.uint32)

@@ -118,7 +118,7 @@ class Forms:
         return call("forms", header, start, row, variant, self._first, self._entries, done, form)
 
     def tables(self) -> FormTables:
-        """Return all forms in the layout of the core."""
+        """Return all forms as the arrays that `printing.c` reads."""
         if self._tables is None or len(self._tables.bound) < len(self._bounds):
             self._tables = FormTables(
                 np.array(self._fields, _FIELD), np.array(self._starts, np.int64), np.array(self._bounds, np.int64),

@@ -104,7 +104,7 @@ class Catalogue:
         return self.classes[int(self.class_index_of_code[code])].name
 
     def find(self, name: str) -> tuple[int, ...]:
-        """Return the codes of the events with a name, ascending; empty if there are none.
+        """Return the codes of the events with the given name, ascending; empty if there are none.
 
         Accepted are names of listings (`MSG_SENDV`, `THRUNNING`, `SND_MESSAGE`), optionally after a class
         (`KER_CALL/MSG_SENDV`, `COMM SND_MESSAGE`, `KER_CALL:MSG_SENDV/11`), names for TraceEvent()
@@ -128,7 +128,7 @@ class Catalogue:
         return self._by_name.get(key, ())
 
     def find_shown(self, name: str) -> tuple[int, ...]:
-        """Return the codes whose events have a name, or have it as their label (`EventSpec.label`), ascending."""
+        """Return the codes of events whose name or label (`EventSpec.label`) is the given text, ascending."""
         if not self._by_label:
             self._by_label = self._index_labels()
         # Events learned from a listing may be named `EVENT 5` in classes other than that of user events.
@@ -320,7 +320,7 @@ def catalogue(release: Release) -> Catalogue:
 
 @cache
 def listed_catalogue(release: Release) -> ListedCatalogue:
-    """Return the catalogue to which all listings of a release that this process reads add their events; made once."""
+    """Return the catalogue of a release, shared by all of its listings in this process, which add events to it."""
     return ListedCatalogue(release)
 
 

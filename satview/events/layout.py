@@ -78,7 +78,7 @@ class PayloadPart:
         return 4 * self.word + self.byte
 
     def from_bytes(self, payload: bytes, byte_order: str) -> int:
-        """Return the number in a payload, which is `size` bytes long."""
+        """Return the number of `size` bytes that a payload has at this part."""
         order = cast(Literal["little", "big"], byte_order)
         return int.from_bytes(payload[self.start : self.start + self.size], order, signed=self.is_signed)
 
@@ -401,7 +401,7 @@ def is_rest(name: str) -> bool:
 
 
 def codes_of_argument(release: Release, name: str, taught: Taught | None = None) -> tuple[int, ...]:
-    """Return the codes whose events may have an argument with a name; empty if there is no such argument.
+    """Return the codes whose events may have an argument with the given name; empty if none does.
 
     Args:
         release: The release whose lists apply.

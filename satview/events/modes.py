@@ -128,7 +128,10 @@ RULE_MODES: Final = tuple(mode for mode in Mode if mode.kind == _FILTER)
 
 
 def mode_of(value: int | str) -> Mode | None:
-    """Return the mode with a name, or with a number, whose upper bits are ignored (argument count); None = no mode."""
+    """Return the mode with the given name or number; None = no such mode.
+
+    The upper bits of a number, which are the argument count, are ignored.
+    """
     if isinstance(value, str):
         return Mode.__members__.get(value.removeprefix(PREFIX))
     return _BY_NUMBER.get(value & NUMBER_MASK)

@@ -79,7 +79,7 @@ def parts() -> Mapping[str, CodePart]:
 
 
 def ordered(requested: Iterable[str]) -> list[str]:
-    """Return the names of the requested parts and of all parts that they need, in an order that C accepts."""
+    """Return the names of the requested pieces of C source (`parts`) and of those that they need, in order for C."""
     needed: set[str] = set()
     open_ = list(requested)
     while open_:

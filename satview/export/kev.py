@@ -766,7 +766,7 @@ def write_verbatim(trace: Trace, path: Path | str) -> int:
 
 
 def without_names(trace: Trace) -> str:
-    """Return the sentence of `nameless_text` for a trace; empty if no line has an unknown layout."""
+    """Return a note for the user if a .kev file of this trace lacks argument names that its listing has; else empty."""
     return "" if trace.listed is None or not len(trace.listed[0]) else nameless_text(len(trace.listed[0]))
 
 

@@ -213,7 +213,7 @@ class TrackSlices(ColumnTable):
     flow: Ints
 
     def taken(self, rows: NDArray[Any] | slice) -> TrackSlices:
-        """Return the slices at some rows."""
+        """Return the slices with the given indices."""
         name = Texts(self.name.code[rows], self.name.texts)
         return TrackSlices(self.track[rows], self.start_cycles[rows], self.end_cycles[rows], self.event[rows], name,
                            self.flow[rows])  # fmt: skip

@@ -101,10 +101,14 @@ def names_in(combination: str) -> set[str]:
 
 
 def parse_combination(text: str, names: Iterable[str]) -> FilterCombination:
-    """Return the tree of a combination.
+    """Return a combination of filters, such as `a and not b`, as a tree.
+
+    Args:
+        text: The combination.
+        names: Names of all filters.
 
     Raises:
-        ExpressionError: It is faulty, or it has a name that no filter has.
+        ExpressionError: The text is faulty, or contains a name that no filter has.
     """
     parser = _Parser(tokens(text), tuple(names))
     result = parser.any_of(0)
@@ -341,10 +345,10 @@ class PassStack:
         return replace(self, passes=tuple(rest))
 
     def combined(self, combination: str) -> PassStack:
-        """Return the stack with another combination.
+        """Return the stack with another combination of its passes, such as `a and not b`.
 
         Raises:
-            ExpressionError: It is faulty, or it has a name that no pass has.
+            ExpressionError: The combination is faulty, or contains a name that no pass has.
         """
         if combination.strip():
             parse_combination(combination, [item.name for item in self.passes])
@@ -441,7 +445,7 @@ class PassEvaluator:
             return build(rules, release, self._load)
 
     def shown(self, item: Pass, negated: bool = False) -> Bools:
-        """Return the events that a pass represents, `is_inverted` included, or (`negated`) the others; see `mask`."""
+        """Return the `mask` of a pass, or of its negation if the pass is inverted or `negated`, but not both."""
         return self.mask(item, negated is not item.is_inverted)
 
     def result(self, stack: PassStack) -> PassResult:

@@ -215,10 +215,10 @@ def _losses(axis: FileAxis, losses: list[_Ints]) -> _Ints:
 
     Args:
         axis: The files.
-        losses: For each file, int64 (k, 3): start, end, and CPU or `EVERY_CPU`.
+        losses: Result of `store.time_ranges.losses` for each file.
 
     Returns:
-        int64 (n, 3): start, end and CPU.
+        int64 (n, 3): start and end in cycles of the axis, and CPU of the axis.
     """
     rows = [_on_axis(part, own) for part, own in zip(axis.parts, losses, strict=True)]
     return np.unique(np.concatenate(rows), axis=0)
@@ -231,10 +231,10 @@ def _on_axis(part: AxisPart, lost: _Ints) -> _Ints:
 
     Args:
         part: The file.
-        lost: int64 (k, 3): start, end, and CPU or `EVERY_CPU`.
+        lost: Result of `store.time_ranges.losses` for the file.
 
     Returns:
-        int64 (n, 3): start, end and CPU.
+        int64 (n, 3): start and end in cycles of the axis, and CPU of the axis.
     """
     cpus = part.trace.cpu_count
     everywhere = lost[:, 2] == EVERY_CPU

@@ -80,7 +80,7 @@ class Binary:
             raise ValueError("names of sections do not end")
 
     def _functions(self) -> tuple[bytes, NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint32]]:
-        """Return the table of names, and for each function start, end, and offset of its name in the table."""
+        """Return the table of names, and start, end, and offset of the name in that table for each function, (n,)."""
         layout = np.dtype(_SYMBOL_64 if self._elf.elfclass == 64 else _SYMBOL_32)
         layout = layout.newbyteorder("<" if self._elf.little_endian else ">")
         for section_name in (".symtab", ".dynsym"):

@@ -63,7 +63,10 @@ class StateLook:
 
 @lru_cache(maxsize=32)
 def read_looks(text: str) -> Mapping[int, StateLook]:
-    """Return the changes in the setting `text`, by lane value; a state's last change counts. Cached: do not modify."""
+    """Return the user's changed looks of states in the text of the setting, by lane value; do not modify (cached).
+
+    If a state occurs twice, the last one counts.
+    """
     looks: dict[int, StateLook] = {}
     for part in text.split(";"):
         words = part.split()
@@ -84,7 +87,7 @@ def read_looks(text: str) -> Mapping[int, StateLook]:
 
 
 def write_looks(looks: Iterable[StateLook]) -> str:
-    """Return changes as the text of a setting, which `read_looks` parses."""
+    """Return changed looks of states as the text of the setting, which `read_looks` parses."""
     parts = []
     for look in sorted(looks, key=lambda look: look.value):
         words = [NAME_OF[look.value].replace(" ", "_")]

@@ -441,13 +441,13 @@ def last_of_usual(
 
 
 def _vectors(trace: Trace) -> tuple[NDArray[np.intp], int]:
-    """Return for each of `interrupt_rows` the index of its number among all interrupt numbers, and their count."""
+    """Return an index of the interrupt number of each of `interrupt_rows`, intp (n,), and how many numbers occur."""
     vectors, which = distinct(interrupt_numbers(trace).astype(np.int64))
     return which, len(vectors)
 
 
 def _most_frequent(group: NDArray[np.int64], number: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-    """Return for each element the most frequent number of its group; the smallest if several are equally frequent.
+    """Return for each element the most frequent number of its group, (n,); the smallest of equally frequent ones.
 
     Args:
         group: int64 (n,).

@@ -126,7 +126,7 @@ def _is_of(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.bool_]:
 
 
 def _codes_of(trace: Trace, kind: LinkKind) -> NDArray[np.bool_]:
-    """Return which codes are events of calls, interrupts or handlers, by kind, bool (32768,); read-only."""
+    """Return which codes begin or end links of a kind (call, interrupt or handler), bool (32768,); read-only."""
     return _codes(kind, trace.pairs is not None)
 
 
@@ -145,7 +145,7 @@ def _codes(kind: LinkKind, has_pairs: bool) -> NDArray[np.bool_]:
 
 
 def _certainty(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.uint8]:
-    """Return the certainty of the links that begin with the given rows, uint8 values of `Certainty`."""
+    """Return the certainty of the links that begin with the given rows, uint8 (n,), values of `Certainty`."""
     if kind is not LinkKind.CALL or trace.pairs is not None:
         return np.full(len(rows), Certainty.EXACT, np.uint8)
     is_guess = trace.events.thread[rows] == UNKNOWN_THREAD

@@ -235,19 +235,19 @@ def _columns(cause: _Ints, pulse: _Ints, ready: _Ints, received: _Ints, thread: 
 
 
 def _begin(table: LinkTable, rows: NDArray[np.uint32], sure: _Ints) -> _Ints:
-    """Return the event that begins the link which each event ends, int64 (n,); -1 for none.
+    """Return the first event of the link that ends with each given event, int64 (n,); -1 = no such link.
 
     Args:
         table: The links.
-        rows: uint32 (n,), the ending events.
-        sure: int64 (n,), certainties; each is lowered to that of the link, if there is one.
+        rows: uint32 (n,), the given events.
+        sure: int64 (n,), certainties, changed in place: each is lowered to that of the link, if there is one.
     """
     link = table.ended_by(rows)
     return _other(table.from_row, table, link, sure)
 
 
 def _end(table: LinkTable, rows: NDArray[np.uint32], sure: _Ints) -> _Ints:
-    """Return the event that ends the link which each event begins, int64 (n,); -1 for none; `sure` as in `_begin`."""
+    """Return the last event of the link that begins with each given event; arguments and form as for `_begin`."""
     return _other(table.to_row, table, table.begun_by(rows), sure)
 
 

@@ -187,13 +187,13 @@ class LinkTable:
 
     @cached_property
     def _by_end(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Indices of the links sorted by the events that end them, and the rows of these events."""
+        """Indices of the links, sorted by the events that end them, and the rows of these events, uint32 (n,) each."""
         order = stable_order(self.to_row)
         return order.astype(np.uint32), self.to_row[order]
 
 
 def _find(keys: NDArray[np.uint32], number: NDArray[np.uint32] | None, rows: Rows) -> NDArray[np.intp]:
-    """Return the position of each row in `keys`, or the number stored for that position; -1 for rows not in `keys`.
+    """Return the index of each row in `keys`, or the number stored for that index, same shape; -1 = not in `keys`.
 
     Args:
         keys: uint32 (m,), ascending.
@@ -447,7 +447,7 @@ def depth_within(step: NDArray[np.integer], part: NDArray[np.intp]) -> NDArray[n
 
 
 def nested_pairs(step: NDArray[np.int8], part: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the positions of entries, and those of their exits.
+    """Return the indices of entries that have an exit, and the indices of these exits, intp (k,) each.
 
     The exit of an entry is the next -1 at the same nesting depth in the same part.
 

@@ -334,7 +334,7 @@ def _queued(
 def _first_in_first_out(
     step: NDArray[np.int64], part: NDArray[np.intp]
 ) -> tuple[_Positions, _Positions, NDArray[np.bool_]]:
-    """Return positions of the entries and exits of queues, matched in order, and whether each entry was always alone.
+    """Return indices of entries and exits of queues, matched in order, and whether each entry was always alone, (k,).
 
     An entry was alone if the queue never held two entries from when it was last empty until it was empty again.
 

@@ -350,7 +350,7 @@ def _finds_receiver(trace: Trace, sent: Transactions, transaction: NDArray[np.in
 
 
 def _next_loss(trace: Trace, moment: _Ints) -> _Ints:
-    """Return the begin of the first loss at or after each time, on any CPU; the largest int64 if there is none."""
+    """Return the begin of the first loss on any CPU from each time on, cycles, int64 (n,); the largest int64 = none."""
     begins = np.append(np.sort(losses(trace)[:, 0]), np.iinfo(np.int64).max)
     return begins[np.searchsorted(begins, moment)]
 
@@ -561,7 +561,7 @@ def _attached(trace: Trace) -> tuple[_Ints, _Ints, _Ints, _Ints, _Ints]:
 
 
 def _sent(trace: Trace) -> tuple[_Ints, _Ints, _Ints, _Ints, _Ints]:
-    """Return the columns of `_attached` for the messages whose sending call shows the connection."""
+    """Return what `_attached` returns, with an element for each message whose sending call shows the connection."""
     sends = sends_of(trace)
     entry = open_calls(trace, sends)
     thread = trace.events.thread

@@ -409,7 +409,7 @@ def _together(
 
 
 def succeeded(trace: Trace, entries: NDArray[np.uint32], is_open_fine: bool = False) -> NDArray[np.uint32]:
-    """Return the entries of the given kernel calls that exited without an error.
+    """Return the entries of the given kernel calls that exited without an error, uint32 (k,), in the same order.
 
     Args:
         trace: The events.

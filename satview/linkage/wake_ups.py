@@ -370,7 +370,7 @@ class _WakeUps:
 
 
 def last_sends(trace: Trace, thread: NDArray[np.integer], rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the last message that each thread sent before an event, uint32; `NO_EVENT` for none.
+    """Return the SND_MESSAGE of the last message that each thread sent before an event, uint32 (n,); `NO_EVENT` = none.
 
     Args:
         trace: The events.

@@ -144,7 +144,7 @@ def _address(context: _Context, _name: str, address: int) -> Meaning | None:
 
 
 def _pid(context: _Context, name: str, pid: int) -> Meaning | None:
-    """Return the process with a pid; pid 0 in the entry of a kernel call stands for the caller's process."""
+    """Return the process with the given pid; pid 0 in the entry of a kernel call stands for the caller's process."""
     code = int(context.trace.events.code[context.event])
     is_entry = wire.class_of(code) == wire.WireClass.KER_CALL and not code & wire.KER_FORM
     if pid == 0 and name == "pid" and is_entry:

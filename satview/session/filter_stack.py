@@ -524,7 +524,7 @@ class FilterStack(QObject):
         self._apply(self.state)
 
     def pass_named(self, name: str) -> Pass:
-        """Return the pass (a condition or rules) with a name."""
+        """Return the pass (a condition or rules) with the given name."""
         return next(item for item in self.state.stack.passes if item.name == name)
 
     @property
@@ -684,7 +684,7 @@ class Search(QObject):
         self.changed.emit()
 
     def next_hit(self, event: int, shown: NDArray[np.uint32] | None = None) -> int | None:
-        """Return the first search hit after an event, or the very first hit if none follows; None without hits.
+        """Return the row of the first search hit after an event, else of the very first hit; None without hits.
 
         Args:
             event: Row to start from; -1 = from the beginning.

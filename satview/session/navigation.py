@@ -243,7 +243,7 @@ class Navigation(QObject):
         """Go to the effect of the selected event: the thread it wakes, the receipt of its message, ...
 
         Raises:
-            UsageError: There is none, or the links of a long trace are still being built.
+            UsageError: The effect is not known, or the links of a long trace are still being built.
         """
         self._follow(effects, "nothing in the trace shows what follows from the selected event")
 
@@ -459,8 +459,9 @@ def _landmarks(opened: OpenTrace, moved: Moved | None) -> Iterator[int]:
 
 
 def _on_lane(opened: OpenTrace, lane: int, cycles: int, within: int) -> Iterator[int]:
-    """Yield the edges before and after a time on a lane, and the nearest event; nothing if the lane is not built yet.
+    """Yield the times, cycles, of the edges before and after a time on a lane, and of the nearest event.
 
+    Nothing is yielded if the lane is not built yet.
     Edges come first, so that an edge is preferred to an event at the same distance.
     """
     if not opened.timeline.is_ready(lane):
@@ -475,7 +476,7 @@ def _on_lane(opened: OpenTrace, lane: int, cycles: int, within: int) -> Iterator
 
 
 def _shown_events(opened: OpenTrace, cycles: int) -> Iterator[int]:
-    """Yield the times of the last event that the filter shows before a time, and of the first from that time on."""
+    """Yield the times, cycles, of the last shown event before a time, and of the first one at or after it."""
     times, rows = opened.trace.events.time_cycles, opened.filters.rows
     row = int(np.searchsorted(times, cycles))
     position = row if rows is None else int(np.searchsorted(rows, row))

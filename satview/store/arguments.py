@@ -223,7 +223,10 @@ def arguments(trace: Trace, rows: Rows, *names: str) -> list[tuple[NDArray[np.in
 def _arguments_of_files(
     axis: FileAxis, rows: Rows, names: tuple[str, ...]
 ) -> list[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
-    """Return arguments for a trace of several files, each with its own release; pids and partitions are the axis's."""
+    """Return what `arguments` returns, for a trace of several files, each of which has its own release.
+
+    Pids and partitions are those of the axis.
+    """
     columns = [(np.zeros(len(rows), np.int64), np.zeros(len(rows), np.bool_)) for _ in names]
     for part, positions, own in axis.split(rows):
         columns_of_file = arguments(part.trace, own, *names)
@@ -676,12 +679,17 @@ def _hexadecimal(data: NDArray[np.uint8], order: str) -> list[str]:
 
 
 def _later_texts(data: NDArray[np.uint8], part: PayloadPart) -> list[str | None]:
-    """Return a text that follows other texts in each payload, uint8 (n, bytes); None if the payload ends before it."""
+    """Return the text `part`, which follows other texts, of each payload; None if the payload ends before it.
+
+    Args:
+        data: uint8 (n, bytes).
+        part: Position of the text.
+    """
     return [text_at(payload.tobytes(), part) for payload in data]
 
 
 def _first_texts(data: NDArray[np.uint8], part: PayloadPart) -> list[str]:
-    """Return the first (or only) text of each payload, uint8 (n, bytes)."""
+    """Return the first (or only) text of each payload; `data` is uint8 (n, bytes)."""
     own = data[:, part.start : part.start + part.size if part.size else None]
     return joined(own).tobytes().decode("utf-8", "replace").split("\0")[:-1]
 
@@ -708,7 +716,7 @@ class _Block:
         return self._trace.payloads.column(self._rows[positions], number)
 
     def payload_bytes(self, positions: Positions, count: int, word: int) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-        """Yield the payloads of some events from a word on, as `_payload_bytes` does."""
+        """Yield the payloads of some events from a word on; arguments and results as for `_payload_bytes`."""
         return _payload_bytes(self._trace, self._rows, positions, count, self, word)
 
     def numbers(self, positions: Positions, part: PayloadPart) -> NDArray[np.int64]:
@@ -793,7 +801,17 @@ def _filled(column: _Column) -> NDArray[np.int64] | TextColumn:
 def _layouts(
     trace: Trace, rows: Rows, counts: NDArray[np.int64], variant: NDArray[np.integer]
 ) -> Iterator[tuple[Positions, Layout, int]]:
-    """Yield for each layout of some events: positions of its events in `rows`, the layout, and their word count."""
+    """Yield each payload layout that occurs among some events.
+
+    Args:
+        trace: The trace.
+        rows: (n,), rows of the events.
+        counts: int64 (n,), payload words of each event.
+        variant: (n,), number of the layout among those of its code.
+
+    Yields:
+        Indices in `rows` of the events with this layout, the layout, and the number of their payload words.
+    """
     codes, code = distinct(trace.events.code[rows].astype(np.int64))
     shape = (len(codes), int(counts.max()) + 1, int(variant.max()) + 1)
     kinds, kind = distinct(np.ravel_multi_index((code, counts, variant), shape))

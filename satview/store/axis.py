@@ -131,7 +131,7 @@ class FileAxis:
         return None if joiner is None else joiner(self, [part.trace.cached(name, make) for part in self.parts])
 
     def split(self, rows: NDArray[np.integer]) -> Iterator[tuple[AxisPart, NDArray[np.intp], NDArray[np.uint32]]]:
-        """Split events by file: yield the file, positions in `rows` of its events, and their rows in the file.
+        """Split events by file: yield the file, indices in `rows` of its events, and their rows in the file, (k,).
 
         Args:
             rows: (n,), rows of the axis.
@@ -278,7 +278,9 @@ def files_of(trace: Trace) -> FileAxis | None:
 
 
 def by_file(trace: Trace, rows: NDArray[np.uint32]) -> Iterator[tuple[str, NDArray[np.uint32]]]:
-    """Split events by file: yield the prefix of the file's names and its events; "" and all events for a single file.
+    """Split events by file: yield the prefix of the file's names and the rows of its events, uint32 (k,).
+
+    A trace of a single file yields "" and all events.
 
     Args:
         trace: The trace.

@@ -160,7 +160,7 @@ class ProcessTable:
         return len(self.pid)
 
     def row(self, pid: int) -> int | None:
-        """Return the row of the newest process with a pid; None if the pid is not in the trace."""
+        """Return the row of the newest process with the given pid; None if the pid is not in the trace."""
         rows = np.flatnonzero(self.pid == pid)
         return int(rows[-1]) if len(rows) else None
 

@@ -317,7 +317,7 @@ def _early_ends(trace: Trace) -> list[tuple[int, int]]:
 
 
 def losses_of(lost: NDArray[np.int64], cpu: int) -> NDArray[np.int64]:
-    """Return start and end, int64 (k, 2), of the losses that affect a CPU."""
+    """Return start and end, cycles, int64 (k, 2), of the losses that affect a CPU."""
     return lost[(lost[:, 2] == EVERY_CPU) | (lost[:, 2] == cpu), :2]
 
 
@@ -483,7 +483,7 @@ def _trusted_part(trace: Trace) -> Trace:
 
 
 def _beyond(trace: Trace) -> list[tuple[int, Problem]]:
-    """Return the problems whose events may be long before or after the rest, with their times."""
+    """Return the problems whose events may be long before or after all others, each with its time, cycles."""
     return [(p.time_cycles, p) for p in trace.problems if p.kind.slug in _BEYOND and p.time_cycles is not None]
 
 

@@ -269,7 +269,7 @@ def _refuse_other(duckdb: Any, connection: Any, query: str) -> None:
     """Raise an error if a text is not exactly one query.
 
     Raises:
-        UsageError: It has no statement or several, or the statement is not a query.
+        UsageError: The text has no statement or several, or the statement is not a query.
     """
     statements = connection.extract_statements(query)
     if len(statements) != 1:

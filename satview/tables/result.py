@@ -59,7 +59,7 @@ class Result(Frames):
         return int(self._table.num_rows)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        """Return a column as a numpy array, (n,); of Python objects if numpy lacks its type or a value, None for null.
+        """Return a column as a numpy array, (n,), of Python objects if numpy lacks its type or a value is null (None).
 
         Raises:
             UsageError: There is no such column.

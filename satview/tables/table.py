@@ -105,7 +105,7 @@ def kind_rows(trace: Trace) -> Iterator[tuple[str, str, str]]:
 
 
 def argument_table(trace: Trace, name: str, selected: Rows | None = None) -> ArgumentTable:
-    """Return a table of the events with a name, which has their arguments as columns.
+    """Return a table of the events with the given name, which has their arguments as columns.
 
     Args:
         trace: The trace.

@@ -332,7 +332,7 @@ class Kev:
         return Threads(self.trace, self.claims, f"threads {pattern}", rows, self.is_lenient)
 
     def rows(self, event: str) -> NDArray[np.uint32]:
-        """Return the rows in the event table of the events with a name, uint32 (n,), ascending.
+        """Return the rows in the event table of the events with the given name, uint32 (n,), ascending.
 
         Args:
             event: A name of the fixture `kev_names`, the name of an event in any form that satview shows (`MSG_SENDV`,
@@ -667,7 +667,7 @@ class Kev:
 
 
 def _user_rows(trace: OpenedTrace, text: str) -> NDArray[np.uint32]:
-    """Return the rows of the user events with a text, uint32 (n,), ascending.
+    """Return the rows of the user events with the given text, uint32 (n,), ascending.
 
     A text of up to 7 bytes is compared as two words.
     """

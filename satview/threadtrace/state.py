@@ -221,7 +221,7 @@ def current() -> Log:
 
 
 def begin(tid: int) -> Log:
-    """Return the log of the calling thread with a thread number; create the log if there is none."""
+    """Set the thread number of the calling thread's log to `tid` and return the log, which is created if missing."""
     if hasattr(OwnState.local, "log"):
         OwnState.local.log.tid = tid
         return current()

@@ -355,7 +355,7 @@ def _grouped(arrows: Arrows, from_row: _Ints, to_row: _Ints, picture: Picture, s
 
 
 def _side_by_side(row: _Ints, cell: NDArray[np.integer], cell_px: int, picture: Picture) -> _Ints:
-    """Return times at which to draw counts, so that counts of the same row and cell are evenly distributed in the cell.
+    """Return times at which to draw counts, cycles, int64 (n,): those of one row and cell evenly spread in the cell.
 
     Args:
         row: int64 (n,), row of the picture of each count.
@@ -375,7 +375,7 @@ def _side_by_side(row: _Ints, cell: NDArray[np.integer], cell_px: int, picture: 
 
 
 def _means(values: _Ints, starts: NDArray[np.intp], count: NDArray[np.intp]) -> _Ints:
-    """Return for each part of `values` the mean of the part's values, minus the part's first value.
+    """Return for each part of `values` the mean of its values minus its first value, rounded down, int64 (n,).
 
     Args:
         values: int64 (m,).

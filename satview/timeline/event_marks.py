@@ -337,7 +337,7 @@ def event_positions(
 
 
 def _of_tracks(infos: Sequence[LaneInfo], rows: Rows) -> Iterator[tuple[int, Rows]]:
-    """Yield the position of every track lane, and those of the given rows that have marks on it."""
+    """Yield the index of every track lane in `infos`, and those of the given rows, ascending, that have marks on it."""
     for position, info in enumerate(infos):
         if info.track is not None and len(rows):
             moments = info.track.moments
@@ -367,7 +367,7 @@ def columns_of(times: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np
 def event_cells(
     trace: Trace, infos: Sequence[LaneInfo], shifts: NDArray[np.int64], codes: NDArray[np.bool_]
 ) -> list[NDArray[np.bool_]]:
-    """Return for every lane whether each cell (period of 2^shift cycles) holds a mark, in one pass over the events.
+    """Return for every lane whether each cell (period of 2^shift cycles) holds a mark, bool (cells,).
 
     Args:
         trace: The events.
@@ -388,7 +388,7 @@ def event_cells(
 def _with_tracks(
     trace: Trace, infos: Sequence[LaneInfo], shifts: NDArray[np.int64], seen: list[NDArray[np.bool_]]
 ) -> list[NDArray[np.bool_]]:
-    """Set the marks of track lanes, and return the marks of all lanes.
+    """Set the marks of track lanes in `seen`, and return `seen`.
 
     Args:
         trace: The events.
@@ -419,12 +419,15 @@ def _cell_tables(trace: Trace, infos: Sequence[LaneInfo]) -> pictures.CellTables
 
 
 def _lane_tables(trace: Trace, infos: Sequence[LaneInfo], nowhere: int) -> tuple[dict[LaneKind, NDArray[np.intp]], int]:
-    """Return by kind of lane the positions of its lanes by thread or CPU; and the damaged lane's position, or -1.
+    """Return for each kind of lane a table from thread or CPU to its lane, and the index of the damaged lane, or -1.
 
     Args:
         trace: The events.
         infos: The lanes.
-        nowhere: The position of threads and CPUs that have no lane.
+        nowhere: Index to use for threads and CPUs that have no lane.
+
+    Returns:
+        The tables, intp (threads,) or (`CPU_NUMBERS`,), indices in `infos`; and the index of the damaged lane.
     """
     tables: dict[LaneKind, NDArray[np.intp]] = {}
     damaged = -1

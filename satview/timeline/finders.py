@@ -352,7 +352,10 @@ def _rows(trace: Trace, codes: tuple[int, ...]) -> Rows:
 
 
 def _owners(trace: Trace, rows: Rows, owner_kind: Owner) -> NDArray[np.integer]:
-    """Return the owner of each event: CPU, thread, or process; the process is the argument `pid`, else the thread's."""
+    """Return the owner of each event, (n,): number of the CPU, or row of the thread or process table.
+
+    The process is that of the argument `pid`; without a known one, that of the thread.
+    """
     if owner_kind is Owner.CPU:
         return trace.events.cpu[rows]
     if owner_kind is Owner.THREAD:

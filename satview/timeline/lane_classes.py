@@ -71,7 +71,7 @@ def _system(*numbers: int) -> Callable[[], tuple[int, ...]]:
 
 
 def _all_of(wire_class: str, first: int = 0, stop: int = 1024) -> Callable[[], tuple[int, ...]]:
-    """Return a function that returns the codes of a class with event numbers from `first` up to `stop`."""
+    """Return a function that returns the codes of a class with event numbers from `first` to `stop` - 1."""
 
     @cache
     def codes() -> tuple[int, ...]:

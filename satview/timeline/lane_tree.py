@@ -232,7 +232,10 @@ class Timeline:
         self.infos: tuple[LaneInfo, ...] = tuple(self._tree())
 
     def process_value(self, process: int) -> int:
-        """Return the lane value (colour) of a process on CPU lanes; from its name only until a CPU lane is built."""
+        """Return the lane value (colour) of a process on CPU lanes.
+
+        Until a CPU lane has been built, it is the value that follows from the name of the process alone.
+        """
         return int(self._process_values[process])
 
     @property

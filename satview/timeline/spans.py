@@ -68,7 +68,7 @@ class LaneSpans:
         return int(self.start_cycles.searchsorted(cycles, "right")) - 1
 
     def end_of(self, part: slice) -> int:
-        """Return the end of the last interval of a slice."""
+        """Return the end of the last interval of a slice of the intervals, cycles."""
         return int(self.start_cycles[part.stop]) if part.stop < len(self) else self.end_cycles
 
     def visible(self, window: TimeWindow) -> slice:
@@ -119,7 +119,9 @@ def spread(
 
 
 def settled(spans: LaneSpans) -> LaneSpans:
-    """Return a complete lane to keep; beyond the memory bound its columns are in pages that the system can reclaim.
+    """Return a complete lane in the form in which it is kept.
+
+    Beyond the memory bound, its columns are in pages that the system can reclaim.
 
     Raises:
         OSError: See `column_arrays.settled`.

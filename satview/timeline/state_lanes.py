@@ -85,7 +85,7 @@ def forget_thread(trace: Trace, spans: LaneSpans, since: int) -> LaneSpans:
     Args:
         trace: The trace.
         spans: The lane as if no event were missing.
-        since: Time of the thread's first event; before that time the lane stays as it is.
+        since: Time of the thread's first event, cycles; before that time the lane stays as it is.
     """
     lost = losses(trace)
     lost = lost[lost[:, 1] > since]  # a copy: it is changed below

@@ -243,7 +243,9 @@ class _Builder:
         return exits
 
     def _first_after(self, keys: _Ints, entries: _Ints) -> _Ints:
-        """Return for each entry the position in `keys` of its thread's first event before the next entry, -1 = none.
+        """Return the index in `keys` of the first given event between each entry and its thread's next one, int64 (n,).
+
+        It is -1 where there is none.
 
         Args:
             keys: int64 (m,), ascending, thread << 32 | row of the given events.
@@ -533,7 +535,12 @@ class _Builder:
         return stream.works[receipt.pulse[1]]
 
     def _stimuli(self, clock: int, items: _Items) -> tuple[list[parts.TimerSource], list[parts.InterruptLine]]:
-        """Return the timers that send pulses, and the interrupt vectors, each with its times."""
+        """Return the timers that send pulses, and the interrupt vectors, each with the times at which it fires.
+
+        Args:
+            clock: Vector of the clock interrupt, which is left out; -1 = none.
+            items: Kernel calls and user events of the threads.
+        """
         timers: dict[tuple[int, int], parts.TimerSource] = {}
         lines = self._lines(clock)
         latency = latencies(self.trace)
@@ -803,7 +810,7 @@ class _Items:
         """Yield the steps that bring a thread into the wait in which it is when the trace begins.
 
         Args:
-            call: Position in the list of entries of the one that stands for this wait.
+            call: Index of the item that stands for this wait.
             program: Program of the thread.
         """
         builder, every_wait, wait = self.builder, self.builder.waits, int(self.wait[call])
@@ -843,7 +850,10 @@ class _Items:
         return out
 
     def _creations(self) -> dict[int, list[tuple[int, int]]]:
-        """Return the threads that calls create, by row of the call's entry, each with the user time before, cycles."""
+        """Return the threads that each call creates, by row of the call's entry.
+
+        Each is a pair: row of the new thread, and run time of its creator outside the kernel until then, cycles.
+        """
         trace, events = self.builder.trace, self.builder.events
         entries = rows_where(trace, _IS_ENTRY).astype(np.int64)
         threads = np.flatnonzero(np.diff(trace.states.start) > 0)
@@ -1045,7 +1055,7 @@ def _given_up(lock: int, woken_state: int) -> parts.Unlock:
 
 
 def _under_way(cpus: _Ints, rows: _Ints, exits: _Ints, at_cpu: _Ints, at_row: _Ints) -> _Ints:
-    """Return which call is under way on a CPU at given events: a position in `rows`, -1 for none.
+    """Return which call is under way on a CPU at each given event, an index in `rows`, int64 (m,); -1 = none.
 
     Args:
         cpus: int64 (n,), CPUs of the calls.

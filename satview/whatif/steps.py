@@ -150,7 +150,7 @@ class Wake:
 
 @dataclass(slots=True)
 class AwaitStart:
-    """Wait until another thread reaches the step in which it created the thread that waits."""
+    """First step of a created thread: wait until its creator reaches its `StartThread`."""
 
 
 @dataclass(slots=True)
@@ -674,7 +674,7 @@ def _set_rate(out: Changed, change: ProgramChange) -> None:
 
 
 def _moments(moments_ns: list[int], rate: float, length_ns: int) -> Iterator[int]:
-    """Yield moments whose gaps are those of `moments_ns` divided by `rate`, repeated up to the end of the trace."""
+    """Yield times, ns, whose gaps are those of `moments_ns` divided by `rate`, repeated up to the end of the trace."""
     gaps = [later - moment for moment, later in pairwise(moments_ns)]
     now = moments_ns[0] / rate
     yield int(now)

@@ -109,7 +109,10 @@ class Basis:
 
         Args:
             rows: uint32 (n,), the RUNNING events.
-            logged: int64 (n,), value that each logs.
+            logged: int64 (n,), value that each of these events logs.
+
+        Returns:
+            The runs, and their values, int64 (runs,).
         """
         cpu, time = self.trace.events.cpu[rows], self.trace.events.time_cycles[rows]
         parts = [
@@ -244,7 +247,10 @@ class Scope:
         return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
     def cut(self, start: Cycles, end: Cycles) -> tuple[Cycles, Cycles]:
-        """Return starts and ends of spans, int64 (n,), cut at the ends of the range; spans outside become empty."""
+        """Return starts and ends of spans, cycles, int64 (n,), cut at the ends of the range.
+
+        Spans outside the range become empty.
+        """
         start = np.clip(start, self.window.start, self.window.end)
         return start, np.maximum(np.clip(end, self.window.start, self.window.end), start)
 
@@ -291,7 +297,7 @@ def scope_of(
 
 
 def codes_where(test: Callable[[NDArray[np.int64], NDArray[np.int64]], Mask]) -> Mask:
-    """Return a table over codes, bool (32768,), from a test of internal class and event number."""
+    """Return which codes pass a test, bool (32768,); the test takes the internal classes and event numbers of codes."""
     codes = np.arange(wire.CODE_COUNT)
     return test(codes >> wire.CLASS_SHIFT, codes & wire.EVENT_MASK)
 
@@ -326,7 +332,7 @@ def percentile_by(keys: Keys, values: Cycles, count: int, share: float) -> Cycle
 
 
 def percentiles_by(keys: Keys, values: Cycles, count: int, shares: Sequence[float]) -> tuple[Cycles, ...]:
-    """Return the results of `percentile_by` for several shares; the values are sorted once."""
+    """Return what `percentile_by` returns for each of several shares; the values are sorted only once."""
     size = np.bincount(keys, minlength=count)
     span = int(values.max(initial=0)) + 1
     if int(values.min(initial=0)) >= 0 and count * span < 1 << 63:  # numpy sorts numbers faster than their order

@@ -168,7 +168,7 @@ class RunSums:
                    np.searchsorted(thread, np.arange(threads + 1)))  # fmt: skip
 
     def total(self, threads: int) -> Cycles:
-        """Return how long each thread ran, int64 (threads,)."""
+        """Return how long each thread ran, cycles, int64 (threads,)."""
         return np.asarray(np.diff(self.before[self.start]))[:threads]
 
     def between(self, thread: _Ints, begin: _Ints, end: _Ints) -> Cycles:
@@ -336,7 +336,7 @@ class InterruptTimes:
 
 
 def kernel_calls(scope: Scope) -> KernelCalls:
-    """Return the kernel calls of a range, one by one."""
+    """Return the kernel calls that were entered in the range; each column has an element for each call."""
     enters = np.asarray(scope.selected(IS_CALL), np.int64)
     code = scope.trace.events.code
     cycles, exits = scope.lengths(enters)
@@ -414,7 +414,7 @@ def _errors(
 
 
 def interrupts(scope: Scope) -> InterruptTimes:
-    """Return the interrupts of a range, one by one."""
+    """Return the interrupts that were entered in the range; each column has an element for each interrupt."""
     enters = np.asarray(scope.selected(IS_INTERRUPT), np.int64)
     vector = scope.trace.payloads.column(enters, 0).astype(np.int64)
     cycles, exits = scope.lengths(enters, LinkKind.INTERRUPT)
@@ -518,7 +518,7 @@ class Messages:
 
 
 def sent_messages(scope: Scope) -> Messages:
-    """Return the messages that were sent within the range, one by one."""
+    """Return the messages that were sent in the range; each column has an element for each message."""
     sends = np.asarray(scope.selected(IS_SEND), np.int64)
     return Messages(sends, *_blocked(scope, sends), _sizes(scope, sends))
 
@@ -689,7 +689,7 @@ class Occurrences:
         return tuple(int(cycles[0]) for cycles in percentiles_by(key, self.cycles, 1, shares))
 
     def longest(self, count: int, among: Mask | None = None) -> NDArray[np.int64]:
-        """Return positions of the longest occurrences, longest first, then earliest first, int64.
+        """Return the indices of the longest occurrences, longest first, equal ones in time order, int64 (k,).
 
         Args:
             count: Maximum number of positions.

@@ -213,10 +213,10 @@ def state_times(scope: Scope) -> StateTimes:
 
 
 def state_spans(scope: Scope) -> Iterator[StateSpans]:
-    """Yield the intervals of all threads but row 0, some threads at a time.
+    """Yield the state intervals of all threads except row 0, in blocks of complete threads.
 
-    A thread's intervals are those that meet the window, not cut, and some before and after it; after the window only
-    the next change of state is examined.
+    Every interval that overlaps the range is included, at its full length, and so are some intervals before and after
+    the range. After the range, only the next change of state is examined.
 
     Raises:
         Cancelled: The scope was cancelled.
@@ -245,7 +245,7 @@ def _scope_in_file(scope: Scope, part: AxisPart) -> Scope:
 
 
 def _blocks(scope: Scope) -> Iterator[StateSpans]:
-    """Yield the intervals of all threads, some at a time."""
+    """Yield the state intervals of all threads, in blocks of complete threads with about `_BLOCK_ROWS` intervals."""
     trace = scope.trace
     values = value_of_code(trace)
     tables = np.stack((values, idle_values(values)))
@@ -286,7 +286,7 @@ def _index(scope: Scope) -> StateIndex:
 
 
 def _positions(states: StateIndex, bound: int) -> NDArray[np.int64]:
-    """Return for each thread the position in `states.event` of its first change of state at or after an event row."""
+    """Return the index in `states.event` of each thread's first event at or after row `bound`, int64 (threads,)."""
     earlier = np.append(0, np.cumsum(states.event < bound))
     return np.asarray(states.start[:-1] + earlier[states.start[1:]] - earlier[states.start[:-1]])
 
@@ -337,7 +337,9 @@ def _spans_of(scope: Scope, states: StateIndex, begin: int, stop: int, tables: N
 
 
 def _known_until(basis: Basis, start: Cycles, end: Cycles, since: Cycles) -> Cycles:
-    """Return the time up to which the state that each event shows is certain: the next event, or the next loss.
+    """Return the time up to which the state that each event shows is certain, cycles, int64 (n,).
+
+    That is the time of the thread's next state event, or of the next loss.
 
     As in `timeline.state_lanes.forget_thread`, the state that a thread's first event shows is never unknown at once,
     and a loss of zero length hides nothing.

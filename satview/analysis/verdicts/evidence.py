@@ -125,7 +125,10 @@ class Times:
     @overload
     def __getitem__(self, rows: Rows | list[int]) -> _Ints: ...
     def __getitem__(self, rows: int | np.integer | Rows | list[int]) -> np.int64 | _Ints:
-        """Return the times of one or several events; the number of events means the end of the trace."""
+        """Return the times of one or several events, cycles, same shape as `rows`.
+
+        The row after the last event stands for the end of the trace.
+        """
         if isinstance(rows, int | np.integer):
             return self._time[rows] if rows < len(self._time) else np.int64(self._end)
         return links.times_of(self._time, np.asarray(rows), self._end)
@@ -187,11 +190,13 @@ class Evidence:
         return self.states.taken(np.flatnonzero((self.states.value == READY) & is_asked[self.states.thread]))
 
     def runs_in(self, begin: _Ints, stop: _Ints) -> list[StateIntervals]:
-        """Return the run intervals of threads that overlap any of some ranges, by CPU, then in time order.
+        """Return the intervals in which threads ran and that overlap a range: an item per CPU, each in time order.
+
+        CPUs without such intervals have no item.
 
         Args:
-            begin: int64 (n,), rows of the event table.
-            stop: int64 (n,), rows after `begin`.
+            begin: int64 (n,), first row of each range, rows of the event table.
+            stop: int64 (n,), row after the last of each range.
         """
         ranges, states, met = TimeRanges.of(begin, stop), self.states, [np.empty(0, np.intp)]
         starts = np.append(ranges.start, np.iinfo(np.int64).max)
@@ -259,9 +264,9 @@ class Evidence:
         return np.asarray(slices[self.slices[1][slices] > span[0]])
 
     def _last_slices_before(self, position: int) -> NDArray[np.intp]:
-        """Return the positions of the last of `slices` on each CPU before a position, intp, ascending.
+        """Return for each CPU the index of its last slice before index `position` of `slices`, intp (k,), ascending.
 
-        Such a slice may last beyond the slice at that position.
+        That slice may still last when the slice at `position` begins. CPUs without an earlier slice are left out.
         """
         count = _SLICES_AT_FIRST
         while True:
@@ -361,9 +366,13 @@ class Evidence:
         return span.astype(np.int64), number[which], cycles
 
     def interrupts(self, start: _Ints, end: _Ints, cpu: _Ints, least: int) -> str:
-        """Return a text on how long interrupts were handled in spans: `interrupt 0x21 3.100 ms`.
+        """Return a text on how long CPUs handled interrupts in spans of time: `interrupt 0x21 3.100 ms`.
 
-        The text is empty if all interrupts together took less than `least` cycles.
+        Args:
+            start: As for `interrupts_in`.
+            end: As for `interrupts_in`.
+            cpu: As for `interrupts_in`.
+            least: Minimum total of all interrupts, cycles; the text is empty if they took less.
         """
         _, number, cycles = self.interrupts_in(start, end, cpu)
         kinds, which = np.unique(number, return_inverse=True)

@@ -219,10 +219,10 @@ def all_kinds() -> tuple[str, ...]:
 
 
 def kind_of(text: str) -> str:
-    """Return the kind of verdicts that a text names: `priority-inversion`, `Priority inversion`, or a part of one.
+    """Return the kind of verdicts, such as `priority-inversion`, that a text names: by `Priority inversion`, or a part.
 
     Raises:
-        UsageError: There is none, or there are several.
+        UsageError: No kind, or more than one, has such a name.
     """
     kinds, requested = all_kinds(), "-".join(text.casefold().replace("_", " ").split())
     matches = [kinds[row] for row in named_by(requested, kinds)]

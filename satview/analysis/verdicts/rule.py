@@ -246,7 +246,7 @@ def refuse_unsearched(kinds: Collection[str], thresholds: Thresholds) -> None:
     Without the error, the empty result would look as if a search had found nothing.
 
     Raises:
-        UsageError: There is such a kind.
+        UsageError: A requested kind cannot be searched for.
     """
     for kind in kinds:
         if not thresholds.has_timing_for(kind):

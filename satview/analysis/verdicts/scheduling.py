@@ -167,7 +167,7 @@ class _Delay:
 
     @property
     def span(self) -> tuple[int, int]:
-        """Start and end of the longest time, cycles."""
+        """Start and end of the longest time in which the thread was ready and did not run, cycles."""
         return self.occurrences[longest(self.occurrences)][:2]
 
 
@@ -364,10 +364,11 @@ def busy_loops(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _awake(evidence: Evidence, least_cycles: int) -> tuple[_Ints, _Ints, _Ints]:
-    """Return the ranges of at least `least_cycles` in which a thread did not wait.
+    """Return the ranges of at least `least_cycles` in which a thread did not wait, sorted by thread.
 
     Returns:
-        int64 (n,) each: positions of the first and last of `Evidence.states` in each range, by thread, and its cycles.
+        int64 (n,) each: index in `Evidence.states` of the first and of the last interval of each range, and the length
+        of the range, cycles.
     """
     states, parts = evidence.states, [np.empty((3, 0), np.int64)]
     for part in evidence.states_of_threads():

@@ -287,7 +287,7 @@ class TruthKeeper:
             hold.end = time
 
     def ran(self, cpu: Cpu, thread: Thread, start: int, end: int) -> None:
-        """Record that a thread ran on a CPU."""
+        """Record that a thread ran on a CPU from `start` to `end`, cycles."""
         self.truth.runs.append(Run(cpu.index, (thread.process.pid, thread.tid), start, end))
 
     def mark(self, time: int, code: int) -> None:

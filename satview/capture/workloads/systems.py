@@ -29,7 +29,7 @@ class Car:
         self.finished = Semaphore("disk-done")
 
     def vary(self, low: int, high: int) -> int:
-        """Return a random time between the bounds; short times are more frequent."""
+        """Return a random number between the bounds, such as a time; small numbers are more frequent."""
         return low + int((high - low) * self.random.random() ** 2)
 
     def gaps(self, mean_ns: int, spread: float = 0.4) -> int:

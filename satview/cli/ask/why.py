@@ -50,7 +50,10 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the steps, or the pieces of the path; return 0, or 1 if data was lost to problems in the trace.
+    """Print why a thread was in its state at a time, or its critical path in a range.
+
+    Returns:
+        0, or 1 if data was lost to problems in the trace.
 
     Raises:
         UsageError: The thread, time, interval or a number is not valid.

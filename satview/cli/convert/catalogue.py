@@ -101,7 +101,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the rows; return 0, or 2 if the listing cannot be read."""
+    """Print catalogue rows that a listing confirms, corrects or lacks; return 0, or 2 if the listing cannot be read."""
     path = Path(args.listing)
     try:
         with path.open("rb") as file:

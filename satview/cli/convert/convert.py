@@ -24,7 +24,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the file; return 0, 1 if data was lost to problems in the input, 2 if reading or writing fails."""
+    """Convert a trace; return 0, 1 if data was lost to problems in the input, 2 if reading or writing fails."""
     try:
         take_output(args, "OUT is missing: the .kev file to write", ".kev")
         trace = open_named(args)

@@ -80,7 +80,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the file; return 0, or 1 if data was lost to problems in the trace or no event matched.
+    """Export a trace; return 0, or 1 if data was lost to problems in the trace or no event matched.
 
     Raises:
         UsageError: The arguments are not valid, a package is missing, or the file cannot be written.

@@ -40,7 +40,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the file; return 0, or 1 if data was lost to problems in the trace.
+    """Write the report; return 0, or 1 if data was lost to problems in the trace.
 
     Raises:
         UsageError: The arguments are not valid, or the thresholds cannot be read.

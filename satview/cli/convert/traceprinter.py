@@ -31,7 +31,7 @@ _SHOWN_PROBLEMS = 10
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
-    """Add the command to a command line."""
+    """Add the parser of the command `traceprinter` to `subparsers`; return the parser."""
     parser = subparsers.add_parser(
         "traceprinter",
         help="print a trace as text, CSV or JSON",

@@ -35,7 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the description; return 0, 1 if data was lost to problems in the trace, 2 if the file is no trace."""
+    """Print the description of a trace; return 0, 1 if data was lost to problems in it, 2 if the file is no trace."""
     try:
         trace = open_named(args, says_outside=False)
     except TraceFormatError as error:
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def info(trace: Trace) -> dict[str, Any]:
-    """Return the description as plain values for JSON.
+    """Return the description of a trace as plain values for JSON.
 
     Start, end and duration are those of the trusted part; `outside` is the rest, or None. Times are nanoseconds
     since the first event; `release` names the event tables in use, `sys_release` is the header's text.
@@ -110,7 +110,7 @@ def _predicted(trace: Trace) -> str:
 
 
 def print_page(trace: Trace) -> None:
-    """Print the description as text."""
+    """Print the description of a trace (see `info`) as text."""
     reported = info(trace)
     system = trace.system
     lines = [

@@ -118,7 +118,7 @@ def refuse_no_rows(top: int | None) -> None:
         top: The value; None = the option is not given.
 
     Raises:
-        UsageError: It is.
+        UsageError: The value is below 1.
     """
     if top is not None and top < 1:
         raise UsageError(f"--top {top} is no number of rows")

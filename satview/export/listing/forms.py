@@ -148,7 +148,7 @@ def texts(part: PayloadPart, show: Callable[[bytes], str]) -> TemplateColumn:
 
     Args:
         part: Position of the text.
-        show: Function that returns the text to print of the bytes.
+        show: Converts the bytes of the text to what is printed.
     """
 
     def column(group: EventGroup) -> list[str]:

@@ -823,7 +823,7 @@ def _source(trace: Trace) -> Iterator[TraceSource]:
     """Open the file of a trace to read it again.
 
     Raises:
-        UsageError: The file has no listing, or cannot be read again.
+        UsageError: The vendor's listing cannot show such a trace, or the file cannot be read again.
     """
     if trace.release is Release.LINUX:
         raise UsageError(f"{trace.path.name}: the vendor's layout has no lines for a trace of Linux; export it as CSV")

@@ -115,11 +115,11 @@ def regex(text: str, ignores_case: bool = False, offset: int = 0) -> Pattern:
 
     Args:
         text: The pattern, without slashes.
-        ignores_case: Whether it ignores case.
-        offset: Its position in the expression, for error messages.
+        ignores_case: Whether the pattern ignores case.
+        offset: Position of the pattern in the expression, for error messages.
 
     Raises:
-        ExpressionError: It is faulty or exceeds the limits.
+        ExpressionError: The pattern is faulty or exceeds the limits.
     """
     return Pattern(text, ignores_case, False, offset)
 

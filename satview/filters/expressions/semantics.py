@@ -138,7 +138,7 @@ def class_names(release: Release) -> tuple[str, ...]:
 
 
 def state_value(name: str) -> int | None:
-    """Return the value for a state in lanes; its name may be REPLY, STATE_REPLY or THREPLY. None = no such state."""
+    """Return the lane value of a state by its name, such as REPLY, STATE_REPLY or THREPLY; None = no such state."""
     bare = name.strip().upper().removeprefix("_NTO_TRACE_").removeprefix("STATE_")
     for spelling in (bare, bare.removeprefix("TH"), "READY" if bare == "THREADY" else bare):
         if spelling in states.STATE_BY_NAME:
@@ -651,7 +651,7 @@ def _an(kind: FieldKind) -> str:
 
 
 def name_table(kind: FieldKind, name: str, release: Release) -> NDArray[np.bool_] | None:
-    """Return the codes of the class, event or state with a name, bool (32768,); None = there is no such name."""
+    """Return the codes of the class, event or state with the given name, bool (32768,); None = no such name."""
     if kind is FieldKind.CLASS:
         return class_codes(name, release)
     if kind is FieldKind.STATE:

@@ -138,9 +138,9 @@ def never_true_rules(rules: Iterable[Rule], release: Release) -> Iterator[Diagno
 
 
 def opening_rules(rules: Iterable[Rule], release: Release) -> tuple[Rule, ...]:
-    """Return rules that switch every class on, to be put before rules that switch nothing; none if `rules` switch some.
+    """Return rules that switch every class on, to be put before `rules`; none if `rules` switch classes or events.
 
-    ADDALLCLASSES leaves SEC out, so the classes of later releases are switched on one by one.
+    ADDALLCLASSES leaves SEC out, so the classes of later releases have a rule each.
     """
     if any(rule.mode in SWITCHING for rule in rules):
         return ()

@@ -147,7 +147,7 @@ class StaticMask:
         return passes
 
     def _payload_test(self, rows: NDArray[np.integer], code: NDArray[np.uint16]) -> Bools:
-        """Return which events pass the pid and tid test with the thread in their payload; see `tested_thread`."""
+        """Return which events pass the pid and tid test of the thread in their payload (`tested_thread`), bool (n,)."""
         events, payloads, threads = self._trace.events, self._trace.payloads, self._trace.threads
         word_0, word_1 = (payloads.column(rows, word).view(np.int32) for word in (0, 1))
         owner_pid, owner_tid = threads.pid[events.thread[rows]], threads.tid[events.thread[rows]]

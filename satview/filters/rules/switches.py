@@ -332,7 +332,7 @@ class Switches:
         return self._switch_one(masks, event, count, ON, on)
 
     def _masks_of(self, external: int) -> tuple[NDArray[np.uint8], int]:
-        """Return the switches of COMM or SYSTEM, and the number of events that this class has in the release."""
+        """Return the switches of COMM or SYSTEM, uint8 by event number, and the number of its events in the release."""
         return (self.comm, len(COMM_NAMES)) if external == C.COMM else (self.system, SYSTEM_COUNT[self.release])
 
     def _switch_bits(self, external: ExternalClass, event: int, on: bool) -> int:

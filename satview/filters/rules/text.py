@@ -288,7 +288,7 @@ class RuleLine:
         """Return the rule of the line.
 
         Raises:
-            RuleError: It has a fault; with line and column.
+            RuleError: The line has a fault; the error has line and column.
         """
         word = self._take("the mode")
         name = word.text.upper().removeprefix(PREFIX)
@@ -563,7 +563,7 @@ def read_rule_text(path: Path | str) -> str:
     """Return the text of a rule file.
 
     Raises:
-        UsageError: It is too large, is not text, or cannot be read.
+        UsageError: The file is too large, is not text, or cannot be read.
     """
     path = Path(path)
     data = read_small(path, FILE_LIMIT, f"a rule file may have {FILE_LIMIT} bytes")

@@ -296,13 +296,16 @@ def _keys(trace: Trace, rows: _Rows) -> _Rows:
 
 
 def _last_of_thread(rows: _Rows, key: _Rows, events: _Rows, own: _Rows) -> _Rows:
-    """Return for each event the last entry of a table that is of its thread and not after it, int64 (n,); -1 = none.
+    """Return for each event the last entry of a table that has the event's thread and is not after the event.
 
     Args:
-        rows: Rows of the table, sorted by thread and row.
-        key: Thread of each row of the table.
-        events: The events.
-        own: Thread of each event.
+        rows: int64 (m,), event row of each entry of the table, sorted by thread and row.
+        key: int64 (m,), thread of each entry.
+        events: int64 (n,), rows of the events.
+        own: int64 (n,), thread of each event.
+
+    Returns:
+        int64 (n,), indices in `rows`; -1 = none.
     """
     if not len(rows):
         return np.full(len(events), _NONE)

@@ -175,7 +175,7 @@ class ClockReview:
         return row - waits_since > LOOK_AHEAD_EVENTS
 
     def settle(self, row: int, ends: dict[int, tuple[int, int]]) -> None:
-        """Make the decisions about all events so far final.
+        """Make final which TIME events so far are damaged, and how times are corrected.
 
         Args:
             row: Number of events so far.
@@ -520,7 +520,10 @@ class ClockRebuilder:
         return replace(verdicts, doubtful=verdicts.doubtful + review.after_lost(rows, cpus, verdicts.corrections))
 
     def settle(self) -> None:
-        """Make decisions final that can no longer wait, for a reader that passes on events before the file ends."""
+        """Make final the decisions on TIME events that can no longer wait.
+
+        Called by a reader that passes on events before the file ends.
+        """
         if self.review.is_due(self.rows):
             self.review.settle(self.rows, self._ends())
 

@@ -23,7 +23,7 @@ _MOST_SPANS: Final = 8  # maximum rollovers of a CPU between two TIMEs; later ev
 
 
 def unwrap(reference: int, stamp: int) -> int:
-    """Return the 64-bit time of a 32-bit stamp, given a reference: a recent time of its CPU."""
+    """Return the 64-bit time, cycles, of a 32-bit stamp, given a recent 64-bit time `reference` of the same CPU."""
     # Asymmetric on purpose: a late block goes back only a little, while a CPU may be silent for long (section 5.4).
     ahead = (stamp - reference) % ROLLOVER
     return reference + ahead if ahead < ROLLOVER - SLACK else reference - (ROLLOVER - ahead)
@@ -618,10 +618,13 @@ class Consensus:
         return middle
 
     def _agreeing(self, clock: _Clock, candidates: NDArray[np.int64], others: list[_Clock]) -> NDArray[np.float64]:
-        """Return how many other CPUs agree with each run of TIME events of a CPU on each candidate level (rollovers).
+        """Return how many other CPUs agree with each candidate level (rollovers) of each run of TIME events of a CPU.
 
-        Another CPU that was at the run's time earlier, as if a buffer came late, counts half, for the latest such level
-        only. The result is the mean over several claims of a run, because no other CPU precedes a file's first claims.
+        If the CPUs share buffers, a CPU agrees if the run's time at that level fits between the CPU's own times before
+        and after it in the file. A level at which the run's time is earlier, as if its buffer came late, counts half,
+        but only the latest such level. If each CPU has buffers of its own, it is enough that the CPUs ran at that time.
+
+        The result is the mean over several claims of a run, because no other CPU precedes a file's first claims.
 
         Args:
             clock: The runs of the CPU, and their claims (notes on TIME events and rollovers).
@@ -786,7 +789,7 @@ class Consensus:
 
 
 def _reach(clocks: list[_Clock]) -> tuple[int, int]:
-    """Return the earliest and the latest corrected time of several CPUs that have TIME events."""
+    """Return the earliest and the latest corrected time, cycles, of several CPUs that have TIME events."""
     times = [clock.times() for clock in clocks]
     return min(clock_times.earliest for clock_times in times), max(clock_times.latest for clock_times in times)
 

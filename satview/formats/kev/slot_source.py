@@ -197,13 +197,13 @@ class SourceFile:
     def take_halves(
         self, slot_numbers: NDArray[np.int64], offset: int, slots: int, half: int
     ) -> NDArray[np.uint64] | None:
-        """Return words 0 and 1, or 2 and 3, of each slot as a number of 64 bits; None if any slot cannot be read.
+        """Return words 0 and 1, or 2 and 3, of each slot as a number, uint64 (n,); None if any slot cannot be read.
 
         Args:
             slot_numbers: int64 (n,), ascending.
             offset: Byte offset of slot 0.
             slots: Number of slots in the file.
-            half: 0 or 1.
+            half: 0 = words 0 and 1, 1 = words 2 and 3.
         """
         return loading.take_halves(self._file, offset, slot_numbers, slots, half, _CORE_GAP, 1 << _BLOCK_SHIFT)
 

@@ -679,7 +679,7 @@ class EventStream:
         """Add open events; append continuation slots to the oldest open event with their CPU, stamp, class and number.
 
         Returns:
-            The events that are complete, and the continuation slots without an event.
+            The events that are complete; the continuation slots without an event, int64 (n,), rows of `slots`.
         """
         if not len(groups.other):
             return ended((), ()), np.empty(0, np.int64)

@@ -90,9 +90,11 @@ def _rank(owner: Ints) -> Ints:
 
 
 def _times(deltas: Ints, owner: Ints) -> Ints:
-    """Return times, int64 (n,), from their differences `deltas`, which restart in each message.
+    """Return times, ns, int64 (n,), as running sums of their differences; each message begins a new sum.
 
-    `owner` is the message of each difference, ascending.
+    Args:
+        deltas: int64 (n,), difference from the time before, ns; the first one of a message is a time itself.
+        owner: int64 (n,), index of the message of each time, ascending.
     """
     total = np.cumsum(deltas)
     first_rows = np.flatnonzero(np.append(True, owner[1:] != owner[:-1])) if len(owner) else owner

@@ -321,14 +321,14 @@ def _packets_of(packets: Fields, number: int, machines: Ints) -> _KindPackets:
 
 
 def _cpus(count: int, *columns: tuple[Ints, Ints]) -> tuple[int, Ints, Ints]:
-    """Return the number of CPUs of the first machine (traced system), and columns of CPUs, unique over all machines.
+    """Return the number of CPUs of the first machine (traced system), and CPU numbers unique over all machines.
 
     Args:
         count: Number of machines.
-        columns: Two pairs of machine and CPU of packets.
+        columns: Two pairs of arrays, (n,) and (m,): machine and CPU of packets.
 
     Returns:
-        The number, and a column of CPUs for each pair.
+        The number of CPUs, and the unique CPU numbers for each pair, int64 (n,) and (m,).
     """
     (machine, cpu), (other, of_other) = ((machine, np.clip(cpu, 0, _MOST_CPUS - 1)) for machine, cpu in columns)
     size = np.zeros(count, np.int64)
@@ -488,9 +488,9 @@ def _last(rows: _KernelChanges, counts: NDArray[np.bool_], holds: NDArray[np.boo
 
 
 def _taken(rows: _KernelChanges) -> Ints:
-    """Return for each RUNNING change the time at which another thread takes the CPU.
+    """Return for each change to RUNNING the time at which another thread takes the CPU, ns, int64 (n,).
 
-    The time is -1 if the thread itself has a change before that, and for other changes.
+    The time is -1 if the thread itself has a change before that, and for changes to other states.
     """
     out, time_ns, number = np.full(len(rows.time_ns), -1, np.int64), rows.time_ns, rows.number
     starts = np.flatnonzero(rows.state == _RUNNING)

@@ -521,7 +521,11 @@ def _without_early_wakeups(events: _Unsorted) -> _Unsorted:
 
 
 def _numbered(events: _Unsorted) -> tuple[Ints, NDArray[np.intp]]:
-    """Return the threads in the order of the thread table, the unknown one first, and every event's row in it."""
+    """Return the thread table: keys of the threads, the unknown one first, and the row in it of every event's thread.
+
+    Returns:
+        int64 (threads,), ascending; intp (events,).
+    """
     keys, thread = np.unique(events.thread, return_inverse=True)
     if keys[0] == _UNKNOWN:
         return keys, thread

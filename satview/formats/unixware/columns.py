@@ -358,7 +358,7 @@ class _FileReader:
         """Return the times of a block; if the clock was set back, times stay constant until it has caught up.
 
         Returns:
-            int64 (n,).
+            int64 (n,), ns.
         """
         time = records.values[:, 0] * NS_PER_S + records.values[:, 1]
         if self._is_own:

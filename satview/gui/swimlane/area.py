@@ -190,7 +190,10 @@ class Motion(QObject):
         self._begin(0, direction)
 
     def anchor(self) -> int:
-        """Return the time that zooming keeps in place: at the mouse, else a visible selected event, else the middle."""
+        """Return the time that zooming keeps in place, cycles: at the mouse, else the selected event, else the middle.
+
+        A selected event outside the window does not count.
+        """
         selection, window = self._opened.selection, self._opened.viewport.window
         if selection.mouse_cycles is not None and window.contains(selection.mouse_cycles):
             return selection.mouse_cycles

@@ -242,7 +242,7 @@ class BandPictures:
     """Keeps the last pictures of the visible bands (adjacent lanes), and selects the bands to paint in each frame.
 
     Attributes:
-        spent_s: Time of the last call of `paint`.
+        spent_s: Duration of the last call of `paint`.
         round_frames: Approximate number of frames in which all bands are painted, if they do not fit into one.
     """
 

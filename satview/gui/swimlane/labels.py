@@ -744,7 +744,9 @@ class Ruler(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
 
     def _snapped(self, event: QMouseEvent) -> int:
-        """Return the time at the mouse, snapped: a range to ticks; with Ctrl, or for a cursor, to events and edges.
+        """Return the time at the mouse, cycles, moved to a near tick for a range, else to a near event or edge.
+
+        With Ctrl, a range goes to events and edges too.
 
         Nothing is snapped while Alt is held.
         """

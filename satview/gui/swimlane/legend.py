@@ -187,7 +187,7 @@ class Legend(QWidget):
         return next((entry for entry, area in self._placed_entries(self.width()) if area.contains(position)), None)
 
     def area_of(self, name: str) -> QRectF:
-        """Return the area of the entry with a name; empty if there is none."""
+        """Return the area of the entry with the given name; empty if there is none."""
         return next((area for entry, area in self._placed_entries(self.width()) if entry.name == name), QRectF())
 
     def mousePressEvent(self, event: QMouseEvent) -> None:

@@ -321,7 +321,10 @@ class SwimlaneMouse(QObject):
         return snapped(self._opened, cycles, scale.length(SNAP_PX), row.index, Moved.RANGE)
 
     def _far_end(self, cycles: int) -> int:
-        """Return the end that stays when a range is extended to a time: the farther end, or else the selection."""
+        """Return the time that stays an end when the selected range is extended to `cycles`, cycles: its farther end.
+
+        Without a range, it is the time of the selected event or interval.
+        """
         time_range, selection = self._opened.selection.time_range, self._opened.selection
         if time_range is not None:
             return (

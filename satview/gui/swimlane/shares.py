@@ -273,7 +273,7 @@ def _use(
         absent: Share of the time in which the process does not exist, float64 (bins,).
 
     Returns:
-        Lane values and tops, as in `Stack`.
+        Lane values; and their tops, float64 (lane values, bins), as in `Stack`.
     """
     could = np.minimum(running + ready, 1)
     if not unknown.any():
@@ -539,7 +539,13 @@ def share_text(opened: OpenTrace, lane: int, window: TimeWindow, spans: LaneSpan
 
 
 def longest_of(spans: LaneSpans, window: TimeWindow, value: int | None) -> int | None:
-    """Return a time inside the longest interval with a lane value (None = any) in a window; None if there is none."""
+    """Return when the longest interval in a window begins there, cycles; None if there is none.
+
+    Args:
+        spans: The lane.
+        window: The window; intervals are cut at its ends.
+        value: Lane value of the interval; None = any.
+    """
     start, end, part = clipped_intervals(spans, window)
     fits = np.ones(len(start), np.bool_) if value is None else spans.value[part] == value
     if not fits.any():

@@ -253,7 +253,7 @@ class MarkCommands:
         return self._workspace().active.opened.selection
 
     def _key_time(self) -> int:
-        """Return the time on which a key acts: edge or event at the mouse, else selected event, else the middle."""
+        """Return the time on which a key acts, cycles: edge or event at the mouse, or selected event, or the middle."""
         active = self._workspace().active
         opened, cycles = active.opened, active.motion.anchor()
         if cycles != opened.selection.mouse_cycles:
@@ -275,7 +275,7 @@ class MarkCommands:
         ).line.selectAll()  # typing replaces the text
 
     def _range_of_mark(self) -> tuple[int, int]:
-        """Return start and end of a new mark: those of the selected range, or else `_key_time` for both."""
+        """Return start and end of a new mark, cycles: those of the selected range, or else `_key_time` for both."""
         time_range = self._selection().time_range
         return (time_range.start, time_range.end) if time_range is not None else (self._key_time(),) * 2
 

@@ -74,10 +74,10 @@ class WorkspaceKeeper(QObject):
         self._timer.timeout.connect(self.save)
 
     def begin(self, is_followed: bool) -> None:
-        """Restore the last state; view, selection, filter and second lanes only if the file is still the same trace.
+        """Restore the last state; view, selection, filter and second set of lanes only if the file is the same trace.
 
         Args:
-            is_followed: True for a growing file: show its end, without selection and second lanes.
+            is_followed: True for a growing file: show its end, without selection and second set of lanes.
         """
         content = self.file.load()
         if content is not None:

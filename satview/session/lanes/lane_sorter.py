@@ -166,12 +166,12 @@ def use_of(timeline: Timeline) -> SortFigures | None:
 
 
 def _with_system_last(trace: Trace, of_process: _Ints, window: TimeWindow) -> _Ints:
-    """Return the CPU times, but NOT_KNOWN for kernel and trace logger if they used little, to sort both last.
+    """Return the CPU times, but NOT_KNOWN for kernel and trace logger if they used little, so that both sort last.
 
     Both are rarely of interest, yet would come first in a trace in which little happens.
 
     Returns:
-        int64 (processes,).
+        int64 (processes,), cycles.
     """
     is_system = of_capture(trace)
     is_system[trace.threads.process[idle_threads(trace)]] = True

@@ -245,7 +245,7 @@ def plot_counts(
 def _by_class(
     trace: Trace, window: TimeWindow, is_cancelled: IsCancelled
 ) -> tuple[tuple[str, ...], list[NDArray[np.unsignedinteger]]]:
-    """Return the names of the event classes in a window, most events first, and the event rows of each class there."""
+    """Return the names of the event classes in a window, most events first, and the rows of each class, uint32 (n,)."""
     part, catalogue = trace.rows_between(window), trace.catalogue
     of_event = catalogue.class_index_of_code[trace.events.code[part]]
     totals = np.bincount(of_event, minlength=len(catalogue.classes))

@@ -511,7 +511,7 @@ class MsgReadWrite(Call):
         return {"src_rcvid": self.source, "dst_rcvid": self.destination, **words}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Copy as many bytes as fit into the reply."""
+        """Copy as many bytes of the source's message as fit into the reply buffer of the destination."""
         kernel.enter(cpu, thread, self)
         data = received_message(thread, self.source).call.message
         destination = received_message(thread, self.destination)
