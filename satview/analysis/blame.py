@@ -361,7 +361,7 @@ class _Running:
         self.idle = cache(self._idle)
 
     def _idle(self, cpu: int) -> tuple[_Ints, NDArray[np.bool_]]:
-        """Return times of change, int64 (m + 1,), and whether a CPU is idle from each time to the next, bool (m,)."""
+        """Return times of change, cycles, int64 (m + 1,), and whether a CPU is idle from one to the next, bool (m,)."""
         edges, runner, _ = self.timeline(cpu)
         is_idle = runner == _IDLE
         begins = np.append(True, is_idle[1:] != is_idle[:-1])

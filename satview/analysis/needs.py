@@ -100,7 +100,7 @@ class Need:
         return "; ".join(filter(None, (reason, self.remedy_for(trace)))) if (reason := self.reason(trace)) else ""
 
     def remedy_for(self, trace: Trace) -> str:
-        """Return the remedy; empty for traces of other systems than QNX."""
+        """Return what to capture so that a trace meets the need; empty for traces of other systems than QNX."""
         return self.remedy if trace.release.is_qnx else ""
 
 

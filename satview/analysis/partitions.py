@@ -307,10 +307,10 @@ def _peak(start: Cycles, end: Cycles, length: int, earliest: int) -> tuple[int, 
     """Return the longest time that runs cover in any window, added up over CPUs, and when that window begins; cycles.
 
     Args:
-        start: int64 (n,), start of each run, n > 0.
-        end: int64 (n,), end of each run.
-        length: Length of the window.
-        earliest: The window must not begin before.
+        start: int64 (n,), start of each run, cycles, n > 0.
+        end: int64 (n,), end of each run, cycles.
+        length: Length of the window, cycles.
+        earliest: The earliest begin of the window, cycles.
     """
     edges = np.concatenate((start, end))
     order = np.argsort(edges, kind="stable")

@@ -334,7 +334,11 @@ class _Work:
         self._most_steps = max(_LEAST_STEPS, min(_MOST_STEPS, _MOST_LOOKED_AT // max(1, of_step)))
 
     def _pieces(self) -> tuple[_Ints, _Ints, NDArray[np.intp]]:
-        """Return thread and time of the wake-up that begins each piece of work, (n,), and for every run its piece."""
+        """Return the pieces of work of all threads, each of which begins with a wake-up.
+
+        Returns:
+            Thread and time (cycles) of the wake-up of each piece, (pieces,); index of the piece of each run, (runs,).
+        """
         trace, thread_waits = self._trace, waits(self._trace)
         time = trace.events.time_cycles
         woken = (thread_waits.end_row != OPEN) & (

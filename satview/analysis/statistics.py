@@ -174,7 +174,7 @@ def _has(server: _Ints, chain: list[tuple[_Ints, NDArray[np.intp]]]) -> NDArray[
 
 
 def _bill(scope: Scope, served: _Served, itself: Cycles) -> tuple[Cycles, Cycles]:
-    """Return own and caused time of each thread, int64 (threads,) each.
+    """Return own and caused time of each thread, cycles, int64 (threads,) each.
 
     Every run is charged to the thread at the beginning of its chain of messages. While a thread serves messages, its
     newest client pays; while that client serves messages itself, its own newest client pays, and so on. A client has
@@ -235,7 +235,7 @@ def _older(server: _Ints, answered: _Ints) -> _Ints:
 
     Args:
         server: int64 (n,), server of each message, ascending; messages of one server in the order of their receipts.
-        answered: int64 (n,), time at which each message is answered.
+        answered: int64 (n,), time at which each message is answered, cycles.
 
     Returns:
         int64 (n,), indices of messages; -1 = none.

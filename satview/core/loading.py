@@ -203,9 +203,9 @@ def clock(
         time_row: int64 (k,), CONTROL TIME events, ascending.
         time_value: int64 (k,), time in each CONTROL TIME event, cycles; negative = unusable.
         shared: int64, BUFFER events that take the time of the event after them, ascending.
-        reference: int64 (64,), latest time per CPU, -2^62 = none; updated in place for the next call.
+        reference: int64 (64,), latest time per CPU, cycles, -2^62 = none; updated in place for the next call.
         last: The last time assigned on any CPU.
-        out: int64 (n,), receives the times.
+        out: int64 (n,), receives the times, cycles.
 
     Returns:
         The last time assigned, and the log described in clock.c, int64 (m, 4).

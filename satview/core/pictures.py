@@ -77,7 +77,7 @@ class Raster:
 
         Args:
             row: Row of `out`.
-            start: int64 (n,), start of each interval, ascending; an interval ends at the start of the next.
+            start: int64 (n,), start of each interval, cycles, ascending; an interval ends at the start of the next.
             value: uint8 (n,), value of each interval.
             end: End of the last interval, cycles.
         """
@@ -106,7 +106,7 @@ def levels(
     """Return a block of cells of one lane at several resolutions; each level has half as many cells as the one before.
 
     Args:
-        start: int64 (n,), start of each interval that overlaps the block, ascending.
+        start: int64 (n,), start of each interval that overlaps the block, cycles, ascending.
         value: uint8 (n,), value of each interval.
         end: End of the last interval, cycles.
         origin: Start of the block, cycles.
@@ -142,7 +142,7 @@ def share_index(
     """Return the weighted cycles of each kind of value before every `every`-th interval of a lane, int64 (sums, kinds).
 
     Args:
-        start: int64 (n,), start of each interval, ascending.
+        start: int64 (n,), start of each interval, cycles, ascending.
         value: uint8 (n,), value of each interval.
         every: Number of intervals from one sum to the next.
         kind_of: int64 (64,), kind of each value.

@@ -314,7 +314,7 @@ class ListedCatalogue(Catalogue):
 
 @cache
 def catalogue(release: Release) -> Catalogue:
-    """Return the catalogue of a release; made once."""
+    """Return the catalogue of a release, which all callers share."""
     return Catalogue(release)
 
 

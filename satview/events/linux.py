@@ -84,7 +84,7 @@ def class_indices() -> NDArray[np.uint8]:
 
 
 def state_values() -> NDArray[np.uint8]:
-    """Return for every code the value in lanes of the thread state that it begins, uint8 (32768,)."""
+    """Return for every code the lane value of the thread state that it begins, uint8 (32768,)."""
     table = np.full(wire.CODE_COUNT, states.NOT_A_STATE, np.uint8)
     for value, code in state_codes().items():
         table[code] = value

@@ -325,7 +325,7 @@ class _Program:
         return RulesProgram("\n".join(source), tuple(self._faults), self._notes)
 
     def _ring_buffers(self) -> int:
-        """Return the buffers that a ring needs for the slots that its triggers keep; 0 if no trigger ends the capture.
+        """Return how many buffers a ring needs for the slots that its triggers keep; 0 if no trigger ends the capture.
 
         Triggers count slots as if buffers were full; a kernel closes a buffer when at least two thirds are full.
         """

@@ -142,7 +142,10 @@ class RowNavigator:
             self._navigation.show_lane(lane)
 
     def _select_longest(self, event: int, window: TimeWindow) -> None:
-        """Select an event with the longest interval of its lane in a window: the wait, not the entry of a call."""
+        """Select an event, its lane, and the longest interval of this lane in a window.
+
+        The event of a call is its entry, whose own interval ends when the call begins to wait.
+        """
         opened, lane = self._opened, self._opened.lane_of_cause(event)
         if lane is None:
             return

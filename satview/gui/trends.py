@@ -66,7 +66,7 @@ class TrendPlot(QWidget):
         self._draw()
 
     def show_trend(self, traces: Table, metric: Metric) -> None:
-        """Draw a trend."""
+        """Draw the value of a metric for each trace, a row of `traces`."""
         self._shown = traces
         self._values.metric = metric
         self._draw()

@@ -223,7 +223,7 @@ class _WakeUps:
             self._offer(wakeups, self._last_naming(given, thread_rows(trace, pid, tid), wakeups), Certainty.EXACT)
 
     def _receipts(self) -> None:
-        """Offer as cause the message or pulse that the thread receives next, if it was the last one sent on the CPU."""
+        """Propose as cause the message or pulse that the thread receives next, if the CPU sent it last."""
         trace, wakeups = self.trace, self._in("RECEIVE")
         if not len(wakeups):
             return
@@ -274,7 +274,7 @@ class _WakeUps:
         self._offer(wakeups[known], last[known], Certainty.INFERRED)
 
     def _ends_of_threads(self) -> None:
-        """Offer as cause the end of a thread that was joined, or that was the server of a waiting client."""
+        """Propose as cause the end of a thread that was joined, or that was the server of a waiting client."""
         trace, threads = self.trace, self.trace.threads
         ended = rows_of_codes(trace, wire.THREAD_DESTROY)
         wakeups = self._in("JOIN", "SEND", "REPLY")
@@ -325,7 +325,7 @@ class _WakeUps:
             self._offer(wakeups, self.call[wakeups], Certainty.INFERRED)
 
     def _interrupts(self) -> None:
-        """Offer interrupts as causes: for InterruptWait(), and where no expiries are logged for sleeps and timeouts."""
+        """Propose interrupts as causes of the ends of InterruptWait(), and of timed waits if no expiries are logged."""
         trace = self.trace
         wakeups = self._in("INTR")
         wakeups = wakeups[self.call[wakeups] == NO_EVENT]

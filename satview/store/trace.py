@@ -481,7 +481,10 @@ class Trace:
 
     @property
     def is_sender(self) -> NDArray[np.bool_]:
-        """Which processes sent the trace, or that of their file, from the target while it was captured, bool (n,)."""
+        """Which processes sent the trace from the target while it was captured, bool (processes,).
+
+        On an axis, each file may have such a process.
+        """
         senders: NDArray[np.bool_] = self.cached("trace.senders", _senders)
         return senders
 

@@ -561,7 +561,7 @@ class View:
 
     @property
     def columns(self) -> dict[str, str]:
-        """SQL expressions of the columns by name: those of the query; one in cycles is followed by the same in ns."""
+        """SQL expressions of the columns by name: those of the query, and after each one in cycles the same in ns."""
         selected: dict[str, str] = {}
         for name in self.own_columns:
             selected[name] = name

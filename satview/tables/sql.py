@@ -570,7 +570,10 @@ def _doubts(trace: Trace, tables: Iterable[str], view_names: Iterable[str], resu
 
 
 def _lacks(trace: Trace) -> dict[str, tuple[str, ...]]:
-    """Return for each table that was made why the trace cannot show its rows, empty for others; gets later tables."""
+    """Return by table, for those made so far, the reasons why the trace cannot show rows of it; empty if it can.
+
+    The dictionary is cached with the trace; the caller adds tables that are made later.
+    """
     lacks: dict[str, tuple[str, ...]] = trace.cached("tables.lacks", lambda _: {})
     return lacks
 

@@ -364,7 +364,7 @@ class Kev:
         return tuple(difflib.get_close_matches(event[:64].upper(), known, 3, _MISSPELT)) or None
 
     def events(self, event: str) -> Figure:
-        """Return the number of events with a name (see `rows`); its location is the first event.
+        """Return the number of events with the given name (see `rows`); its location is the first event.
 
         The number is a lower bound if events were lost, or if the trace has no events of that class.
         """
@@ -628,7 +628,7 @@ class Kev:
         return f"{missing}; capture them" if missing else ""
 
     def _missing_events(self, event: str) -> str:
-        """Return a text that names the class of the events with a name (see `rows`) as missing; empty if present."""
+        """Return a text that names the class of the events with the given name (see `rows`) as missing, if it is."""
         codes = () if event in self.names else self._codes(event)
         if not codes and (event in self.names or looks_like_condition(event)):
             return self._unmet(events_need(self.trace, self.names.get(event, event)))

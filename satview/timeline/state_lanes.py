@@ -101,7 +101,7 @@ def forget_thread(trace: Trace, spans: LaneSpans, since: int) -> LaneSpans:
 
 
 def _runs_elsewhere(trace: Trace, spans: LaneSpans, cpu: int) -> NDArray[np.int64]:
-    """Return the ranges of time in which a thread ran on any CPU other than `cpu`, int64 (k, 2)."""
+    """Return start and end, cycles, of the times in which a thread ran on any CPU but `cpu`, int64 (k, 2)."""
     runs = np.flatnonzero(np.isin(spans.value, (RUNNING, IDLE)) & (spans.event != NO_EVENT))
     runs = runs[trace.events.cpu[spans.event[runs]] != cpu]
     ends = np.append(spans.start_cycles[1:], spans.end_cycles)

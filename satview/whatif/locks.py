@@ -110,10 +110,15 @@ class _Seen:
         return int(np.median(self.locks)) if self.locks else 0
 
     def unlock_at(self, lock: int, length: int, usual_hold: int) -> int:
-        """Return the work before the unlock, ns.
+        """Return the usual work from the begin of the piece to the unlock, ns.
 
         This is `lock` plus the median hold; else the median distance from the begin or the end of the piece, whichever
         varies less; if no round shows an unlock, `lock` plus `usual_hold`, or `length` if that is not known.
+
+        Args:
+            lock: Work from the begin of the piece to the lock, ns.
+            length: Length of the piece, ns of work.
+            usual_hold: Work from a lock of this mutex to its unlock elsewhere, ns; -1 = not known.
         """
         if self.holds:
             return lock + int(np.median(self.holds))
@@ -159,7 +164,10 @@ def with_unseen_locks(programs: parts.Programs) -> int:
 
 
 def _keep_held_over_waits(pieces: Sequence[_Piece]) -> None:
-    """Store the mutexes that are held over a wait in `kept` of pieces: the next piece usually has the unlock."""
+    """Add mutexes that are held over a wait to `kept` of the pieces before and after the wait.
+
+    A mutex counts as held over a wait if the piece after the wait usually has the unlock.
+    """
     locks_of = [_lock_times(piece)[1] for piece in pieces]
     held: dict[tuple[_Key, int], list[int]] = defaultdict(list)
     alone: dict[tuple[_Key, int], int] = defaultdict(int)  # locks and unlocks that are no such pair

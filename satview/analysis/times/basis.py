@@ -255,7 +255,7 @@ class Scope:
         return start, np.maximum(np.clip(end, self.window.start, self.window.end), start)
 
     def lengths(self, begins: Rows, kind: LinkKind = LinkKind.CALL) -> tuple[Cycles, NDArray[np.int64]]:
-        """Return the lengths of the links of a kind that begin with the given events, and the events that end them.
+        """Return the lengths (cycles) of the links of a kind that begin with the given events, and their end events.
 
         Args:
             begins: (n,), rows of the event table.
@@ -365,7 +365,7 @@ class Mark(StrEnum):
 
     @property
     def is_answer(self) -> bool:
-        """True if there is a result."""
+        """True if a value with this mark is a result, though perhaps not an exact one."""
         return self in (Mark.EXACT, Mark.LOWER_BOUND, Mark.ESTIMATE)
 
 

@@ -37,7 +37,7 @@ def measured_cpu(trace: Trace, window: TimeWindow) -> Cycles | None:
         window: The range, in cycles. A cycle of a thread trace is a nanosecond, the unit of the measurements too.
 
     Returns:
-        int64, (threads,); -1 for threads that measured fewer than two times. None if the trace has no measurements.
+        int64 (threads,), cycles; -1 for threads with fewer than two measurements. None if the trace has none at all.
     """
     if trace.release is not Release.UNIXWARE:
         return None
@@ -302,7 +302,7 @@ def _longest(keys: NDArray[np.integer], start: Cycles, end: Cycles, count: int) 
 def _busiest(
     runs: Runs, net: Cycles, busy: NDArray[np.intp], cpus: int, threads: int
 ) -> tuple[NDArray[np.int64], Cycles]:
-    """Return for each CPU the thread that had it for the longest time (0 = none), and that time; int64 (cpus,) each.
+    """Return for each CPU the thread that had it longest (0 = none), and how long, cycles; int64 (cpus,) each.
 
     Args:
         runs: The runs of all CPUs.
@@ -443,7 +443,7 @@ class Load:
 
 
 def bin_edges(window: TimeWindow, bins: int) -> Cycles:
-    """Return the edges of bins whose lengths differ by at most one cycle, int64 (bins + 1,).
+    """Return the edges, cycles, of bins whose lengths differ by at most one cycle, int64 (bins + 1,).
 
     Args:
         window: The window to divide.

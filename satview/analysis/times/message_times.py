@@ -798,11 +798,13 @@ def histogram(
 
 
 def event_of(trace: Trace, start: int, thread: int) -> int:
-    """Return the event of a thread at a moment, else the first event at or after it.
+    """Return the row of the last event of a thread at exactly the time `start`, else of the first event from then on.
+
+    The latter may be an event of another thread; after the last event, it is the last event.
 
     Args:
         trace: The trace.
-        start: The moment, cycles.
+        start: The time, cycles.
         thread: Row of the thread table.
     """
     begin, stop = (int(row) for row in np.searchsorted(trace.events.time_cycles, (start, start + 1)))
@@ -818,7 +820,7 @@ def _calls(trace: Trace) -> list[str]:
 
 
 def _is_call(trace: Trace, name: str) -> Mask:
-    """Return a table over codes, bool (32768,), of the entries of a kernel call."""
+    """Return which codes are entries of a kernel call, bool (32768,)."""
     number = trace.catalogue.kernel_call_number(name)
     return np.asarray(IS_CALL & (np.arange(len(IS_CALL)) & (CALL_NUMBERS - 1) == (-1 if number is None else number)))
 

@@ -458,7 +458,7 @@ class StateLengths:
     cycles: Cycles
 
     def percentiles_of(self, states: StateTimes) -> tuple[Cycles, ...]:
-        """Return lengths that `SHARES` of the intervals do not exceed, int64 (rows,) each.
+        """Return for each of `SHARES` the length that this share of intervals does not exceed, cycles, int64 (rows,).
 
         Args:
             states: The same intervals added up by thread and state; a value is returned for each of these rows.
@@ -485,11 +485,11 @@ def state_lengths(scope: Scope) -> StateLengths:
 
 
 def states_are_cut(trace: Trace, spans: StateSpans, some: NDArray[np.intp] | None = None) -> Mask:
-    """Return which intervals in a state lack their begin or end in the trace, bool (n,).
+    """Return which state intervals lack their begin or end in the trace, bool (n,).
 
     Args:
         trace: The trace.
-        spans: Intervals of threads.
+        spans: State intervals of threads.
         some: (n,), the queried intervals; None = all.
     """
     some = np.arange(len(spans.value)) if some is None else some

@@ -282,7 +282,7 @@ class Evidence:
         return end_rows(self.trace, rows)
 
     def lengths(self, begin: Rows, end: Rows) -> _Ints:
-        """Return the cycles from one event to another, int64 (n,); the number of events means the end of the trace."""
+        """Return the cycles from one event to another, int64 (n,); the row after the last event is the trace's end."""
         lengths = self.times[end]
         lengths -= self.times[begin]
         return lengths
@@ -408,7 +408,7 @@ class Evidence:
 
         Args:
             occurrences: Start, end and first event of every time, in time order.
-            start: Start of the reported time.
+            start: Start of the reported time, cycles.
         """
         others = len(occurrences) - 1
         if not others:
@@ -483,9 +483,9 @@ def full_windows(start: _Ints, end: _Ints, window: int, least: float) -> tuple[_
         least: Least sum, cycles.
 
     Returns:
-        int64 (k,) each, k at most 2n: begin of each window, ascending, and the sum. Each window begins or ends with an
-        interval, because no other window covers more. None begins before the first interval, which may be the begin of
-        the trace.
+        int64 (k,) each, k at most 2n, cycles: begin of each window, ascending, and the sum. Each window begins or ends
+        with an interval, because no other window covers more. None begins before the first interval, which may be the
+        begin of the trace.
     """
     if np.any(start[1:] < start[:-1]):
         order = np.argsort(start, kind="stable")
@@ -502,7 +502,12 @@ def full_windows(start: _Ints, end: _Ints, window: int, least: float) -> tuple[_
 
 
 def counts_within(times: _Ints, window: int) -> _Ints:
-    """Return the number of moments in the window that begins at each moment, int64 (n,); moments ascend."""
+    """Return how many of some times are in the window that begins at each of them, int64 (n,).
+
+    Args:
+        times: int64 (n,), cycles, ascending.
+        window: Length of the window, cycles.
+    """
     return links.positions(times, times + window) - np.arange(len(times))
 
 

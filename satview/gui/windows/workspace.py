@@ -94,7 +94,7 @@ class PanelSet(Mapping[str, Panel]):
         return len(PANELS)
 
     def of_kind(self, kind: type[_PanelType]) -> _PanelType:
-        """Return the panel of this class."""
+        """Return the panel of the given class."""
         home = f"{kind.__module__}:{kind.__qualname__}"
         panel = self[next(row.name for row in PANELS if row.home == home)]
         assert isinstance(panel, kind)

@@ -181,7 +181,7 @@ class LaneLayout:
             yield LaneBlock(title, LaneGroup(title, self._lanes.keys_of(under)), self._ordered(under))
 
     def _units(self, top: int) -> list[int]:
-        """Return the lanes of a process to put into groups: those below its lane `top` except event lanes, or `top`."""
+        """Return the lanes of a process that are put into groups: its threads, or without these its own lane `top`."""
         return [child for child in self._lanes.children(top) if not self._lanes.is_of_events(child)] or [top]
 
     def lay_out(self) -> tuple[tuple[LaneRow, ...], tuple[GroupHead, ...]]:
