@@ -424,7 +424,7 @@ class FlameGraph:
         return tuple(reversed(names))
 
     def at(self, path: tuple[str, ...]) -> int:
-        """Return the node with a path; if it does not exist, the deepest node on the path that exists."""
+        """Return the index of the node at a path of names, else of the deepest node on the path that exists."""
         node = ROOT
         for name in path:
             below = [child for child in self.below(node).tolist() if self.name[child] == name]

@@ -66,7 +66,7 @@ class _Room:
     lock: Any = field(default_factory=threading.RLock)  # a finalizer may run while it is held
 
     def takes(self, size: int) -> bool:
-        """Reserve memory if that stays within the bound; return whether it was reserved."""
+        """Reserve `size` bytes of memory if that stays within the bound; return whether they were reserved."""
         with self.lock:
             if self.limit_bytes is not None and self.used_bytes + size > self.limit_bytes:
                 return False

@@ -410,7 +410,7 @@ class CombinedCatalogue(Catalogue):
         return super().name(code)
 
     def find(self, name: str) -> tuple[int, ...]:
-        """Return the codes of the events with a name in any of the releases, ascending."""
+        """Return the codes of the events that have the given name in any of the releases, ascending."""
         more = [code for code, (other, own) in self._more.items() if own in other.find(name)]
         return tuple(sorted({*super().find(name), *more}))
 

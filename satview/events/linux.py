@@ -31,7 +31,7 @@ _TAKEN: Final = tuple(wire.event_of(code) for code in (wire.THREAD_CREATE, wire.
 
 @cache
 def state_codes() -> dict[int, int]:
-    """Return the event code that begins each thread state, by the value of the state in lanes."""
+    """Return the event code that begins each thread state, by the lane value of the state."""
     free = [number for number in range(wire.event_of(GONE)) if number not in _TAKEN]
     running = wire.event_of(wire.THREAD_RUNNING)
     free.remove(running)

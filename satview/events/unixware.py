@@ -143,7 +143,7 @@ def class_indices() -> NDArray[np.uint8]:
 
 
 def state_values() -> NDArray[np.uint8]:
-    """Return for every code the value in lanes of the state that it begins, uint8 (32768,); mostly RUNNING."""
+    """Return for every code the lane value of the state that it begins, uint8 (32768,); mostly RUNNING."""
     codes = np.arange(wire.CODE_COUNT)
     table = np.full(wire.CODE_COUNT, states.NOT_A_STATE, np.uint8)
     is_record = codes >= OTHER

@@ -554,7 +554,7 @@ class CCondition:
         return self._tables.use(f"running_{name}", "event")
 
     def thread(self, node: nodes.Node) -> tuple[str, str]:
-        """Return the pid and the tid of the thread of an event."""
+        """Return C expressions for the pid and the tid of the thread of an event."""
         return self._thread(node, "pid"), self._thread(node, "tid")
 
     def _argument(self, node: nodes.NamedArgument | nodes.EventField) -> str:

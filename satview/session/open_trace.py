@@ -487,7 +487,7 @@ class OpenTrace(QObject):
         self.names_requested.emit(file)
 
     def say_names(self, error: str = "") -> None:
-        """Send `described` and `named` after pidin output was read; `error` says why that failed, else is empty."""
+        """Emit `described` and `named` after pidin output was read; `error` says why that failed, else is empty."""
         names = self.trace.pidin
         self.pidin_file = "" if names is None else str(names.path)
         self.described.emit()

@@ -276,7 +276,7 @@ def _last_before(trace: Trace, ends: NDArray[np.int64], cpus: NDArray[np.int64])
 
 
 def _late_starts(trace: Trace) -> list[tuple[int, int]]:
-    """Return (time, CPU) of the oldest buffer of each CPU whose earlier buffers are missing.
+    """Return (time in cycles, CPU) of the oldest buffer of each CPU whose earlier buffers are missing.
 
     Earlier buffers are missing if the oldest buffer has a number above 1 and one of two conditions holds: the buffer
     has no slot count, as in a ring; or the buffers of another CPU start at number 1, because all CPUs count from the
@@ -296,7 +296,7 @@ def _late_starts(trace: Trace) -> list[tuple[int, int]]:
 
 
 def _early_ends(trace: Trace) -> list[tuple[int, int]]:
-    """Return (time of the last event, CPU) of the CPUs whose newest buffer is full and whose events end early.
+    """Return (cycles of the last event, CPU) of the CPUs whose newest buffer is full and whose events end early.
 
     A buffer that is handed over at the end of a trace, or on request, is rarely full. So the events after a full buffer
     are in a buffer that was never handed over. Buffers of a ring have no slot count until they are handed over.

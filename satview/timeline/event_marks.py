@@ -145,7 +145,7 @@ class EventTimes(_Behind):
 
 
 class EventRows(_Behind):
-    """The events that begin the intervals of a lane, uint32 (n,): one row, then rows from the index of states."""
+    """Rows of the events that begin the intervals of a lane, uint32 (n,): the first row, then a view of other rows."""
 
     dtype = np.dtype(np.uint32)
 

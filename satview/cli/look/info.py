@@ -189,7 +189,7 @@ def _class_lines(classes: dict[str, int], events: int) -> list[str]:
 
 
 def _cannot_answer(trace: Trace) -> str:
-    """Return a line on what the trace cannot show, of QNX with the command to read more; empty if it shows all."""
+    """Return a line on what the trace cannot show; empty if it shows all. For QNX it names a command that says more."""
     reported = summary(trace) if len(trace.events) else ""
     return f"{reported}; satview doctor says what to capture" if reported and trace.release.is_qnx else reported
 

@@ -31,7 +31,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the trend.
+    """Print the value of a metric for each trace of a data set.
 
     Raises:
         UsageError: There is no such data set or metric, or the query has an error.

@@ -327,7 +327,10 @@ class Expression:
         return int(evaluate(self.tree, context, self.release))
 
     def bounded(self, missing: Bools, *, may: bool) -> Expression:
-        """Return an expression that bounds the result in a kernel from above (`may`) or below; see `bounded`."""
+        """Return an expression that is an upper (`may`) or lower bound of the result in a kernel.
+
+        Arguments are as for the function `compiled.bounded`.
+        """
         twin = copy(self)
         twin.tree = bounded(self.tree, missing, may=may)
         return twin

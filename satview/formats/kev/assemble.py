@@ -162,7 +162,7 @@ def _longest_steps(decoded: Decoded, begin: int, end: int, ring: int) -> list[tu
 
 
 def _next_buffer(decoded: Decoded, rows: NDArray[np.int64], cpu: int) -> int:
-    """Return the time of the first BUFFER event in `rows` that belongs to a CPU; -1 = none."""
+    """Return the time, cycles, of the first BUFFER event in `rows` that belongs to a CPU; -1 = none."""
     near = rows[:_MOST_CPUS] if cpu == EVERY_CPU else rows[:_MOST_CPUS][decoded.cpu[rows[:_MOST_CPUS]] == cpu]
     return int(decoded.time[near[0]]) if len(near) else _NO_BUFFER
 

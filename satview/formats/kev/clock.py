@@ -460,7 +460,7 @@ class ClockRebuilder:
                               list(self._ignored_cpus), list(self._recent))  # fmt: skip
 
     def start_from(self, time: int) -> None:
-        """Set the start value of all CPUs' clocks, before the first chunk."""
+        """Set the start value, cycles, of the clocks of all CPUs; to be called before the first chunk."""
         self.last = time
 
     def hold(self, chunk: ClockChunk, held: int, value: int, out: NDArray[np.int64]) -> ClockChunk:

@@ -91,7 +91,7 @@ def draw_tops(
         pixels: uint32 (height, width), modified.
         tops: float64 (k, bins), upper end of each kind; 0 = bottom of the bar, 1 = top.
         is_busy: bool (k,), kinds that must be visible even if less than a pixel high.
-        columns: int64 (bins + 1,), ascending, edges of the bins.
+        columns: intp (bins + 1,), ascending, edges of the bins.
         colours: uint32 (k,), colour of each kind.
         background: Opaque colour above the stack.
         rows: First row of the bar and the row after its last; may be outside the picture.

@@ -121,7 +121,7 @@ class Timers:
         _start(self.kernel, timer, self.kernel.now + self.kernel.target.cycles(ns))
 
     def start(self, deadline: int, fire: Fire) -> None:
-        """Call `fire(cpu)` in the kernel once the deadline has passed."""
+        """Call `fire(cpu)` in the kernel once the deadline, in cycles, has passed."""
         kernel = self.kernel
         self.pending += 1
         if kernel.target.tick_ns == 0:
