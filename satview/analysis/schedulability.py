@@ -60,8 +60,8 @@ class Arrivals(ColumnTable):
     """Arrival curves of several kinds of work: the shortest times in which 1, 2, ... pieces of work arrive.
 
     Attributes:
-        distances: int64 (kinds, n), shortest time from the first to the last of 1, 2, ... arrivals in a row; ascending
-            from 0, and `_FAR` after the last known one.
+        distances: int64 (kinds, n), cycles, shortest time from the first to the last of 1, 2, ... arrivals in a row;
+            ascending from 0, and `_FAR` after the last known one.
         steps: int64 (kinds,), position of the last known distance, above 0; later arrivals repeat the known distances.
         jitter: int64 (kinds,), maximum number of cycles by which an arrival may be late.
     """
@@ -82,7 +82,7 @@ class Arrivals(ColumnTable):
         """Return the arrival curves of observed arrivals.
 
         Args:
-            times: int64 (n,) of each kind, ascending, n > 0.
+            times: int64 (n,) of each kind, cycles, ascending, n > 0.
             span: Length of the observation, cycles; one arrival more than observed is taken to need at least that.
         """
         rows = [_distances(kind_times, span) for kind_times in times]
@@ -487,7 +487,7 @@ class _Work:
             runs: Indices of the runs of the thread.
 
         Returns:
-            int64 (n,) each: cycles that each piece takes, and when it arrives.
+            int64 (n,) each, cycles: length of each piece, and time at which it arrives.
         """
         in_use = TimeRanges.of(instances.begin_cycles, instances.end_cycles)
         start, end = self._start[runs], self._end[runs]

@@ -129,7 +129,7 @@ class Columns:
             cycles: The durations.
             meaning: Meaning of the column.
             known: Whether each row has a value; None = all rows have one, or those above 0 if there is a `start`.
-            start: Start times of durations that are the longest of theirs, for navigation.
+            start: Start times, cycles, for going to a duration, if each is the longest one of its row.
             more: More arguments of `add`.
         """
         selected = cycles[self.rows]

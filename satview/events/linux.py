@@ -50,7 +50,7 @@ def point_codes() -> dict[str, int]:
 
 @cache
 def value_of_letter() -> dict[str, int]:
-    """Return the values in lanes of thread states, by their letters in /proc: `S`, `D`, ..."""
+    """Return the lane values of thread states, by their letters in /proc: `S`, `D`, ..."""
     return {letter: states.STATE_BY_NAME[name].value for letter, name in rows.columns(_FILE, "states")}
 
 

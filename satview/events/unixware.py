@@ -67,7 +67,7 @@ def argument_lists() -> dict[str, tuple[Field, ...]]:
 
 @cache
 def waiting_states() -> dict[str, int]:
-    """Return for each interface (library function) the value in lanes of the state in which a caller waits."""
+    """Return for each interface (library function) the lane value of the state in which a caller waits."""
     return {name: states.STATE_BY_NAME[state].value for name, state in rows.columns(_FILE, "states")}
 
 

@@ -263,7 +263,7 @@ def _losses(trace: Trace) -> NDArray[np.int64]:
 
 
 def _last_before(trace: Trace, ends: NDArray[np.int64], cpus: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the time of the last event before each given time on its CPU, int64 (n,); without one the given time."""
+    """Return the time, cycles, of the last event before each given time on its CPU, int64 (n,); else the given time."""
     starts = ends.copy()
     for cpu in np.unique(cpus).tolist():
         of_cpu = np.flatnonzero(cpus == cpu)

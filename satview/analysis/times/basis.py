@@ -148,7 +148,7 @@ def _with_value(runs: Runs, cpu: int, time: Cycles, logged: NDArray[np.int64]) -
     Args:
         runs: The runs of all CPUs.
         cpu: Number of the CPU.
-        time: int64 (n,), times of its RUNNING events, ascending.
+        time: int64 (n,), times of its RUNNING events, cycles, ascending.
         logged: int64 (n,), value that each of these logs.
     """
     keep = np.append(time[1:] != time[:-1], True)[: len(time)]  # of events at one time the last counts

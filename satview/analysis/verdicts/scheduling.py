@@ -497,7 +497,10 @@ def _threads(*rows: int) -> list[int]:
     timing=("deadline", "period"),
 )
 def missed_deadlines(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return verdicts on activities with instances that took longer than the deadline, else the period, in the file."""
+    """Return verdicts on activities with instances that took longer than the user's file allows.
+
+    The limit is the deadline in the file; without one, the period.
+    """
     learned, verdicts = activities(evidence.trace, limits.timing), []
     rounds, overrun = learned.instances, learned.overrun_cycles
     for number, activity in enumerate(learned.activities):
@@ -539,7 +542,7 @@ def _cases(learned: Activities, late: NDArray[np.intp]) -> list[tuple[int, int, 
     timing=("period",),
 )
 def missed_triggers(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return verdicts on activities that were triggered sooner or later than their period in the file allows.
+    """Return verdicts on activities that were triggered sooner or later than their period in the user's file allows.
 
     The time from the last trigger to the end of the trace counts too, as a lower bound.
     """
@@ -590,7 +593,7 @@ def missed_triggers(evidence: Evidence, limits: Limits) -> list[Verdict]:
     timing=("reaction", "age"),
 )
 def late_chains(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return verdicts on chains whose reaction time or input age exceeded the bound in the file."""
+    """Return verdicts on chains whose reaction time or input age exceeded the bound in the user's file."""
     trace = evidence.trace
     learned, verdicts = activities(trace, limits.timing), []
     for name, said in limits.timing.items():

@@ -88,10 +88,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _refuse_options_without_effect(args: argparse.Namespace) -> None:
-    """Refuse options that say what a new target is if none is booted; set the options that are not given.
+    """Refuse options that say what a new target is if none is booted; set the others to their defaults.
 
     Raises:
-        UsageError: Such an option is given; the text names it.
+        UsageError: Such an option is given with one that boots no target; the text names both.
     """
     others = {"--shell": args.shell, "--run": args.run is not None, "--end": args.end}
     given = [name for name in _DEFAULTS if getattr(args, name) is not None]

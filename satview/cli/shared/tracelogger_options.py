@@ -165,7 +165,7 @@ def add_target_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check_numbers(args: argparse.Namespace) -> None:
-    """Refuse times that are negative, not numbers, or longer than a simulation can last, and CPUs that cannot be.
+    """Refuse times that are negative, not numbers, or longer than a simulation can last, and impossible CPU counts.
 
     Raises:
         UsageError: A number is out of range.

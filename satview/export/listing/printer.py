@@ -572,7 +572,7 @@ class Selected:
         return cls(rows, slots[positions], positions, int(last.max(initial=0)) + 1)
 
     def in_batch(self, batch: Batch) -> NDArray[np.int64]:
-        """Return which events of a batch are selected, int64 (k,), ascending."""
+        """Return the indices of the events of a batch that are selected, int64 (k,), ascending."""
         if not len(self.slots):
             return np.empty(0, np.int64)
         slots = batch.first_slot + batch.last_slot
