@@ -680,7 +680,7 @@ def _served(trace: Trace, thread: _Ints, sent: _Ints, received: _Ints) -> tuple[
     Both are int64 (n,).
 
     A thread that waited for the message or pulse begins when it is woken. Any other thread begins at the receipt, as it
-    works on something else until then. Without a receipt the begin is the end of the file.
+    works on something else until then. Without a receipt it is taken to begin at the end of the file.
 
     Args:
         trace: The events.

@@ -1,7 +1,7 @@
 """The critical path between two moments of a thread: the sequence of work that led from one to the other.
 
 The walk goes backwards from the end. While the thread runs or is ready the path stays on it. At a wait the path moves
-to the thread that ended the wait, from that moment back to the begin of the wait, and then returns: earlier work of the
+to the thread that ended the wait, from that moment back to the start of the wait, and then returns: earlier work of the
 waker did not matter. Waits of the waker in between are followed likewise. So pieces are adjacent, and their lengths add
 up to the interval exactly. Source: formula 1 of the reference (a), followed for a whole interval.
 """
@@ -64,7 +64,7 @@ class CriticalPath:
     Attributes:
         thread: Row of the thread at both ends of the path.
         window: The interval; the pieces cover it exactly.
-        start_cycles, end_cycles: int64, begin and end of each piece.
+        start_cycles, end_cycles: int64, start and end of each piece.
         on_thread: int64, row of the thread on which the path is.
         kind: uint8, `PieceKind`.
         value: uint8, the state of that thread as lane value (`events.states`).

@@ -521,7 +521,7 @@ class Judge:
         return known
 
     def _since_dump(self) -> int:
-        """Return the begin of the range or the end of the opening dump, whichever is later, cycles."""
+        """Return the start of the range or the end of the opening dump, whichever is later, cycles."""
         window = self._statistics.window
         return min(max(window.start, self._trace.dump_end_cycles + 1), window.end - 1)
 

@@ -273,7 +273,7 @@ def _opening(trace: Trace) -> str:
         return "it does not begin with the dump of all threads, so each is unknown before its first event"
     count = np.count_nonzero(missing_in_dump(trace))
     of_all = f"{count:,} of {counted(len(trace.threads) - 1, 'thread')}"
-    return f"the dump at its begin lacks {of_all}, each unknown before its first event" if count else ""
+    return f"the dump at its start lacks {of_all}, each unknown before its first event" if count else ""
 
 
 def _silent_cpus(trace: Trace) -> str:

@@ -233,7 +233,7 @@ def _edges(scope: Scope, budgets: _Budgets) -> Cycles:
     """Return the start of the range, the times within it at which configurations begin, and its end.
 
     A configuration begins where a budget changes. An event that repeats a budget, or is the first to show one, begins
-    none: look-ups and ends of bankruptcies log the same event. Several changes with no begin of a run in between count
+    none: look-ups and ends of bankruptcies log the same event. Several changes with no start of a run in between count
     as one.
 
     Returns:
@@ -261,7 +261,7 @@ def _in_force(budgets: _Budgets, edges: Cycles, known: _Ints) -> tuple[NDArray[n
 
     Args:
         budgets: Events that show budgets.
-        edges: int64 (configurations + 1,), begins of the configurations, and the end of the range; cycles.
+        edges: int64 (configurations + 1,), starts of the configurations, and the end of the range; cycles.
         known: int64 (partitions,), numbers of the partitions, ascending.
 
     Returns:
@@ -310,7 +310,7 @@ def _peak(start: Cycles, end: Cycles, length: int, earliest: int) -> tuple[int, 
         start: int64 (n,), start of each run, cycles, n > 0.
         end: int64 (n,), end of each run, cycles.
         length: Length of the window, cycles.
-        earliest: The earliest begin of the window, cycles.
+        earliest: The earliest start of the window, cycles.
     """
     edges = np.concatenate((start, end))
     order = np.argsort(edges, kind="stable")

@@ -177,7 +177,7 @@ class WhyStep:
         at_cycles: The examined moment.
         value: The thread's state as lane value (`events.states`).
         state: The state's name; UNKNOWN where the trace does not show it, ABSENT where the thread does not exist.
-        since_cycles, until_cycles: Begin and end of that state; the end of the trace if that comes before.
+        since_cycles, until_cycles: Start and end of that state; the end of the trace if that comes before.
         row: The event that begins the state.
         priority: The thread's priority then, -1 if no wide event shows it.
         waits_for: Description of the object that the thread waits for; empty if it does not wait.
@@ -282,8 +282,8 @@ def why(trace: Trace, thread: int | str, at_cycles: int, steps: int = MOST_STEPS
     Args:
         trace: The events.
         thread: Row of the thread table, or a name for `thread_of`.
-        at_cycles: The moment in cycles of the trace's clock; `trace.clock.cycles(ns)`. The exact begin of a wait or of
-            being ready means the whole interval: its middle is examined, because at the begin other threads often
+        at_cycles: The moment in cycles of the trace's clock; `trace.clock.cycles(ns)`. The exact start of a wait or of
+            being ready means the whole interval: its middle is examined, because at the start other threads often
             have not reached their lasting states yet.
         steps: Maximum number of steps, at least 1.
 
@@ -621,7 +621,7 @@ class _Chain:
         return f" ({', '.join(logged)})" if logged else ""
 
     def _begins(self, step: WhyStep) -> str:
-        """Return the first words of the sentence on a step: thread, priority, state, and the begin of the state."""
+        """Return the first words of the sentence on a step: thread, priority, state, and the start of the state."""
         priority = self._rank(step.priority, step.row)
         does = {RUNNING: "runs", READY: "is ready"}.get(step.value, f"waits in {step.state}")
         where = ""

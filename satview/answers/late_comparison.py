@@ -152,7 +152,7 @@ def split(trace: Trace, instances: Instances) -> tuple[int, BlameParts]:
 
     Args:
         trace: The events.
-        instances: Instances, sorted by begin.
+        instances: Instances, sorted by start.
 
     Returns:
         Number of instances taken, and the parts of their times.

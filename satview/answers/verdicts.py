@@ -327,7 +327,7 @@ def _event_text(trace: Trace, row: _VerdictRow) -> str:
 
 
 def _shown_event(trace: Trace, verdict: Verdict) -> int:
-    """Return the event to show for a verdict: begin of the affected thread's longest wait, else of a READY state."""
+    """Return the event to show for a verdict: start of the affected thread's longest wait, else of a READY state."""
     own = [event for event in verdict.evidence if int(trace.events.thread[event]) in verdict.threads[:1]]
     state = {event: int(trace.catalogue.state_value_of_code[trace.events.code[event]]) for event in own}
     waits = [event for event in own if state[event] not in (NOT_A_STATE, RUNNING, READY, DEAD)]

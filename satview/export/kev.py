@@ -183,7 +183,7 @@ def _processes(trace: Trace, row: int, alive: NDArray[np.int64]) -> list[int]:
 
 
 class _Dump:
-    """Builds the events that dump the state of all processes and threads at the begin of a trace.
+    """Builds the events that dump the state of all processes and threads at the start of a trace.
 
     Attributes:
         owners: Thread of the last RUNNING event, by CPU.
@@ -533,7 +533,7 @@ def _fill_rows(slots: NDArray[np.uint32], positions: NDArray[np.int64], rows: ND
         is_last = step == count[open_] - 1
         kind = np.where(is_last & ~is_cut[open_], wire.Struct.COMBINE_END, wire.Struct.COMBINE_CONTINUE)
         if step == 0:
-            # A truncated event has no last slot: it keeps a begin without an end.
+            # A truncated event has no last slot: it keeps a start without an end.
             kind = np.where(is_last & ~is_cut[open_], wire.Struct.SIMPLE, wire.Struct.COMBINE_BEGIN)
         slots[index, 0] = header[open_] | kind.astype(np.uint32) << wire.STRUCT_SHIFT
         slots[index, 1] = stamp[open_]

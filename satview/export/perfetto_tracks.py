@@ -263,7 +263,7 @@ def texts(columns: Table, name: str) -> Texts:
 def slice_packets(
     part: TracePart, slices: TrackSlices, category: str, arguments: tuple[Arguments, ...] = ()
 ) -> Iterator[MessageBytes]:
-    """Yield packets for begins, ends and instants in time order; at equal times ends come first, inner before outer.
+    """Yield packets for starts, ends and instants in time order; at equal times ends come first, inner before outer.
 
     Args:
         part: The part to write.

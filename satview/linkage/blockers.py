@@ -96,8 +96,8 @@ class Blockers:
     """The thread or process that each wait is for, one row for each row of `waits`; every column has shape (n,).
 
     Attributes:
-        waits: The waiting thread, its state, begin and end of the wait, and the object waited for.
-        thread: int32, row of the thread table: the thread that, at the begin of the wait, can end it, as it holds the
+        waits: The waiting thread, its state, start and end of the wait, and the object waited for.
+        thread: int32, row of the thread table: the thread that, at the start of the wait, can end it, as it holds the
             mutex, has received the message, or is joined. -1 where there is no such thread (condition variables,
             semaphores, barriers, time) or the trace does not show it.
         pid: int32, process of that thread; for a wait in SEND the process to which the message goes, any thread of

@@ -284,7 +284,7 @@ class Connections:
     fate: Fate | None = None
 
 
-# By kind of link: the label of its end as seen from its begin, and of its begin as seen from its end; in the order in
+# By kind of link: the label of its end as seen from its start, and of its start as seen from its end; in the order in
 # which links are followed.
 _RELATIONS: Final = {
     LinkKind.MESSAGE: (Relation.RECEIVED_BY, Relation.SENT_BY),

@@ -348,7 +348,7 @@ def _only(start: NDArray[np.intp], stop: NDArray[np.intp], pid: _Ints, requested
     The result is -1 for empty ranges, and where no position or several have the pid.
 
     Args:
-        start: (n,), begin of each range.
+        start: (n,), start of each range.
         stop: (n,), end of each range, not included.
         pid: int64, pid at each position.
         requested: int64 (n,), requested pid.

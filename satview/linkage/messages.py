@@ -245,7 +245,7 @@ def _pulses(trace: Trace) -> Pairs:
 
 
 def _waiting(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Return begin and end events of the waits in state RECEIVE in which no event is missing, by end; uint32 (n,)."""
+    """Return start and end events of the waits in state RECEIVE in which no event is missing, by end; uint32 (n,)."""
     receiving = np.flatnonzero(state_values(trace) == RECEIVE)
     ends = following(trace, receiving)
     receiving, ends = receiving[ends != OPEN], ends[ends != OPEN]
@@ -270,7 +270,7 @@ def _handed_over(
         send_key: int64 (n,), key from `receiver_keys` of each send.
         receipts: uint32 (m,), receipts of pulses, ascending.
         receipt_key: int64 (m,), key of each receipt.
-        waiting: Begin and end events of waits in state RECEIVE, from `_waiting`.
+        waiting: Start and end events of waits in state RECEIVE, from `_waiting`.
     """
     thread, (begins, ends) = trace.events.thread, waiting
     pulse = last_of_codes(trace, SENDS, ends)

@@ -350,7 +350,7 @@ def _finds_receiver(trace: Trace, sent: Transactions, transaction: NDArray[np.in
 
 
 def _next_loss(trace: Trace, moment: _Ints) -> _Ints:
-    """Return the begin of the first loss on any CPU from each time on, cycles, int64 (n,); the largest int64 = none."""
+    """Return the start of the first loss on any CPU from each time on, cycles, int64 (n,); the largest int64 = none."""
     begins = np.append(np.sort(losses(trace)[:, 0]), np.iinfo(np.int64).max)
     return begins[np.searchsorted(begins, moment)]
 

@@ -461,8 +461,8 @@ def _landmarks(opened: OpenTrace, moved: Moved | None) -> Iterator[int]:
 def _on_lane(opened: OpenTrace, lane: int, cycles: int, within: int) -> Iterator[int]:
     """Yield the times, cycles, of the edges before and after a time on a lane, and of the nearest event.
 
-    Nothing is yielded if the lane is not built yet.
-    Edges come first, so that an edge is preferred to an event at the same distance.
+    Nothing is yielded if the lane is not built yet. Edges come first, so that an edge is preferred to an event at the
+    same distance.
     """
     if not opened.timeline.is_ready(lane):
         return

@@ -209,7 +209,7 @@ class BufferTable:
         cpu: uint8.
         sequence: uint32, sequence number in the file.
         slots: uint32, slot count of the buffer according to the event, including its own slot; 0 if not filled in.
-        time_cycles: int64, time of the begin.
+        time_cycles: int64, time of the start.
         lost_before: uint32, number of lost buffers between this buffer and the one filled before it, which may be
             elsewhere in the file.
     """

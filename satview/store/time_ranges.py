@@ -81,7 +81,7 @@ def location_of(trace: Trace, start_cycles: int, end_cycles: int, row: int = -1)
 
     Args:
         trace: The trace.
-        start_cycles: Begin.
+        start_cycles: Start.
         end_cycles: End.
         row: Row of the event at the start; -1 = none.
     """

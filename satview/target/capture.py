@@ -378,7 +378,7 @@ class _ScriptRun:
         return 0 < self._request.seconds <= now_s - begin_s - late_s if begin_s else False
 
     def _begin_s(self) -> float:
-        """Return the time at which the capture began, by `time.monotonic()`; 0 = no begin is known on this machine."""
+        """Return the time at which the capture began, by `time.monotonic()`; 0 = no start is known on this machine."""
         if self._file == "-" and not self._request.keeps_ring_there:
             return self._arrival.began_s
         return self._began_s if _STARTED in self._session.stderr_so_far else 0.0

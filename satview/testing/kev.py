@@ -381,7 +381,7 @@ class Kev:
         Args:
             begin: Name of the start events (see `rows`).
             end: Name of the end events (see `rows`).
-            same_thread: Whether the end must be logged by the thread that logs the begin.
+            same_thread: Whether the end must be logged by the thread that logs the start.
         """
         begins, ends = self.rows(begin), self.rows(end)
         begin_rows, end_rows = _paired(begins, ends) if not same_thread else self._paired_by_thread(begins, ends)
@@ -688,7 +688,7 @@ def _interrupt_number(text: str) -> int:
 
 
 def _paired(begins: NDArray[np.uint32], ends: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Return the begins that are followed by an end, and for each of them the first end after it; uint32 (n,) each."""
+    """Return the starts that are followed by an end, and for each of them the first end after it; uint32 (n,) each."""
     position = np.searchsorted(ends, begins, side="right")
     has_end = position < len(ends)
     return begins[has_end], ends[position[has_end]]

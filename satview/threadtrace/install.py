@@ -45,7 +45,7 @@ _FILE_CALLS: Final = {"readinto": codes.READ, "readall": codes.READ, "read": cod
 
 
 def _timed(log: Log, interface: int, argument: int, call: Callable[..., Any], *args: Any, **named: Any) -> Any:
-    """Call a function and record its begin and end in the `.time` file; return its value.
+    """Call a function and record its start and end in the `.time` file; return its value.
 
     Args:
         log: Log of the calling thread.

@@ -145,7 +145,7 @@ def _pair(
     *args: Any,
     **named: Any,
 ) -> Any:
-    """Call a method and add two records, for its begin and end; return the method's value.
+    """Call a method and add two records, for its start and end; return the method's value.
 
     Args:
         original: The method.

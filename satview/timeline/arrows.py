@@ -205,7 +205,7 @@ class ArrowGroups:
             the other counts of its row.
         row_position: int64 (n,), row of the picture in which a count is written: the row where the arrows end, or the
             row where they begin if the former is not visible.
-        begin, end: int64 (n,), cycles, from the earliest begin to the latest end of the arrows.
+        begin, end: int64 (n,), cycles, from the earliest start to the latest end of the arrows.
         count: int64 (n,), number of arrows; if `is_sample`, in the sample.
         least_cycles, most_cycles: int64 (n,), lengths of the shortest and longest arrow.
         total: Number of all arrows that belong in the picture; if `is_sample`, only of those in the sample.

@@ -388,11 +388,11 @@ def _last_of_each(owner: NDArray[np.integer], rows: Rows) -> Rows:
 
 
 def _with_open(trace: Trace, begin: Rows, over: Rows, waiting: Rows) -> tuple[Rows, Rows]:
-    """Return begins and ends of intervals, with those added that are still open when the trace ends (end `OPEN`).
+    """Return starts and ends of intervals, with those added that are still open when the trace ends (end `OPEN`).
 
     Args:
         trace: The events.
-        begin: Begins of the intervals with an end.
+        begin: Starts of the intervals with an end.
         over: Ends of these intervals.
         waiting: Begins that may have no end; begins before a loss of events are left out.
 

@@ -214,7 +214,11 @@ def thread_spans(trace: Trace, thread: int, values: NDArray[np.uint8]) -> LaneSp
 
 
 def _contradicted(trace: Trace, spans: LaneSpans) -> NDArray[np.int64]:
-    """Return ranges, for `forget`, in which a lane shows its thread running while the CPU runs another one, (k, 2)."""
+    """Return ranges in which a lane shows its thread running while the CPU runs another one, for `forget`.
+
+    Returns:
+        int64 (k, 2), start and end, cycles.
+    """
     rows, stops = contradicted_runs(trace)
     if not len(rows):
         return np.empty((0, 2), np.int64)
@@ -570,7 +574,7 @@ class Preview:
     lost_marks: NDArray[np.int64]
 
     def cover(self, cpu: int, window: TimeWindow, bins: int) -> NDArray[np.float64]:
-        """Return for how many cycles of each bin a CPU is known to have each lane value, (64, bins); 0 = not known."""
+        """Return for how many cycles of each bin a CPU is known to have each lane value, float64 (64, bins)."""
         return _cover(self.cpus[cpu], window, bins)
 
     def busy_shares(self, window: TimeWindow, bins: int) -> NDArray[np.float64]:

@@ -73,7 +73,7 @@ class _Seen:
 
     Attributes:
         rounds: Number of rounds.
-        locks, unlocks: From the begin of the piece to the lock, and to the unlock.
+        locks, unlocks: From the start of the piece to the lock, and to the unlock.
         to_end: From the unlock to the end of the piece.
         holds: From the lock to the unlock.
         is_write: Whether the lock is taken for writing; None if the trace does not show that.
@@ -87,7 +87,7 @@ class _Seen:
     is_write: bool | None = None
 
     def note(self, lock: int, unlock: int, length: int, is_write: bool | None) -> None:
-        """Add the times of one round, ns of work from the begin of the piece; -1 = the trace does not show the time.
+        """Add the times of one round, ns of work from the start of the piece; -1 = the trace does not show the time.
 
         Args:
             lock: When the lock is taken.
@@ -110,13 +110,13 @@ class _Seen:
         return int(np.median(self.locks)) if self.locks else 0
 
     def unlock_at(self, lock: int, length: int, usual_hold: int) -> int:
-        """Return the usual work from the begin of the piece to the unlock, ns.
+        """Return the usual work from the start of the piece to the unlock, ns.
 
-        This is `lock` plus the median hold; else the median distance from the begin or the end of the piece, whichever
+        This is `lock` plus the median hold; else the median distance from the start or the end of the piece, whichever
         varies less; if no round shows an unlock, `lock` plus `usual_hold`, or `length` if that is not known.
 
         Args:
-            lock: Work from the begin of the piece to the lock, ns.
+            lock: Work from the start of the piece to the lock, ns.
             length: Length of the piece, ns of work.
             usual_hold: Work from a lock of this mutex to its unlock elsewhere, ns; -1 = not known.
         """

@@ -170,7 +170,7 @@ def figures(
 
     Args:
         trace: The events.
-        begin_cycles: Begin of the range.
+        begin_cycles: Start of the range.
         length_ns: Length of the range.
         timing: Result of `read_timing`.
         bounds_ns: Deadlines, -1 = none; None = the deadlines of the trace itself.

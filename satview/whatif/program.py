@@ -56,7 +56,7 @@ _DELIVERY: Final = wire.code(_CLASS.INT, 7)
 _RECEIPT: Final = wire.code(_CLASS.COMM, 2)
 _ANSWERS: Final = (wire.code(_CLASS.COMM, 10), wire.code(_CLASS.COMM, 11))
 BEAT_NS: Final = 1_000_000  # beat of the time slices of 8.0, which has no clock interrupt
-_RECEIPTS_NS, _RECEIPT_GAP_NS = 1_500_000, 50_000  # before the begin, and at most between the threads of one pool
+_RECEIPTS_NS, _RECEIPT_GAP_NS = 1_500_000, 50_000  # before the start, and at most between the threads of one pool
 _LONG_NS: Final = 10_000  # between two events of a CPU: longer than the kernel needs
 _LEAST_TICK_NS, _MOST_TICK_NS = 10_000, 1_000_000_000  # that a clock interrupt may have
 _IPIS: Final = tuple(wire.code(_CLASS.SYSTEM, event) for event in (16, 528))
@@ -147,7 +147,7 @@ class _Builder:
         return self.trace.clock.duration_ns(int(cycles))
 
     def after_begin_ns(self, row: int) -> int:
-        """Return the time from the begin of the replay to an event, ns; 0 for earlier events."""
+        """Return the time from the start of the replay to an event, ns; 0 for earlier events."""
         return max(0, self.ns(int(self.events.time_cycles[row]) - self.begin))
 
     # Tables that the steps are read from.
@@ -157,7 +157,7 @@ class _Builder:
         return [self.numbers[name] for name in names if name in self.numbers]
 
     def _clock(self) -> tuple[int, int, int]:
-        """Return the clock interrupt's vector (-1 = none), period, and time from the last one to the begin, ns."""
+        """Return the clock interrupt's vector (-1 = none), period, and time from the last one to the start, ns."""
         rows = rows_of_codes(self.trace, *_INTERRUPT_ENTRIES)
         every_wait = self.waits
         woken = every_wait.end_row[(every_wait.value == _SLEEP) & (every_wait.end_row < OPEN)]
@@ -176,12 +176,12 @@ class _Builder:
         count = max(1, round(int(times[-1] - times[0]) / usual))
         tick = int(times[-1] - times[0]) / count
         late = (times - times[0]) - np.round((times - times[0]) / tick) * tick
-        phase = (float(times[0]) - self.begin + float(late.min())) % tick  # of the first tick after the begin
+        phase = (float(times[0]) - self.begin + float(late.min())) % tick  # of the first tick after the start
         period_ns = self.ns(1_000_000) * tick / 1_000_000 if tick else 0.0
         return clock, round(period_ns), round(period_ns - self.ns(round(phase)))
 
     def _beat_offset_ns(self) -> int:
-        """Return the time from the kernel's last beat to the begin, ns; 0 if no event shows the beats.
+        """Return the time from the kernel's last beat to the start, ns; 0 if no event shows the beats.
 
         Beats (every `BEAT_NS`, not logged) are the moments at which the 8.0 kernel may lower priorities of sporadic
         threads.
@@ -459,7 +459,7 @@ class _Builder:
             if row in idle or begin == stop or not (0 < tid < 1 << 15 and pid > 0):
                 continue
             if events_time[states.event[begin]] > self.begin:
-                self.notes["Threads that are created within the trace are there from the begin, and wait for it."] += 1
+                self.notes["Threads that are created within the trace are there from the start, and wait for it."] += 1
             process = int(trace.threads.process[row])
             program = parts.ThreadProgram(row, pid, tid, trace.processes.names[process] or f"process-{pid}",
                                     trace.threads.names[row], trace.thread_name(row), priorities.own[row],
@@ -1037,7 +1037,7 @@ def _repeated_steps(program: parts.ThreadProgram, is_busy: bool) -> tuple[int, i
     ):
         positions = [position for position, step in enumerate(program.steps) if isinstance(step, kind)]
         if kind is parts.TimedWait:
-            positions = [position for position in positions if position]  # not the wait at the begin
+            positions = [position for position in positions if position]  # not the wait at the start
         if kind is parts.Receive and positions:
             return positions[-1], positions[-1] + 1
         if len(positions) > (3 if kind is parts.Send else 1):

@@ -516,7 +516,7 @@ def _thing(thing: steps_of.Thing) -> threads.SyncObject:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A trace that a replay wrote, its begin in cycles, and the problems that the simulated kernel found."""
+    """A trace that a replay wrote, its start in cycles, and the problems that the simulated kernel found."""
 
     trace: Trace
     begin_cycles: int

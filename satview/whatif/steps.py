@@ -22,10 +22,10 @@ from satview.store.trace import Trace
 
 @dataclass(slots=True)
 class Begin:
-    """Wait until the trace begins, or until a given time before or after its begin.
+    """Wait until the trace begins, or until a given time before or after its start.
 
     Attributes:
-        after_ns: End of the wait, after the begin of the trace; negative = before it.
+        after_ns: End of the wait, after the start of the trace; negative = before it.
         state: State in which the thread waits; STOPPED = in the trace it would have run.
         is_sleep: Whether the clock ends the wait.
     """
@@ -155,7 +155,7 @@ class AwaitStart:
 
 @dataclass(slots=True)
 class StartThread:
-    """Start a thread, given by its row, which exists from the begin on but waits in `AwaitStart`."""
+    """Start a thread, given by its row, which exists from the start on but waits in `AwaitStart`."""
 
     thread: int
 
@@ -271,7 +271,7 @@ class TimerSource:
         stream: Number of the stream.
         thread: Row of the thread that the expiries name; 0 = no expiry is logged.
         ident: Number of the timer in its expiries.
-        moments_ns: Times of the pulses, after the begin of the replay.
+        moments_ns: Times of the pulses, after the start of the replay.
     """
 
     stream: int
@@ -336,7 +336,7 @@ class Programs:
         length_ns: Length of the trace from then on.
         cpus: Number of CPUs of the target.
         tick_ns: Period of the clock interrupt; 0 = none.
-        tick_offset_ns: Time of the last clock interrupt before the begin.
+        tick_offset_ns: Time of the last clock interrupt before the start.
         not_shown: Properties that the trace does not show, one sentence each.
     """
 

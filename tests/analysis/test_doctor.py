@@ -155,7 +155,7 @@ def test_a_dump_without_all_threads_makes_bounds_in_doctor_and_statistics(first,
     assert {found["states"], found["ready"], found["lost-wakeup"]} == {mark}
     assert (table.question.column("ready").trust or EXACT).mark is mark
     assert ("lost-wakeup" in undecided_table(trace)["kind"]) == (mark is not Mark.EXACT)
-    lacks = "the dump at its begin lacks 1 of 2 threads, each unknown before its first event"
+    lacks = "the dump at its start lacks 1 of 2 threads, each unknown before its first event"
     assert reason == (lacks if mark is Mark.LOWER_BOUND else "")
 
 

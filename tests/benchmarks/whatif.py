@@ -34,7 +34,7 @@ _LENGTHS_MS = {
 }  # fmt: skip
 _USUAL_MS = 1000
 _KERNEL_SEEDS = (1001, 1002)  # of what kernel calls cost in changed workloads
-_LEAD_IN_NS = 10_000_000  # a change is made from the begin on: what it does before the record should be little
+_LEAD_IN_NS = 10_000_000  # a change is made from the start on: what it does before the record should be little
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ def window(empty_window, load, tmp_path):
 
 @pytest.fixture
 def times(opened):
-    """When events are, from the begin of the trace; event 110 is found by `times.searchsorted(110)`."""
+    """When events are, from the start of the trace; event 110 is found by `times.searchsorted(110)`."""
     return opened.trace.events.time_cycles - opened.trace.clock.start_cycles
 
 

@@ -26,7 +26,7 @@ def point_at(view, opened):
 
 @pytest.fixture
 def shown_ns(opened):
-    """Return a function that gives the begin and the end of a part of the trace, in nanoseconds."""
+    """Return a function that gives the start and the end of a part of the trace, in nanoseconds."""
     return lambda window: (opened.trace.clock.ns(window.start), opened.trace.clock.ns(window.end))
 
 

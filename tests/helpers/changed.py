@@ -155,7 +155,7 @@ def pool_of(recorded: int, wanted: int) -> Edit:
 
 
 def with_load(priority: int, period_ns: int, work_ns: int) -> Callable[[Kernel, int], None]:
-    """Return what adds a thread that works for a time in each period, from the begin of the capture on."""
+    """Return what adds a thread that works for a time in each period, from the start of the capture on."""
 
     def work(_count: int) -> Program:
         yield Compute(work_ns)

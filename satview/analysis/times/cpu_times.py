@@ -415,7 +415,7 @@ class Load:
 
     Attributes:
         by: Kind of subject of the bands.
-        edges: int64, (bins + 1,), cycles, ascending, from the begin to the end of the window.
+        edges: int64, (bins + 1,), cycles, ascending, from the start to the end of the window.
         subjects: int64, (bands,), number of the CPU, row of the process or thread table, priority or number of the
             partition of each band; `OTHERS` for the rest of the processes or threads, `NOT_LOGGED` for a priority or
             partition that the trace does not show. Processes, threads, partitions: largest first; priorities: highest

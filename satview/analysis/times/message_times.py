@@ -126,7 +126,7 @@ def _count(
     by_thread += of_roles.reshape(by_thread.shape)
 
 
-# Run time of threads between two moments, such as the begin and end of a kernel call or a service.
+# Run time of threads between two moments, such as the start and end of a kernel call or a service.
 
 
 _Ints = NDArray[np.int64]
@@ -157,7 +157,7 @@ class RunSums:
         Args:
             runs: All runs.
             some: Positions of the runs that count.
-            start: int64, begins of all runs, cycles; cut at a range if needed.
+            start: int64, starts of all runs, cycles; cut at a range if needed.
             end: int64, ends of all runs.
             time: int64, ascending: every moment that will be queried, and every start of a run.
             threads: Number of rows of the thread table.
@@ -629,7 +629,7 @@ def _sizes(scope: Scope, sends: Rows) -> NDArray[np.int64]:
 # Single durations of one kind: run slices, waits by state, kernel calls, message legs, interrupts.
 #
 # These are the values that statistics sum per thread or call, for histograms and percentiles. An occurrence belongs to
-# the window in which it begins and is not cut at its end. If the begin or end is not in the trace, the occurrence is
+# the window in which it begins and is not cut at its end. If the start or end is not in the trace, the occurrence is
 # counted but has no duration.
 
 

@@ -481,11 +481,11 @@ def state_lengths(scope: Scope) -> StateLengths:
     return StateLengths(thread, value, start, cycles)
 
 
-# Which intervals the trace holds from their begin to their end.
+# Which intervals the trace holds from their start to their end.
 
 
 def states_are_cut(trace: Trace, spans: StateSpans, some: NDArray[np.intp] | None = None) -> Mask:
-    """Return which state intervals lack their begin or end in the trace, bool (n,).
+    """Return which state intervals lack their start or end in the trace, bool (n,).
 
     Args:
         trace: The trace.
@@ -499,7 +499,7 @@ def states_are_cut(trace: Trace, spans: StateSpans, some: NDArray[np.intp] | Non
 
 
 def runs_are_cut(trace: Trace, cpu: NDArray[np.uint8], start: Cycles, end: Cycles) -> Mask:
-    """Return which runs of threads lack their begin or end in the trace, bool (n,).
+    """Return which runs of threads lack their start or end in the trace, bool (n,).
 
     Args:
         trace: The trace.
@@ -534,7 +534,7 @@ def _is_cut(trace: Trace, start: Cycles, end: Cycles, file: NDArray[np.intp]) ->
     return np.asarray((start <= since) | (end >= until))
 
 
-# Activations of threads: from the end of a wait to the begin of the next; they have periods and response times.
+# Activations of threads: from the end of a wait to the start of the next; they have periods and response times.
 
 
 @dataclass(frozen=True, slots=True)
@@ -551,7 +551,7 @@ class Activations:
         period_cycles: int64, from the start of the thread's activation before; -1 without one, or where the state of
             the thread is unknown in between.
         event: uint32, row of the event that begins the activation; `NO_EVENT` if none did.
-        is_cut: bool, the trace lacks the begin or end of the activation.
+        is_cut: bool, the trace lacks the start or end of the activation.
     """
 
     thread: NDArray[np.int64]

@@ -43,7 +43,7 @@ class Occurrence:
     """One time at which a problem occurs.
 
     Attributes:
-        start_cycles, end_cycles: Begin and end; the end is not included.
+        start_cycles, end_cycles: Start and end; the end is not included.
         row: The event that begins the occurrence; -1 if there is no particular one.
     """
 
@@ -214,7 +214,7 @@ class Evidence:
         The dump reports kernel threads as ready, though they sleep.
 
         Yields:
-            The intervals of some complete threads; int64 (n,) each, their begins and ends, cycles.
+            The intervals of some complete threads; int64 (n,) each, their starts and ends, cycles.
         """
         states, is_kernel = self.states, self.trace.threads.pid == KERNEL_PID
         for part in self.states_of_threads():
@@ -483,9 +483,9 @@ def full_windows(start: _Ints, end: _Ints, window: int, least: float) -> tuple[_
         least: Least sum, cycles.
 
     Returns:
-        int64 (k,) each, k at most 2n, cycles: begin of each window, ascending, and the sum. Each window begins or ends
+        int64 (k,) each, k at most 2n, cycles: start of each window, ascending, and the sum. Each window begins or ends
         with an interval, because no other window covers more. None begins before the first interval, which may be the
-        begin of the trace.
+        start of the trace.
     """
     if np.any(start[1:] < start[:-1]):
         order = np.argsort(start, kind="stable")

@@ -252,7 +252,7 @@ def _filled(template: str, columns: Sequence[TemplateColumn], heads: list[list[A
     Args:
         template: `%` template of a line.
         columns: Columns that make the values for the end of the template.
-        heads: Values for the begin of the template: for each column one per event.
+        heads: Values for the start of the template: for each column one per event.
         group: The events.
     """
     values = [*heads, *(column(group) for column in columns)]

@@ -436,7 +436,7 @@ class _Clock:
         return int(self.claims.value[0]) + int(self.placed[0] - self.level[0]) * ROLLOVER
 
     def span(self) -> tuple[int, int]:
-        """Return the corrected times of the CPU's first and last known events."""
+        """Return the corrected times, cycles, of the CPU's first and last known events."""
         begin = self.begin()
         return begin, max(begin, self.times().latest)
 

@@ -65,7 +65,7 @@ class PairedRecords:
 
     Attributes:
         time_ns: int64, (n,).
-        code: uint16, (n,), without begin or end (`events.unixware.plain`).
+        code: uint16, (n,), without start or end (`events.unixware.plain`).
         thread: (n,), row of the thread table.
         arguments: a1 to a5, (n,) each.
         by_thread: Rows grouped by thread, in time order; of records of processor time only the last one of a thread, if
@@ -316,7 +316,7 @@ def effects(
 
 
 def with_outcomes(calls: PairedRecords, waiting: Bools, other: Effects) -> NDArray[np.uint16]:
-    """Return the codes with begin or end, and with the common codes for creation and end of threads.
+    """Return the codes with start or end, and with the common codes for creation and end of threads.
 
     Args:
         calls: The records.
@@ -482,7 +482,7 @@ def state_index(
 
     Args:
         calls: The records, in time order.
-        code: Event codes of the records, which show whether a record is a begin or an end.
+        code: Event codes of the records, which show whether a record is a start or an end.
         lwp: Lane of the LWP of every record.
         other: Records that change another thread's state.
         thread_count: Number of rows of the thread table.
