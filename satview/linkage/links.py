@@ -201,7 +201,7 @@ def _find(keys: NDArray[np.uint32], number: NDArray[np.uint32] | None, rows: Row
         rows: The rows, of any shape.
     """
     if not len(keys):
-        return np.full(len(rows), -1, np.intp)
+        return np.full(rows.shape, -1, np.intp)
     key_position = links.positions(keys, rows.astype(np.uint32, copy=False))
     is_other = keys.take(key_position, mode="clip") != rows
     positions = key_position if number is None else number.take(key_position, mode="clip").astype(np.intp)

@@ -11,7 +11,7 @@ from satview.events import wire
 from satview.events.catalogue import call_numbers
 from satview.events.spec import Release
 from satview.events.states import STATE_BY_NAME
-from satview.linkage.links import Certainty
+from satview.linkage.links import Certainty, LinkTable, no_pairs
 from satview.linkage.wake_ups import wake_ups
 from tests.capture.made import WIDE, traced
 from tests.helpers.kev import START, TraceBuilder
@@ -91,6 +91,7 @@ def test_a_broadcast_begins_several_links(tmp_path):
     assert woken.all_begun_by(row + 1) == slice(2, 2)
     assert woken.begun_by(woken.from_row).tolist() == [0, 0]
     assert woken.ended_by(woken.to_row).tolist() == [0, 1]
+    assert LinkTable.of(woken.kind, no_pairs()).begun_by(np.array([[1, 2]])).tolist() == [[-1, -1]]
 
 
 def served(builder):
