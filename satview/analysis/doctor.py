@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis import needs as need
-from satview.analysis.needs import IDLE, NO_DAMAGE, NO_LOSS, Need, has_class
+from satview.analysis.needs import IDLE, NO_DAMAGE, NO_LOSS, CaptureLine, Need, capture_line, has_class
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import EXACT, Mark, Trust
 from satview.analysis.times.state_times import walk
@@ -20,13 +20,10 @@ from satview.base.safe_text import counted
 from satview.events.spec import Release
 from satview.events.states import UNKNOWN
 from satview.events.wire import WireClass
+from satview.filters.rules.building import from_tracelogger_args
 from satview.store.axis import AxisPart, files_of
 from satview.store.time_ranges import KERNEL_PID, TimeRanges, losses, losses_of
 from satview.store.trace import Trace
-
-if TYPE_CHECKING:
-    from satview.analysis.needs import CaptureLine
-
 
 # All analyses: what each answers, what it needs for an answer, and what it needs for more than a bound.
 
@@ -136,8 +133,6 @@ class Diagnosis:
     @property
     def capture(self) -> CaptureLine | None:
         """Settings of a capture that would meet all needs of the analysis; None if no capture would help."""
-        from satview.analysis.needs import capture_line  # with the rules it brings `info` takes over 0.3 s
-
         return capture_line(self.trace, self.analysis.all_needs) if self.is_helped else None
 
 
@@ -231,8 +226,6 @@ def may_be_more(trace: Trace) -> str:
 
 def notes(trace: Trace) -> tuple[str, ...]:
     """Return notes from the capture's command line on events that may be missing; one sentence each, no full stops."""
-    from satview.filters.rules.building import from_tracelogger_args  # as in `capture`
-
     return from_tracelogger_args(trace.header.get("TRACELOGGER_ARGS"), trace.release).notes
 
 
