@@ -6,12 +6,13 @@ import argparse
 import gc
 import importlib
 import os
+import re
 import sys
 from types import ModuleType
 from typing import Final, NoReturn
 
 from satview import __version__
-from satview.base.errors import SatviewError, UsageError
+from satview.base.errors import SatviewError, UsageError, reading_fault
 from satview.base.named_files import name_fault
 from satview.base.new_file import keeps_inputs
 from satview.base.process import (
@@ -77,14 +78,16 @@ def entry() -> NoReturn:
 
 
 def _check(arguments: list[str]) -> None:
-    """Refuse arguments that contain NUL or an invalid character, and the value `--` of an option.
+    """Refuse arguments that are empty or contain NUL or an invalid character, and the value `--` of an option.
 
-    argparse would treat the value `--` as no value at all.
+    argparse would treat the value `--` as no value at all; an empty name would be the current folder, or no option.
 
     Raises:
         UsageError: An argument is refused; the message names it.
     """
     for argument in arguments:
+        if not argument or re.fullmatch(r"--[a-z-]+=", argument):
+            raise UsageError(f"argument {argument or repr(argument)} is empty; is a variable of the shell not set?")
         if fault := name_fault(argument):
             raise UsageError(f"argument {ascii(argument)[:60]}: {fault}")
         if argument.startswith("-") and argument.lstrip("-") and (argument.endswith("=--") or argument[2:] == "--"):
@@ -112,7 +115,7 @@ def _failed(error: Exception, arguments: list[str]) -> int:
     elif isinstance(error, MemoryError):
         say("there is not enough memory for this; cut the trace with `satview filter`, or use a larger machine")
     elif isinstance(error, OSError) and error.filename is not None:
-        say(f"{error.filename}: {error.strerror or error}")
+        say(f"{error.filename}: {reading_fault(error)}")
     else:
         return _internal(error, arguments)
     return BAD_USE

@@ -72,6 +72,8 @@ def run_viewer(arguments: list[str]) -> int:
     Raises:
         SatviewError: The options cannot be carried out.
     """
+    if "--follow" not in arguments:  # whose files need not exist yet
+        _refuse_misspelt(arguments[:1])
     if {"-h", "--help"} & set(arguments):
         print(_short_help())
         return FINE
@@ -88,7 +90,7 @@ def run_viewer(arguments: list[str]) -> int:
     if options.verbose:
         raise UsageError("--verbose needs --version")
     if not options.follow:
-        _refuse_misspelt(arguments)
+        _refuse_misspelt([str(file) for file in options.files])
     if options.sample:
         options.files.append(sample_trace())
     if options.together:
@@ -193,21 +195,20 @@ def _version_lines() -> list[str]:
     return [*lines, f"core: {describe()}"]
 
 
-def _refuse_misspelt(arguments: list[str]) -> None:
-    """Refuse a first argument that is a misspelt command, or the first of several words of which none is a file.
+def _refuse_misspelt(words: list[str]) -> None:
+    """Refuse a first word that looks like a command, as it has neither folder nor ending, and is no file either.
 
     Raises:
-        UsageError: The argument is refused; the message names the similar command, if any.
+        UsageError: The word is refused; the message names the similar command, if any.
     """
-    word = arguments[0] if arguments else ""
-    if not word or word.startswith("-") or Path(word).exists() or not word.replace("-", "").isalnum():
+    word = words[0] if words else ""
+    if not re.fullmatch(r"\w[\w-]*", word) or Path(word).exists():
         return
-
     near = difflib.get_close_matches(word.lower(), command_names(), 1)
-    if near:
-        raise UsageError(f"{word!r} is neither a command nor a file; did you mean `satview {near[0]}`?")
-    if len(arguments) > 1 and not any(Path(other).exists() for other in arguments):
-        raise UsageError(f"{word!r} is neither a command nor a file; `satview --help` lists the commands")
+    if word in near:
+        raise UsageError(f"{word!r} is no file; as a command it comes first: `satview {word} ...`")
+    hint = f"did you mean `satview {near[0]}`?" if near else "`satview --help` lists the commands"
+    raise UsageError(f"{word!r} is neither a command nor a file; {hint}")
 
 
 def _axis_of(options: argparse.Namespace) -> Path:

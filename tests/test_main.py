@@ -86,7 +86,7 @@ def test_sample_needs_no_file(tmp_path, monkeypatch):
     [
         (("--lanes", "log,nonsense"), "'nonsense' is not one of the event lanes: log, user, "),
         (("--labels", "state,"), "'' is not one of the labels: state, priority, "),
-        (("--user-events", "none.xml"), "none.xml: No such file or directory"),
+        (("--user-events", "none.xml"), "none.xml: there is no such file; check the name"),
         (("--pidin", "none.txt"), "none.txt: there is no such file; --pidin names a file with what `pidin` printed"),
         (("--pidin", "README.md"), "README.md: line 1 is no line of titles, which has the columns pid and name"),
         (("--symbols", "none"), "none: there is no such folder; --symbols names the folder with the programs"),
@@ -109,6 +109,13 @@ def test_what_the_viewer_is_to_show_is_checked_first(capsys, tmp_path, more, mes
         (["\0.kev"], "there is a NUL in it"),
         (["stats", "a.kev", "--top=--"], "argument --top=--: -- is no value"),
         (["convert", "a.kev", "-o--"], "argument -o--: -- is no value"),
+        (["info", ""], "argument '' is empty; is a variable of the shell not set?"),
+        (["stats", "a.kev", "--symbols="], "argument --symbols= is empty; is a variable of the shell not set?"),
+        (["query", "a.kev", "select 1", "--pidin", ""], "argument '' is empty; is a variable of the shell not set?"),
+        (["records", "none"], "none: there is no such file; check the name"),
+        (["traceprinter", "none.kev"], "none.kev: there is no such file; check the name"),
+        (["catalogue", "learn", "none.txt"], "none.txt: there is no such file; check the name"),
+        (["info", "."], ".: this is a directory; name a file in it"),
     ],
 )
 def test_an_argument_that_is_none_is_refused_in_one_sentence(arguments, says, capsys):

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
+
+# What is wrong with a name, and what to do: every reader says it in these words.
+NO_SUCH_FILE: Final = ("there is no such file", "check the name")
+IS_A_FOLDER: Final = ("this is a directory", "name a file in it")
 
 
 class SatviewError(Exception):
@@ -50,7 +55,7 @@ class TraceFormatError(SatviewError):
 
     def __str__(self) -> str:
         """Return one line with file, byte, fault and remedy."""
-        position = self.path.name if self.path is not None else "input"
+        position = self.path.name or str(self.path) if self.path is not None else "input"
         if self.offset is not None:
             position += f", byte 0x{self.offset:x}"
         text = f"{position}: {self.what}"
@@ -59,6 +64,15 @@ class TraceFormatError(SatviewError):
 
 class SourceChangedError(TraceFormatError):
     """The file was truncated or overwritten while its trace was in use."""
+
+
+def reading_fault(error: OSError) -> str:
+    """Return why a file cannot be opened or read, with the remedy where there is one; without the file's name."""
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return "; ".join(NO_SUCH_FILE)
+    if isinstance(error, IsADirectoryError):
+        return "; ".join(IS_A_FOLDER)
+    return error.strerror or str(error)
 
 
 def one_line(error: BaseException) -> str:

@@ -15,7 +15,7 @@ from typing import Final
 
 from platformdirs import user_state_path
 
-from satview.base.errors import SatviewError, UsageError, WriteError
+from satview.base.errors import SatviewError, UsageError, WriteError, reading_fault
 from satview.base.new_file import write_file
 
 # Decides which files may be opened because another file, which may come from a stranger, names them.
@@ -162,7 +162,7 @@ def read_small(path: Path, limit_bytes: int, too_large: str) -> bytes:
         with path.open("rb") as file:
             data = file.read(limit_bytes + 1)
     except OSError as error:
-        raise UsageError(f"{path.name}: {error.strerror or error}") from error
+        raise UsageError(f"{path.name}: {reading_fault(error)}") from error
     if len(data) > limit_bytes:
         raise UsageError(f"{path.name}: {too_large}")
     return data

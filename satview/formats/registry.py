@@ -18,7 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
-from satview.base.errors import Cancelled, TraceFormatError
+from satview.base.errors import IS_A_FOLDER, NO_SUCH_FILE, Cancelled, TraceFormatError
 from satview.base.named_files import check_below, folders, name_fault
 from satview.base.new_file import NewFile
 from satview.base.plugins import Plugin, PluginKind, plugins
@@ -301,6 +301,8 @@ def open_trace(path: Path | str, progress: Progress | None = None, cancelled: Ca
         TraceFormatError: No reader accepts the file, or nothing can be read; has file, byte, reason and remedy.
         Cancelled: `cancelled()` returned True.
     """
+    if not str(path):  # as a Path it would be the current folder
+        raise TraceFormatError(None, None, "the name of the file is empty", "name a trace")
     path = Path(path)
     if fault := name_fault(str(path)):
         raise TraceFormatError(path, None, fault, "check the name")
@@ -344,9 +346,9 @@ def _best(path: Path) -> _Opener:
     if columns.is_set(path) or (columns.is_member_name(path.name) and path.is_file() and not path.stat().st_size):
         return cast(_Opener, import_module("satview.formats.unixware.reader").open_thread_trace)
     if path.is_dir():
-        raise TraceFormatError(path, None, "this is a directory", "name a file in it")
+        raise TraceFormatError(path, None, *IS_A_FOLDER)
     if not path.exists():
-        raise TraceFormatError(path, None, "there is no such file", "check the name")
+        raise TraceFormatError(path, None, *NO_SUCH_FILE)
     if not path.is_file():
         raise TraceFormatError(path, None, "this is neither a file nor a directory", "copy it into a file first")
     with path.open("rb") as file:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.errors import TraceFormatError
+from satview.base.errors import IS_A_FOLDER, TraceFormatError
 from satview.events.catalogue import Catalogue, catalogue, listed_catalogue
 from satview.events.spec import Release
 from satview.events.wire import SLOT_BYTES
@@ -111,7 +111,7 @@ def opened(path: Path | str, standard_input: BinaryIO | None = None) -> Iterator
         return
     path = Path(path)
     if path.is_dir():
-        raise TraceFormatError(path, None, "this is a directory", "name a file in it")
+        raise TraceFormatError(path, None, *IS_A_FOLDER)
     with io.BufferedReader(_TraceFile(path)) as file:
         if qst.score(file.read(_SAMPLE), path) == _CERTAIN:
             yield _qst(path)

@@ -41,7 +41,7 @@ def test_the_limit_is_the_last_size_that_is_read(tmp_path):
     assert read_small(path, 1000, "too long") == bytes(1000)
     with pytest.raises(UsageError, match=r"^a: too long$"):
         read_small(path, 999, "too long")
-    with pytest.raises(UsageError, match=r"^none: No such file or directory$"):
+    with pytest.raises(UsageError, match=r"^none: there is no such file; check the name$"):
         read_small(tmp_path / "none", 999, "too long")
     with pytest.raises(UsageError, match=r"^a.b: there is a NUL in it"):
         read_small(tmp_path / "a\0b", 999, "too long")

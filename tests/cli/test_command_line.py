@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from satview.__main__ import main
 from tests.helpers.commands import satview
 from tests.helpers.extent import fewer, points, usually
 from tests.helpers.kev import TraceBuilder
@@ -227,6 +228,21 @@ def test_misspelt_command_is_named(word, meant, tmp_path):
     done = satview(word, "x.kev", cwd=tmp_path)
     assert done.returncode == 2
     assert f"did you mean `satview {meant}`?" in said(done)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["nosuchcommand"], "'nosuchcommand' is neither a command nor a file; `satview --help` lists the commands"),
+        (["chek", "--help"], "'chek' is neither a command nor a file; did you mean `satview check`?"),
+        (["--theme", "dark", "chek"], "'chek' is neither a command nor a file; did you mean `satview check`?"),
+        (["--theme", "dark", "check", "x.kev"], "'check' is no file; as a command it comes first: `satview check ...`"),
+    ],
+)
+def test_a_word_that_is_neither_command_nor_file_opens_no_window(arguments, says, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    assert capsys.readouterr().err == f"satview: {says}\n"
 
 
 PACKED = [

@@ -147,7 +147,7 @@ def test_faults_are_shown_with_their_position(tmp_path, trace_file, capsys):
         (["--from", "soon"], "'soon' is no time"),
         (["--from", "3s", "--to", "2s"], "the range from 3s to 2s is empty"),
         (["--from", "3000s", "--to", "3001s"], "the range from 3000s to 3001s is empty or outside this trace"),
-        (["-r", "missing.satrules"], "No such file"),
+        (["-r", "missing.satrules"], "there is no such file"),
     ],
 )
 def test_bad_use(trace_file, capsys, arguments, message):

@@ -128,7 +128,7 @@ def test_files_that_cannot_be_used(tmp_path, source, message):
     (tmp_path / "bad.py").write_text(source)
     with pytest.raises(UsageError, match=message):
         Handlers(lambda _: True, Release.QNX_6, tmp_path)("bad.py:f")
-    with pytest.raises(UsageError, match="No such file"):
+    with pytest.raises(UsageError, match="there is no such file"):
         Handlers(lambda _: True, Release.QNX_6, tmp_path)("none.py:f")
 
 

@@ -168,7 +168,7 @@ def test_hostile_files_are_one_sentence(tmp_path, fault):
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(UsageError, match=r"none\.xml: No such file"):
+    with pytest.raises(UsageError, match=r"none\.xml: there is no such file"):
         read_user_events(tmp_path / "none.xml")
 
 

@@ -147,7 +147,7 @@ def test_the_name_of_a_missing_file_of_timing_is_shown_as_it_was_typed(looped, q
     panel.on_lanes.click()
     QTest.keyClicks(panel.timing, "none.toml")
     QTest.keyClick(panel.timing, K.Key_Return)
-    qtbot.waitUntil(lambda: looped.statusBar().currentMessage() == "none.toml: there is no such file")
+    qtbot.waitUntil(lambda: looped.statusBar().currentMessage() == "none.toml: there is no such file; check the name")
     settle(panel, qtbot)
 
 
@@ -172,7 +172,7 @@ def test_a_saved_window_has_its_lanes_of_activities_and_their_deadlines(looped, 
 def test_a_pipe_in_place_of_a_file_of_timing_is_not_waited_for(looped, looping, qtbot):
     os.mkfifo(looping.with_name("timing.toml"))
     restore_session(looped.workspace, WorkspaceState(timing="timing.toml"))
-    assert show(looped, qtbot).message.text() == "timing.toml: there is no such file"
+    assert show(looped, qtbot).message.text() == "timing.toml: there is no such file; check the name"
 
 
 @pytest.mark.thorough

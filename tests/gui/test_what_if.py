@@ -344,7 +344,7 @@ def test_a_file_of_timing_that_is_not_there_is_said(servers, qtbot, tmp_path, mo
     QTest.mouseClick(button, LEFT)
     assert dialog.timing.text() == str(tmp_path / "none.toml")
     predict(qtbot, dialog, "cpus=1")
-    assert dialog.fit.text() == "No prediction: none.toml: there is no such file."
+    assert dialog.fit.text() == "No prediction: none.toml: there is no such file; check the name."
     (tmp_path / "none.toml").write_text('["report"]\ndeadline = "soon"\n')
     predict(qtbot, dialog, "cpus=1")
     assert dialog.fit.text().startswith("No prediction: none.toml: [report] deadline: ")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from satview.base.errors import SatviewError, UsageError, one_line
+from satview.base.errors import SatviewError, UsageError, one_line, reading_fault
 from satview.base.threads import Stuck, Watchdog
 from satview.capture import nto
 from satview.capture.buffers import CaptureError
@@ -91,7 +91,7 @@ def locating_errors(path: Path, progress: Callable[[], int] = lambda: 0) -> Iter
         raise
     except BaseException as error:
         if isinstance(error, OSError) and not _line_in(error, path):
-            raise UsageError(f"{path.name}: {error.strerror or error}") from error
+            raise UsageError(f"{path.name}: {reading_fault(error)}") from error
         raise UsageError(f"{_location(error, path)}: {one_line(error)}") from error
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from satview.base.errors import SatviewError, TraceFormatError
+from satview.base.errors import SatviewError, TraceFormatError, reading_fault
 from satview.base.process import BAD_USE, FINE
 from satview.cli.shared.files import InputFile
 from satview.events.catalogue import catalogue
@@ -112,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"satview: {error}", file=sys.stderr)
         return BAD_USE
     except OSError as error:
-        print(f"satview: {args.listing}: {error.strerror or error}", file=sys.stderr)
+        print(f"satview: {args.listing}: {reading_fault(error)}", file=sys.stderr)
         return BAD_USE
     shown = ""
     for class_name, row in proposed_rows(listing):

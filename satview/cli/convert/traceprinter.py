@@ -10,7 +10,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
 
-from satview.base.errors import SatviewError, UsageError
+from satview.base.errors import SatviewError, UsageError, reading_fault
 from satview.base.new_file import find_target, new_text_file
 from satview.base.process import BAD_USE, COST_DATA, FINE, drop_output, standard_input
 from satview.base.safe_text import counted, visible
@@ -112,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
     except OSError as error:
         if error.filename is None:  # standard output, whose errors the caller reports
             raise
-        print(f"satview traceprinter: {error.filename}: {error.strerror or error}", file=sys.stderr)
+        print(f"satview traceprinter: {error.filename}: {reading_fault(error)}", file=sys.stderr)
     return BAD_USE
 
 

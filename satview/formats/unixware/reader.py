@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.errors import TraceFormatError, UsageError
+from satview.base.errors import NO_SUCH_FILE, TraceFormatError, UsageError
 from satview.base.process import timed
 from satview.base.time import NS_PER_S, Clock
 from satview.events import rows, wire
@@ -873,7 +873,8 @@ def open_thread_trace(
         for file in times:
             reader.read(file, is_own=True)
     if not readable:
-        raise TraceFormatError(paths[0], None, "cannot be read", "check the name and the permissions")
+        fault = ("cannot be read", "check the permissions") if paths[0].exists() else NO_SUCH_FILE
+        raise TraceFormatError(paths[0], None, *fault)
     if not any(len(part) for part in reader.columns.time_ns) and requested is None:
         raise TraceFormatError(
             paths[0],

@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.analysis.activities import Timing, read_timing
 from satview.answers.activity_lanes import ACTIVITIES, ActivityLanes
-from satview.base.errors import SourceChangedError, UsageError
+from satview.base.errors import NO_SUCH_FILE, SourceChangedError, UsageError
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.events.user_events import Descriptions, UserEvent, parse_rules
@@ -60,7 +60,7 @@ def timing_path(trace: Trace, file: str) -> Path:
     """Return the path of a file of timing rules; arguments and errors as for `timing_of`."""
     path = trace.path.parent / file
     if not path.is_file():  # reading a pipe named by a saved session would never end
-        raise UsageError(f"{path.name}: there is no such file")
+        raise UsageError(f"{path.name}: {'; '.join(NO_SUCH_FILE)}")
     return path
 
 
