@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from satview.analysis.why import WhyStep, why
     from satview.answers.doctor import doctor
     from satview.answers.snapshot import snapshot
-    from satview.base.errors import SatviewError, TraceFormatError
+    from satview.base.errors import SatviewError, TraceFormatError, UsageError
     from satview.base.time import TimeWindow
     from satview.filters.expressions.expression import select
     from satview.filters.rules.rule_set import RuleSet
@@ -96,6 +96,7 @@ __all__ = [
     "Timeline",
     "Trace",
     "TraceFormatError",
+    "UsageError",
     "Verdict",
     "WhyStep",
     "check",
@@ -125,6 +126,7 @@ _HOMES = {
     "Timeline": "satview.timeline.lane_tree",
     "Trace": "satview.store.trace",
     "TraceFormatError": "satview.base.errors",
+    "UsageError": "satview.base.errors",
     "Verdict": "satview.analysis.verdicts.evidence",
     "WhyStep": "satview.analysis.why",
     "check": "satview.analysis.verdicts.find",

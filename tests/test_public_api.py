@@ -59,6 +59,17 @@ def test_unknown_names_are_refused_with_the_nearest(path):
         next(satview.open_trace(path).iter_events("MSG_SENDW"))
 
 
+def test_faults_of_the_user_have_a_public_class(path):
+    trace = satview.open_trace(path)
+    with pytest.raises(satview.UsageError, match="no event can ever fit 'cpu == 0 and cpu == 1'"):
+        satview.select(trace, "cpu == 0 and cpu == 1")
+    with pytest.raises(satview.UsageError, match="'nothing' does not exist") as refused:
+        trace.sql("select * from nothing")
+    assert refused.type is satview.UsageError
+    with pytest.raises(satview.TraceFormatError, match="the name of the file is empty; name a trace"):
+        satview.open_trace("")
+
+
 def test_a_trace_goes_when_nobody_holds_it(path):
     gc.disable()
     try:

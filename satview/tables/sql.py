@@ -293,6 +293,7 @@ class Query:
         self._process = waiting.take(question.owner)
         self._process.owner = question.owner
         self._why: Literal["", "time", "cancelled"] = ""
+        self._is_refused = False  # a faulty query, after which the process can be used again
         self._end_s = time.monotonic() + _START_S + limits.time_s
         self._is_over = threading.Event()
         self._watch = threading.Thread(target=self._look, name="satview sql", daemon=True)
@@ -332,9 +333,8 @@ class Query:
         except EOFError as error:
             code = self._leave(is_sound=False)
             raise self._ended(code) from error
-        except BaseException as error:
-            # After a faulty query the process can be used again.
-            self._leave(is_sound=isinstance(error, _RefusedError))
+        except BaseException:
+            self._leave(is_sound=self._is_refused)
             raise
 
     def _ask(self, question: SqlQuestion) -> None:
@@ -342,7 +342,8 @@ class Query:
         try:
             question.query.encode()
         except UnicodeEncodeError as error:
-            raise _RefusedError("the query is no text in UTF-8") from error
+            self._is_refused = True
+            raise UsageError("the query is no text in UTF-8") from error
         process.send(
             JSON,
             {
@@ -376,10 +377,8 @@ class Query:
             )
         if kind == "fatal":
             raise UsageError(f"DuckDB failed: {_first_lines(text)}")
-        refused = _RefusedError(text if kind == "usage" else _first_lines(text, self._question.known))
-        if answer.get("is_worn"):
-            raise UsageError(str(refused))
-        raise refused
+        self._is_refused = not answer.get("is_worn")
+        raise UsageError(text if kind == "usage" else _first_lines(text, self._question.known))
 
     def _look(self) -> None:
         """Watch the query, in a thread: end the process when time runs out or the query is cancelled."""
@@ -414,10 +413,6 @@ class Query:
         how = _signal_name(-code) if code < 0 else f"exit code {code}"
         return UsageError(f"the process that ran the query has ended ({how}), most likely for want of memory; "
                           "the next query has a new one")  # fmt: skip
-
-
-class _RefusedError(UsageError):
-    """A faulty query, after which the process can be used again."""
 
 
 def _signal_name(number: int) -> str:

@@ -396,9 +396,11 @@ def select(trace: Trace, text: str, derived: DerivedColumns | None = None) -> ND
     """Return the rows of the events for which an expression holds, uint32, ascending.
 
     Raises:
-        ExpressionError: The text is no valid expression; with the position of the fault and similar names.
+        ExpressionError: The text is no valid expression, or can be true for no event of any trace; with the position
+            of the fault and similar names.
     """
-    return rows_of(Expression(text, trace.release, taught=arguments.taught(trace)).mask(trace, derived=derived))
+    expression = possible(Expression(text, trace.release, taught=arguments.taught(trace)))
+    return rows_of(expression.mask(trace, derived=derived))
 
 
 def validate(text: str, release: Release, taught: Taught | None = None) -> Diagnostic | None:
