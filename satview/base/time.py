@@ -384,13 +384,25 @@ def parse_moment(text: str, axis: MomentAxis) -> int:
 def parse_moment_inside(text: str, axis: MomentAxis) -> int:
     """Return the moment in cycles that a text means, as `parse_moment` does, but only inside the trace.
 
+    The end of the trace, such as `100%`, is its last moment.
+
     Raises:
         UsageError: The text is no moment, or one outside the trace.
     """
-    cycles = parse_moment(text, axis)
-    if not axis.limits.start <= cycles < axis.limits.end:
-        raise UsageError(f"{text.strip()[:_SHOWN]!r} is outside the trace")
+    cycles = _last_at_end(parse_moment(text, axis), axis.limits)
+    if not axis.limits.contains(cycles):
+        raise _outside(f"{text.strip()[:_SHOWN]!r}", axis)
     return cycles
+
+
+def _last_at_end(cycles: int, limits: TimeWindow) -> int:
+    """Return the last moment of the trace for its end, which no event is at; any other moment unchanged."""
+    return cycles - 1 if cycles == limits.end > limits.start else cycles
+
+
+def _outside(what: str, axis: MomentAxis) -> UsageError:
+    last = format_moment(axis.limits.end - 1, axis.clock)
+    return UsageError(f"{what} is outside the trace, whose last event is at {last}")
 
 
 def parse_position(text: str, axis: MomentAxis) -> TimePosition:
@@ -408,7 +420,7 @@ def parse_range(text: str, axis: MomentAxis) -> TimeWindow:
     """Return the window that `A..B`, or `A to B`, means; either end of `A..B` may be left out.
 
     `A` and `B` are moments as for `parse_moment`; `B` may be relative to `A`: `+5ms`. `B` itself is not in the range,
-    unless it is an event given by its number.
+    unless it is an event given by its number. `A` at the end of the trace, such as `100%`, is its last moment.
 
     Raises:
         UsageError: The text is no range, is empty, or is outside the trace.
@@ -416,12 +428,12 @@ def parse_range(text: str, axis: MomentAxis) -> TimeWindow:
     limits, ends = axis.limits, _RANGE.split(text.strip(), maxsplit=1)
     if len(ends) < 2:
         raise UsageError(f"{text[:_SHOWN]!r} is no range; write it as 1.2s..1.5s, times from the start of the trace")
-    start = parse_moment(ends[0], axis) if ends[0] else limits.start
+    start = _last_at_end(parse_moment(ends[0], axis), limits) if ends[0] else limits.start
     end = _end(_plain(ends[1]), start, axis) if ends[1] else limits.end
     if end <= start:
         raise UsageError(f"range {text[:_SHOWN]!r} {'is empty' if end == start else 'ends before it begins'}")
     if end <= limits.start or start >= limits.end:
-        raise UsageError(f"range {text[:_SHOWN]!r} is outside the trace")
+        raise _outside(f"range {text[:_SHOWN]!r}", axis)
     return TimeWindow(start, end)
 
 

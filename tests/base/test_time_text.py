@@ -18,6 +18,7 @@ from satview.base.time import (
     moment_text,
     parse_length,
     parse_moment,
+    parse_moment_inside,
     parse_position,
     parse_range,
     parse_since_start,
@@ -97,6 +98,23 @@ def test_ranges():
     assert parse_range("1us..+1us", AXIS) == TimeWindow(3_000, 5_000)
     assert parse_range("-1us..-0.5us", AXIS) == TimeWindow(LIMITS.end - 2_000, LIMITS.end - 1_000)
     assert parse_range("#2..#3", AXIS) == TimeWindow(3_000, 7_001)
+
+
+@pytest.mark.parametrize("text", ["100%", "-0s", f"{LIMITS.end}cy"])
+def test_the_end_of_the_trace_is_its_last_moment(text):
+    assert parse_moment_inside(text, AXIS) == TIMES[-1]
+    assert parse_position(text, AXIS).cycles == TIMES[-1]
+    assert parse_range(f"{text}..", AXIS) == parse_range("#4..", AXIS) == TimeWindow(LIMITS.end - 1, LIMITS.end)
+    assert parse_range(f"0%..{text}", AXIS) == LIMITS
+
+
+def test_a_moment_outside_says_where_the_trace_ends():
+    with pytest.raises(UsageError, match=r"'101%' is outside the trace, whose last event is at 1\.999 999 999 500 s"):
+        parse_moment_inside("101%", AXIS)
+    with pytest.raises(UsageError, match=r"range '3s\.\.4s' is outside the trace, whose last event is at 1\.999"):
+        parse_range("3s..4s", AXIS)
+    with pytest.raises(UsageError, match=r"range '\.\.0%' is empty"):
+        parse_range("..0%", AXIS)
 
 
 def test_nothing_of_a_moment_is_rounded_away():
