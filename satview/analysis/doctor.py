@@ -81,7 +81,8 @@ _ROWS: Final = (
              (need.KERNEL, need.MESSAGES, need.CALLS, need.SIZES)),
     Analysis("pulses", "Pulses", "Who sends pulses, and when are they received?", (need.KERNEL, need.PULSES)),
     Analysis("wake-ups", "Wake-ups", "Who made a thread ready: another thread, a timer, an interrupt?",
-             (need.KERNEL, need.STATES), (need.CALLS, need.MESSAGES_SENT, need.INTERRUPTS, need.TIMERS, *_EVENTS)),
+             (need.KERNEL, need.STATES), (need.CALLS, need.MESSAGES_SENT, need.INTERRUPTS, need.TIMERS, need.WAKINGS,
+                                        *_EVENTS)),
     Analysis("holders", "Holders of mutexes", "Who holds the mutex that a thread waits for?",
              (need.KERNEL, need.STATES, need.CALLS, need.SOME_HOLDER), (need.ALL_HOLDERS, *_EVENTS)),
     Analysis("priorities", "Priorities", "At which priority does each thread run?",
@@ -149,7 +150,7 @@ def diagnosis(trace: Trace, key: str, is_quick: bool = False) -> Diagnosis:
         return Diagnosis(trace, analysis, NO_EVENTS, is_helped=True)
     unmet = _unmet(trace, analysis.needs, is_quick)
     # Systems other than QNX never log some events; that does not make an answer a bound.
-    bounds = tuple(need for need in analysis.bounds if trace.release.is_qnx or need.lack not in _NOT_THERE)
+    bounds = tuple(need for need in analysis.bounds if trace.release.is_qnx or _may_be_there(need))
     limits = unmet or _unmet(trace, bounds, is_quick)
     if not limits:
         proofs = [] if is_quick or not analysis.is_verdict else [
@@ -213,6 +214,11 @@ def _applies(trace: Trace, analysis: Analysis) -> bool:
             need.lack in _NOT_THERE and need.unmet(trace) for need in analysis.needs
         )
     return analysis.key != "locks" or trace.release is Release.UNIXWARE
+
+
+def _may_be_there(need: Need) -> bool:
+    """Return whether other systems than QNX may log what meets a need."""
+    return need.lack not in _NOT_THERE and not need.is_of_qnx
 
 
 def _unmet(trace: Trace, needs: tuple[Need, ...], is_quick: bool) -> tuple[Need, ...]:
@@ -426,7 +432,7 @@ class Judge:
             if files is None:
                 return Trust(unmet.lack, reason), None
             parts = [part for part in files.parts if unmet.reason(part.trace)
-                     and (part.trace.release.is_qnx or unmet.lack not in _NOT_THERE)]  # fmt: skip
+                     and (part.trace.release.is_qnx or _may_be_there(unmet))]  # fmt: skip
             of_parts = self._rows_of(parts)
             if of_parts is None and parts:
                 is_bound = unmet.lack in _NOT_THERE and len(parts) < len(files.parts)

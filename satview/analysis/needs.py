@@ -16,11 +16,11 @@ from satview.analysis.times.state_times import missing_in_dump
 from satview.analysis.wait_graph import has_whole_states
 from satview.base.safe_text import counted
 from satview.base.time import format_duration
-from satview.events import wire
+from satview.events import linux, wire
 from satview.events.catalogue import listed_catalogue
 from satview.events.modes import Mode
 from satview.events.spec import Release
-from satview.events.states import NOT_A_STATE
+from satview.events.states import NOT_A_STATE, STATE_BY_NAME
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.filters.expressions.expression import Expression
 from satview.filters.expressions.reach import codes_that_fit
@@ -42,10 +42,13 @@ from satview.store.trace import Trace
 # Needs of analyses: one row for each need, with the test that it is unmet and the capture that would meet it.
 
 
+_SLEEPING: Final = STATE_BY_NAME["SLEEPING"].value
 _INT_EXIT: Final = wire.code(wire.WireClass.INT, 2)
 _BUDGETS: Final = tuple(wire.code(wire.WireClass.SYSTEM, event) for event in (3, 4))  # APS_NAME, APS_NEW_BUDGET
 _SENDING: Final = ("MSG_SENDV", "MSG_SENDVNC", "MSG_SEND_PULSE", "MSG_SEND_PULSEPTR", "MSG_REPLYV", "MSG_ERROR",
                    "SIGNAL_KILL", "SIGNAL_KILL_SIGVAL")  # fmt: skip
+_OF_QNX: Final = frozenset((C.KERCALL, C.COMM, C.INT, C.SYSTEM))
+_NOT_IN_SCHEDULES: Final = "a schedule has no kernel calls, messages, pulses, interrupts and priorities of QNX"
 _LOSSES: Final = frozenset(("lost-buffers", "lost-events"))
 _BESIDE_LOSSES: Final = frozenset(("orphan-slots", "unfinished-events"))  # parts of events in lost buffers
 _HARMLESS: Final = frozenset(("partial-slot",))  # the file ends there; all before it is whole
@@ -84,13 +87,19 @@ class Need:
     def _reason(self, trace: Trace) -> str:
         files = files_of(trace)
         if files is None:
-            return self.unmet(trace)
+            reason = self.unmet(trace)
+            return _NOT_IN_SCHEDULES if reason and trace.release is Release.LINUX and self.is_of_qnx else reason
         names: dict[str, list[str]] = {}
         for part in files.parts:
             names.setdefault(self.reason(part.trace), []).append(part.name)
         if len(names) == 1:
             return next(iter(names))
         return "; ".join(f"{', '.join(of_them)}: {reason}" for reason, of_them in names.items() if reason)
+
+    @property
+    def is_of_qnx(self) -> bool:
+        """Whether events would meet the need that a schedule of another system never has."""
+        return self.lack is not Mark.ESTIMATE and (self.is_wide or not _OF_QNX.isdisjoint(self.classes))
 
     def advice(self, trace: Trace) -> str:
         """Return the reason why a trace does not meet the need, and the remedy; empty if the trace meets the need.
@@ -136,6 +145,11 @@ def _cpus(trace: Trace) -> str:
     if trace.pairs is None:
         return ""
     return "a threads library does not log who has a CPU: what is RUNNING there is not known to wait"
+
+
+def _waits(trace: Trace) -> str:
+    is_anything = trace.catalogue.state_value_of_code == _SLEEPING
+    return "SLEEPING does not say what a thread waits for" if trace.code_counts[is_anything].any() else ""
 
 
 def _priorities(trace: Trace) -> str:
@@ -192,7 +206,8 @@ def _interrupted(trace: Trace) -> str:
     # A kernel of 8.0 logs none; its handlers are threads.
     if trace.pairs is not None or trace.release is Release.QNX_8 or len(interrupt_rows(trace)):
         return ""
-    return "interrupts were not captured, so their time counts for what they interrupt"
+    missing = "a schedule has no interrupts" if trace.release is Release.LINUX else "interrupts were not captured"
+    return f"{missing}, so their time counts for what they interrupt"
 
 
 def _idle(trace: Trace) -> str:
@@ -216,6 +231,11 @@ def _timers(trace: Trace) -> str:
     # Up to 6.5 kernels do not log timers.
     is_there = trace.release is Release.QNX_6 or has_class(trace, wire.WireClass.SYSTEM)
     return "" if is_there else "no expiries of timers are there"
+
+
+def _wakings(trace: Trace) -> str:
+    is_there = trace.release is not Release.LINUX or trace.code_counts[linux.point_codes()[linux.WAKING]]
+    return "" if is_there else "no events sched_waking are there"
 
 
 def _budgets(trace: Trace) -> str:
@@ -269,6 +289,8 @@ def _damage(trace: Trace) -> str:
 def _opening(trace: Trace) -> str:
     if trace.pairs is not None:
         return ""
+    if trace.release is Release.LINUX:
+        return "each thread is unknown before its first event"
     if trace.dump_end_cycles < trace.window.start:
         return "it does not begin with the dump of all threads, so each is unknown before its first event"
     count = np.count_nonzero(missing_in_dump(trace))
@@ -290,6 +312,7 @@ _THREAD: Final = (C.THREAD,)
 KERNEL: Final = Need("kernel", Mark.NOT_LOGGED, _kernel)
 STATES: Final = Need("states", Mark.NEEDS_CLASS, _states, "capture the class THREAD whole", _THREAD)
 CPUS: Final = Need("cpus", Mark.NOT_LOGGED, _cpus)
+WAITS: Final = Need("waits", Mark.NOT_LOGGED, _waits)
 PRIORITIES: Final = Need("priorities", Mark.NEEDS_WIDE, _priorities, "capture wide events of the class THREAD", _THREAD,
                          is_wide=True)  # fmt: skip
 CALLS: Final = Need("calls", Mark.NEEDS_CLASS, _calls, "capture the class KERCALL", (C.KERCALL,))
@@ -308,6 +331,7 @@ INTERRUPT_EXITS: Final = Need("interrupt-exits", Mark.NEEDS_CLASS, _interrupt_ex
                               (C.INT,))  # fmt: skip
 LOGGED_INTERRUPTS: Final = Need("logged-interrupts", Mark.NOT_LOGGED, _logged_interrupts)
 TIMERS: Final = Need("timers", Mark.LOWER_BOUND, _timers, "capture the class SYSTEM", (C.SYSTEM,))
+WAKINGS: Final = Need("wakings", Mark.LOWER_BOUND, _wakings)
 BUDGETS: Final = Need("budgets", Mark.NEEDS_CLASS, _budgets,
                       "capture the class SYSTEM, and query the partitions meanwhile (aps show)",
                       (C.SYSTEM,))  # fmt: skip

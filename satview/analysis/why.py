@@ -508,7 +508,7 @@ class _Chain:
         text = f"{self._begins(step)} and does not run{now}{f'; meanwhile ran {ran}' if ran and not is_named else ''}"
         if taken := self.evidence.interrupts_of_all((step.since_cycles, step.at_cycles), least=0):
             text = f"{text}; {taken} of that time"
-        if idle:
+        if idle and self.trace.release.is_qnx:  # the balancer of another system may leave a CPU idle
             keeps = "its runmask or the budget of its partition" if self.partitions is not None else "its runmask"
             text = f"{text}; only {keeps} can keep it from a CPU that is idle"
         text = f"{text}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import satview
+from satview.__main__ import main
 from satview.base.errors import TraceFormatError
 from satview.core import loading
 from satview.events.states import STATE_BY_NAME
@@ -82,6 +84,32 @@ def test_it_says_that_it_is_foreign(tmp_path):
     listed = command("export", path, "-o", tmp_path / "x.csv", "--format", "list")
     assert listed.returncode == 0
     assert (tmp_path / "x.csv").read_text().count("\n") == 1 + 17  # 6 switches and 2 wake-ups are two events each
+
+
+def test_what_a_schedule_cannot_tell_is_said_in_its_own_words(tmp_path, capsys):
+    """SLEEPING names nothing that a thread waits for, so that no deadlock can be seen; runmasks are of QNX."""
+    path = tmp_path / "s.dat"
+    path.write_bytes(linux_scene.as_trace_dat())
+    assert main(["check", str(path), "--kind", "deadlock", "--kind", "missed-period"]) == 4
+    assert "deadlock, missed-period: SLEEPING does not say what a thread waits for." in capsys.readouterr().out
+    assert main(["check", str(path)]) == 3
+    said = capsys.readouterr().out
+    assert "server 200 (server) is ready for 294.0 ms" in said
+    assert "; idle meanwhile: CPU 1 294.0 ms." in said
+    assert "growing-queue, interrupt-flood, leak, lock-contention, lost-wakeup, priority-inversion, " in said
+    assert ": a schedule has no kernel calls, messages, pulses, interrupts and priorities of QNX" in said
+    assert main(["why", str(path), "--thread", "server", "--at", "10ms"]) == 0
+    said += capsys.readouterr().out
+    assert "CPU 1 is idle" in said
+    assert main(["doctor", str(path)]) == 0
+    said += capsys.readouterr().out
+    assert "Exact: Events, Wake-ups, Names" in said
+    assert not re.search("runmask|partition|dump of all|timers|captured", said)
+    switches = [event for event in linux_scene._EVENTS if len(event[2]) != len(trace_dat.waking(1, "a", 1, 1, 1))]
+    assert len(switches) == 7
+    path.write_bytes(linux_scene.as_trace_dat(switches))
+    assert main(["doctor", str(path)]) == 0
+    assert "Lower bound: Wake-ups\n  no events sched_waking are there" in capsys.readouterr().out
 
 
 def test_lanes_have_states_of_linux(tmp_path):

@@ -23,7 +23,7 @@ from satview.analysis.activities import (
     regular_period,
 )
 from satview.analysis.blame import Blame, Kept, blame, part_words
-from satview.analysis.needs import NO_DAMAGE, NO_LOSS, PERIODS, PULSES, STATES
+from satview.analysis.needs import NO_DAMAGE, NO_LOSS, PERIODS, PULSES, STATES, WAITS
 from satview.analysis.partitions import has_partitions, partition_names
 from satview.analysis.verdicts.evidence import (
     Evidence,
@@ -50,6 +50,7 @@ from satview.store.time_ranges import TimeRanges
 
 
 _AFFINITY: Final = "Let it run on the CPUs that are idle: widen its runmask, or the budget of its partition."
+_ELSEWHERE: Final = "Look at the CPUs and the groups (cgroups) to which it is limited, and at the priority of what ran."
 _IS_AWAKE: Final = np.isin(np.arange(256), (RUNNING, READY))  # lane values
 _Ints = NDArray[np.int64]
 
@@ -202,12 +203,14 @@ def _verdict(evidence: Evidence, partition: int, delays: list[_Delay], they_do: 
         delays: Delays of the threads, one entry per thread.
         they_do: Predicate for several threads in a sentence.
     """
+    is_qnx = evidence.trace.release.is_qnx
     delays = sorted(delays, key=lambda delay: delay.span[0] - delay.span[1])
     worst, threads = delays[0], [delay.thread for delay in delays]
     own = worst.span
     who = [ran for ran in worst.who if ran[0] not in threads]
     by = "it by its runmask or its partition" if len(delays) == 1 else "them by their partition"
-    idle = f"; idle meanwhile, and forbidden to {by}: {worst.idle}" if worst.idle else ""
+    # On other systems a balancer may leave a CPU idle, too.
+    idle = f"; idle meanwhile{f', and forbidden to {by}' if is_qnx else ''}: {worst.idle}" if worst.idle else ""
     occurrences, span, text = worst.occurrences, own, f"{evidence.name(worst.thread)} {worst.predicate}"
     if len(delays) > 1:
         # Overlapping times of several threads are one occurrence.
@@ -225,7 +228,7 @@ def _verdict(evidence: Evidence, partition: int, delays: list[_Delay], they_do: 
         min((delay.severity for delay in delays), key=tuple(Severity).index), span, [*threads, *named(who)], [],
         [*(row for delay in delays for row in (*delay.shown.row.tolist(), *delay.shown.end_row.tolist()))],
         (f"{text}{instead(evidence, own, who)}{idle}{evidence.again(occurrences, span[0])}.",
-         _AFFINITY if idle else _way_to_run(evidence, worst.thread, who, row)),
+         (_AFFINITY if idle else _way_to_run(evidence, worst.thread, who, row)) if is_qnx else _ELSEWHERE),
         occurrences=occurrences,
         roles={row: role for delay in delays for row, role in _ready_and_runs(delay.shown).items()},
     )  # fmt: skip
@@ -665,7 +668,7 @@ _REMEDY: Final = (
     "missed-period",
     meaning="A periodic thread began its work so late that the period was as good as over.",
     question="Does a periodic thread begin too late?",
-    needs=(PERIODS,),
+    needs=(PERIODS, WAITS),
     bounds=(PULSES, STATES, NO_DAMAGE, NO_LOSS),
     thresholds={
         "least_count": (LEAST_PERIODS, "so many periods are needed to learn the period"),
