@@ -548,7 +548,8 @@ class View:
         parameters: Parameters of a macro; empty for views.
         group: Topic, for the docs.
         own_columns: Columns of the query that defines it, in order.
-        needs: What a trace must have if the absence of rows is to mean something, besides what the tables need.
+        needs: What a trace must have if the absence of rows is to mean something, besides what the tables need; rows
+            mean nothing either where a need can never be met.
     """
 
     name: str

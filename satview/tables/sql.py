@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast
 
 from satview.analysis.activities import Timing
 from satview.analysis.thread_names import thread_of
+from satview.analysis.times.basis import Mark
 from satview.base.child import child_command, child_environment
 from satview.base.errors import Cancelled, UsageError
 from satview.base.plugins import refuse_missing, required
@@ -557,10 +558,12 @@ def _doubts(trace: Trace, tables: Iterable[str], view_names: Iterable[str], resu
     """Return `Result.cannot_tell` of a query that used some tables and views."""
     lacks = _lacks(trace)
     lines = [why for name in tables for why in lacks.get(name, ())]
-    if result.shows_nothing:
-        lines += [
-            f"{name}: {why}" for name in view_names for need in views()[name].needs if (why := need.advice(trace))
-        ]
+    lines += [
+        f"{name}: {why}"
+        for name in view_names
+        for need in views()[name].needs  # what is never logged is not in rows that happen to be there either
+        if (result.shows_nothing or need.lack is Mark.NOT_LOGGED) and (why := need.advice(trace))
+    ]
     return tuple(lines)
 
 

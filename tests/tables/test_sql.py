@@ -44,6 +44,15 @@ def test_an_empty_table_says_what_the_trace_cannot_show(small):
     assert small.table("call").says_why_empty == "Cannot tell: no kernel calls are there; capture the class KERCALL."
 
 
+def test_waits_for_a_cpu_that_nothing_logs_are_no_answer():
+    """READY of a thread trace is only what a new thread is until its first record, here 1 ns each."""
+    trace = open_trace("sample_traces/threads")
+    says = "a threads library does not log who has a CPU: what is RUNNING there is not known to wait"
+    for view in ("ready_wait", "preemptions", "thread_migrations"):
+        assert trace.sql(f"select * from {view}").cannot_tell == (f"{view}: {says}",)
+    assert trace.sql("select most_ns from ready_wait").rows() == [(1,)] * 4
+
+
 @pytest.mark.parametrize(
     ("query", "says"),
     [
