@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
@@ -191,10 +192,11 @@ def _programs(
     for process, name in enumerate(names):
         mapped = maps.get(int(trace.processes.pid[process]), {})
         for requested in dict.fromkeys((name, *mapped)):
-            path = _best(files, requested, notes)
-            if path is not None and path not in binaries:
-                binaries[path] = _opened(path, notes)
-            binary = None if path is None else binaries[path]
+            paths = _best(files, requested)
+            for path in paths:
+                if path not in binaries:
+                    binaries[path] = _opened(path, notes)
+            binary = _with_functions([found for path in paths if (found := binaries[path])], requested, notes)
             moved = None if binary is None else _moved(binary, mapped.get(requested, []))
             if binary is not None and moved is not None:
                 programs[process].append((binary, moved))
@@ -234,8 +236,10 @@ def _files(folder: Path) -> dict[str, list[Path]]:
         for name in sorted(names):
             path = Path(parent, name)
             try:
+                if not path.is_file():  # opening a pipe would never end
+                    continue
                 with path.open("rb") as file:
-                    is_program = path.is_file() and file.read(4) == _MAGIC
+                    is_program = file.read(4) == _MAGIC
             except OSError:
                 continue
             if is_program:
@@ -247,8 +251,8 @@ def _files(folder: Path) -> dict[str, list[Path]]:
     return files
 
 
-def _best(paths: Mapping[str, list[Path]], name: str, notes: list[str]) -> Path | None:
-    """Return the file of a program; if several files have its name, the file whose folders match best."""
+def _best(paths: Mapping[str, list[Path]], name: str) -> list[Path]:
+    """Return the files that may be a program: those of its name whose folders match best."""
     parts = PurePosixPath(name).parts
     candidates = paths.get(parts[-1], []) if parts else []
 
@@ -256,10 +260,24 @@ def _best(paths: Mapping[str, list[Path]], name: str, notes: list[str]) -> Path 
         pairs = zip(reversed(parts[:-1]), reversed(path.parts[:-1]), strict=False)
         return next((depth for depth, (part, other_part) in enumerate(pairs) if part != other_part), len(parts) - 1)
 
-    best = [path for path in candidates if alike(path) == max(map(alike, candidates))]
-    if len(best) > 1:
-        notes.append(f"{name}: {best[0]} and {best[1]} both have that name; neither is used")
-    return best[0] if len(best) == 1 else None
+    return [path for path in candidates if alike(path) == max(map(alike, candidates))]
+
+
+def _with_functions(candidates: list[Binary], name: str, notes: list[str]) -> Binary | None:
+    """Return the only program that names functions, or of those in one folder, as `x` and `x.sym`, the one with most.
+
+    Args:
+        candidates: The files of a program that could be read.
+        name: Name of the program on the target.
+        notes: Problems so far; more are added.
+    """
+    named = sorted((one for one in candidates if one.function_count), key=attrgetter("function_count"), reverse=True)
+    if candidates and not named:
+        notes.append(f"{candidates[0].path}: it names no functions, as it is stripped; its addresses stay numbers")
+    if len({one.path.parent for one in named}) > 1:
+        notes.append(f"{name}: {named[0].path} and {named[1].path} both have that name; neither is used")
+        return None
+    return named[0] if named else None
 
 
 def _maps(trace: Trace) -> dict[int, dict[str, list[tuple[int, int]]]]:

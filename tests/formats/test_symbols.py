@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import subprocess
@@ -134,6 +135,24 @@ def test_what_cannot_be_used_is_a_sentence(tmp_path):
     with pytest.raises(UsageError, match="it is no whole ELF file"):
         add_symbols(trace, tmp_path / "x")
     assert symbols_of(trace) is None
+
+
+def test_a_stripped_program_says_so_and_gives_way_to_the_one_with_symbols(tmp_path):
+    trace, folder = trace_of(tmp_path, "usr/bin/planner"), tmp_path / "x"
+    write_elf(folder / "planner", {})
+    with pytest.raises(UsageError, match=r"x/planner: it names no functions, as it is stripped; its addresses stay"):
+        add_symbols(trace, folder)
+    write_elf(folder / "planner.sym", FUNCTIONS)
+    symbols = add_symbols(trace, folder)
+    assert (symbols.text(1, 0x8049000), symbols.notes) == ("plan", ())
+    write_elf(folder / "planner", {"exported": (0x8049000, 16)})
+    assert add_symbols(trace, folder).text(1, 0x8049000) == "plan", "the one with more functions"
+
+
+def test_a_pipe_in_the_folder_is_not_opened(tmp_path):
+    write_elf(tmp_path / "x" / "planner", FUNCTIONS)
+    os.mkfifo(tmp_path / "x" / "pipe")
+    assert add_symbols(trace_of(tmp_path, "usr/bin/planner"), tmp_path / "x").text(1, 0x8049000) == "plan"
 
 
 def test_damaged_programs_end_in_a_sentence(tmp_path):
