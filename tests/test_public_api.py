@@ -133,7 +133,7 @@ def test_a_block_closes_the_file(path):
         assert len(trace.events) == 8
         assert next(trace.iter_events("COMM")).words == (1, 7)
     assert trace.events.time_cycles[0] >= 0, "columns stay"
-    with pytest.raises(satview.SatviewError, match="cannot be read any more"):
+    with pytest.raises(satview.SatviewError, match="it was closed; open it again"):
         trace.payloads.words(6)
 
 

@@ -83,12 +83,13 @@ class Timing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     age: str = ""
 
 
-def read_timing(path: Path) -> dict[str, Timing]:
+def read_timing(path: Path | str) -> dict[str, Timing]:
     """Return the entries of a user's timing file, by name.
 
     Raises:
         UsageError: The file cannot be read or has a wrong entry, which the text locates.
     """
+    path = Path(path)
     _, content = read_toml(path, _MOST_BYTES, _EXAMPLE)
     try:
         timing = tables_as_declared(content, Timing)

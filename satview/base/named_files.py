@@ -162,7 +162,7 @@ def read_small(path: Path, limit_bytes: int, too_large: str) -> bytes:
         with path.open("rb") as file:
             data = file.read(limit_bytes + 1)
     except OSError as error:
-        raise UsageError(f"{path.name}: {reading_fault(error)}") from error
+        raise UsageError(f"{path.name or path}: {reading_fault(error)}") from error
     if len(data) > limit_bytes:
         raise UsageError(f"{path.name}: {too_large}")
     return data

@@ -128,7 +128,7 @@ def test_numbers_that_a_threshold_may_be(tmp_path, value):
 
 def test_files_that_are_none(tmp_path):
     with pytest.raises(UsageError, match=r"missing\.toml: there is no such file"):
-        read_thresholds(tmp_path / "missing.toml")
+        read_thresholds(str(tmp_path / "missing.toml"))
     (tmp_path / "most.toml").write_bytes(b"#" * 65_536)
     assert read_thresholds(tmp_path / "most.toml") == default_thresholds()
     (tmp_path / "more.toml").write_bytes(b"#" * 65_537)

@@ -220,7 +220,7 @@ def thresholds_text() -> str:
     return "\n".join(parts)
 
 
-def read_thresholds(path: Path | None, timing: Path | None = None) -> Thresholds:
+def read_thresholds(path: Path | str | None, timing: Path | str | None = None) -> Thresholds:
     """Return the default thresholds overridden by those of a user's file.
 
     The files are TOML; they contain no code.
@@ -235,6 +235,7 @@ def read_thresholds(path: Path | None, timing: Path | None = None) -> Thresholds
     """
     thresholds = default_thresholds()
     if path is not None:
+        path = Path(path)
         text, tables = read_toml(path, _MOST_BYTES, "write it as [deadlock] and then least_ms = 20")
         thresholds = _over_defaults(path.name, text, tables)
     return thresholds if timing is None else replace(thresholds, timing=read_timing(timing))

@@ -218,7 +218,8 @@ class SourceFile:
         self._refuse(size, f"it had {self.size:,} bytes when it was opened, now {size:,}")
 
     def _refuse_error(self, offset: int, error: OSError) -> NoReturn:
-        self._refuse(offset, f"it cannot be read any more: {error.strerror or error}")
+        is_closed = self._file < 0
+        self._refuse(offset, "it was closed" if is_closed else f"it cannot be read any more: {error.strerror or error}")
 
     def _refuse(self, offset: int, what: str) -> NoReturn:
         raise SourceChangedError(self._path, offset, what, "open it again")
