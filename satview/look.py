@@ -19,7 +19,7 @@ import numpy as np
 
 from satview.analysis.activities import Timing, read_timing
 from satview.analysis.doctor import may_be_more
-from satview.analysis.needs import STATES
+from satview.analysis.needs import CPUS, INTERRUPTS, STATES
 from satview.analysis.statistics import Statistics
 from satview.analysis.verdicts.evidence import Verdict
 from satview.analysis.verdicts.find import find_verdicts, verdicts_of
@@ -188,14 +188,14 @@ def look(trace: Trace, handle: str = "") -> Details:
 def overview(trace: Trace) -> Details:
     """Return a summary: verdicts, CPU load, busiest threads and processes, activities, and limits of the trace."""
     events = f"{counted(len(trace.events), 'event')} in {format_duration(trusted_duration_ns(trace))}"
-    cpus = counted(trace.cpu_count, "CPU")
+    cpus = counted(trace.cpu_count, trace.cpu_noun)
     subtitle = f"{events}, {cpus}, release {trace.release}, {counted(len(trace.threads) - 1, 'thread')}"
     if not len(trace.events):
         return Details(trace.path.name, subtitle, "trace")
     statistics = Statistics(trace)
     sections = [
         Section("Verdicts: what is wrong", _verdict_lines(trace)),
-        Section("CPUs", _cpu_lines(statistics)),
+        Section(f"{trace.cpu_noun}s", _cpu_lines(statistics)),
         Section("Busiest threads", _thread_lines(statistics)),
         Section("Processes", _process_lines(statistics)),
         Section("Done again and again: most missed first", _activity_lines(late(trace))),
@@ -226,12 +226,13 @@ def _with_rest(lines: list[DetailLine], count: int, shown: int = _MAX_LINES) -> 
 
 def _cpu_lines(statistics: Statistics) -> tuple[DetailLine, ...]:
     cpus, lengths = statistics.cpus, np.maximum(statistics.covered.cpus, 1).tolist()
+    parts = [(cpus.busy_cycles, "busy"), (cpus.interrupt_cycles, "interrupts"), (cpus.unknown_cycles, "not known")]
+    if INTERRUPTS.reason(statistics.trace):
+        del parts[1]
     return tuple(
-        DetailLine(f"c-{cpu}", f"{int(cpus.busy_cycles[cpu]) / length:.1%} busy, "
-                   f"{int(cpus.interrupt_cycles[cpu]) / length:.1%} interrupts, "
-                   f"{int(cpus.unknown_cycles[cpu]) / length:.1%} not known")
+        DetailLine(f"c-{cpu}", ", ".join(f"{int(cycles[cpu]) / length:.1%} {what}" for cycles, what in parts))
         for cpu, length in enumerate(lengths)
-    )  # fmt: skip
+    )
 
 
 def _thread_lines(statistics: Statistics, rows_shown: Sequence[int] | None = None) -> tuple[DetailLine, ...]:
@@ -242,12 +243,12 @@ def _thread_lines(statistics: Statistics, rows_shown: Sequence[int] | None = Non
         rows = [row for row in order if row and not idle[row] and threads.cpu_cycles[row] > 0]
     else:
         rows = [row for row in order if row in rows_shown]
-    lines = [
-        DetailLine(thread_handle(row), trace.thread_name(row), f"{int(threads.cpu_cycles[row]) / lengths[row]:.1%} of "
-                   f"a CPU, {int(threads.runs[row]):,} runs, READY at most "
-                   f"{format_duration(trace.clock.duration_ns(max(int(threads.longest_ready_cycles[row]), 0)))}")
-        for row in rows[: _MAX_LINES]
-    ]  # fmt: skip
+    lines = []
+    for row in rows[:_MAX_LINES]:
+        ready = format_duration(trace.clock.duration_ns(max(int(threads.longest_ready_cycles[row]), 0)))
+        waits = "" if CPUS.reason(trace) else f", longest READY {ready}"
+        text = f"{int(threads.cpu_cycles[row]) / lengths[row]:.1%} of a CPU, {counted(int(threads.runs[row]), 'run')}"
+        lines.append(DetailLine(thread_handle(row), trace.thread_name(row), text + waits))
     return _with_rest(lines, len(rows))
 
 

@@ -14,6 +14,7 @@ from satview.capture.run import Capture, run
 from satview.look import Handle, Subject, as_text, handle_of, look
 from satview.opened import open_trace
 from satview.tables.table import table
+from tests.helpers import linux_scene
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.scene import rounds_of_a_loop, scene
 
@@ -51,6 +52,18 @@ def test_the_whole_trace(trace):
     assert re.search(r"^  t-\d+ +middle 1 \(middle\) \(30\.2% of a CPU, 4 runs", text, re.MULTILINE)
     assert "idle" not in text.partition("Busiest threads")[2].partition("Processes")[0]
     assert "no events are missing" in text
+
+
+def test_what_was_not_captured_is_no_figure(trace, tmp_path):
+    """Interrupts of a Linux schedule and waits for a CPU of a thread trace are not there, and not 0."""
+    assert re.search(r"\(30\.2% of a CPU, 4 runs, longest READY 34\.12 \u00b5s\)$", as_text(look(trace)), re.MULTILINE)
+    linux = as_text(look(linux_scene.opened(tmp_path, linux_scene.as_trace_dat())))
+    assert "c-0  98.6% busy, 0.0% not known" in linux
+    assert "server 200 (server) (1.2% of a CPU, 1 run, longest READY 294.0 ms)" in linux
+    threads = as_text(look(open_trace("sample_traces/threads")))
+    assert "397 events in 45.00 ms, 5 LWPs, release unixware, 5 threads" in threads
+    assert "\nLWPs\n  c-0  8.2% busy, 0.0% not known\n" in threads
+    assert "(worker 1) (3.9% of a CPU, 22 runs)\n" in threads
 
 
 def test_every_handle_can_be_followed(trace):

@@ -127,7 +127,7 @@ def print_page(trace: Trace) -> None:
         ("Captured from", _target(trace)),
         ("Predicted", _predicted(trace)),
         (
-            "CPUs",
+            f"{trace.cpu_noun}s",
             f"{reported['cpus']}"
             + "".join(f"; {c.number}: {c.name or '?'} {c.speed_mhz} MHz" for c in (system.cpus if system else ())),
         ),
