@@ -253,10 +253,10 @@ def change_table(changes: Sequence[ChangedRow], limit: float = math.inf) -> Tabl
     before, after, ratio = (np.array([getattr(change, name) for change in changes], np.float64)
                             for name in ("before", "after", "ratio"))  # fmt: skip
     return Table(QUESTION, None, {
-        "by": Texts.sorted([change.by for change in changes]),
-        "name": Texts.sorted([change.name for change in changes]),
-        "figure": Texts.sorted([change.column.key + ("_per_s" if change.is_per_s else "") for change in changes]),
-        "title": Texts.sorted([change.title for change in changes]),
+        "by": Texts.of([change.by for change in changes]),
+        "name": Texts.of([change.name for change in changes]),
+        "figure": Texts.of([change.column.key + ("_per_s" if change.is_per_s else "") for change in changes]),
+        "title": Texts.of([change.title for change in changes]),
         "before": before,
         "after": after,
         "ratio": np.where(np.isfinite(ratio), ratio, math.nan),

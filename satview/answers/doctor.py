@@ -67,14 +67,14 @@ def doctor(trace: Trace, is_quick: bool = False) -> Table:
     marks, lines = [row.trust.mark for row in rows], [row.capture for row in rows]
     return Table(QUESTION, trace, {
         "key": Texts.of([row.analysis.key for row in rows]),
-        "title": Texts.sorted([row.analysis.title for row in rows]),
+        "title": Texts.of([row.analysis.title for row in rows]),
         "mark": Texts(np.array([_MARKS.index(mark) for mark in marks], np.uint8), tuple(map(str, _MARKS))),
         "trust": Texts(np.array([_MARKS.index(mark) for mark in marks], np.uint8),
                        tuple(TITLES.values())),
-        "reason": Texts.sorted([row.trust.reason for row in rows]),
-        "remedy": Texts.sorted([row.remedy for row in rows]),
+        "reason": Texts.of([row.trust.reason for row in rows]),
+        "remedy": Texts.of([row.remedy for row in rows]),
         "rules": Texts.of([line.rules if line else "" for line in lines]),
-        "command": Texts.sorted([line.command if line else "" for line in lines]),
+        "command": Texts.of([line.command if line else "" for line in lines]),
         "question": Texts.of([row.analysis.question for row in rows]),
         "tone": Texts.of(["" if mark is Mark.EXACT else "warning" if mark.is_answer else "error" for mark in marks]),
     }, place="")  # fmt: skip

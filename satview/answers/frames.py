@@ -38,13 +38,8 @@ class Texts:
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> Texts:
-        """Return a column that stores the text of every row separately, for short tables."""
-        return cls(np.arange(len(texts), dtype=np.uint32), tuple(texts))
-
-    @classmethod
-    def sorted(cls, texts: Sequence[str]) -> Texts:
         """Return a column whose codes are in the alphabetical order of the texts, so that sorting by code works."""
-        names = sorted(set(texts))
+        names = sorted(set(texts), key=lambda text: (text.casefold(), text))
         number = {name: code for code, name in enumerate(names)}
         return cls(np.array([number[text] for text in texts], np.uint32), tuple(names))
 

@@ -230,9 +230,9 @@ def _tables(records: _LockRecords) -> tuple[Table, Table]:
     )
     table = Table(QUESTION, trace, {
         "kind": Texts(objects[:, 1].astype(np.uint8), KINDS),
-        "name": Texts.sorted(names),
+        "name": Texts.of(names),
         "address": Texts.of(addresses),
-        "process": Texts.sorted(owners),
+        "process": Texts.of(owners),
         "pid": pids.astype(np.int64),
         "wait": wait,
         "waits": np.bincount(requested[waited], minlength=n),
@@ -255,7 +255,7 @@ def _tables(records: _LockRecords) -> tuple[Table, Table]:
     event, lock_of = event[in_time], lock_of[in_time]
     waits = Table(WAITS, trace, {
         "thread": records.thread[event],
-        "call": Texts.sorted([trace.spec(row).calls[0] for row in event.tolist()]),
+        "call": Texts.of([trace.spec(row).calls[0] for row in event.tolist()]),
         "lock": Texts(lock_of.astype(np.uint32), (*labels, "")),
         "start": records.time[event],
         "length": records.lengths(event),

@@ -131,7 +131,7 @@ def snapshot(
             "tid": np.where(thread > 0, trace.threads.tid[thread], _NONE),
             "count": np.append(sizes[states], np.array(counts, np.int64)),
             "cpu": column(cpu),
-            "waits_for": Texts.sorted([*[""] * len(states), *(words[row] for row in order)]),
+            "waits_for": Texts.of([*[""] * len(states), *(words[row] for row in order)]),
             "holder": holder,
             "since": since,
             "length": np.where(since >= 0, moment_cycles - since, _NONE),

@@ -86,11 +86,7 @@ class Columns:
 
     def text(self, name: str, title: str, of: Callable[[int], str], meaning: str) -> None:
         """Add a column of texts; `of` returns the text of a row of the statistics."""
-        texts = [of(row) for row in self.rows.tolist()]
-        names = sorted(set(texts), key=lambda text: (text.lower(), text))
-        code_of = {text: number for number, text in enumerate(names)}
-        code = np.array([code_of[text] for text in texts], np.uint32)
-        self.add(name, title, Kind.TEXT, Texts(code, tuple(names)), meaning)
+        self.add(name, title, Kind.TEXT, Texts.of([of(row) for row in self.rows.tolist()]), meaning)
 
     def number(self, name: str, title: str, values: Numbers, meaning: str) -> None:
         """Add a column of numbers that are names, such as pids."""

@@ -209,7 +209,7 @@ def verdict_table(trace: Trace, verdicts: Sequence[Verdict], undecided: Table) -
         trace,
         {
             "severity": Texts(np.array([_SEVERITIES.index(row.severity) for row in rows], np.uint8), _SEVERITIES),
-            "kind": Texts.sorted([row.kind for row in rows]),
+            "kind": Texts.of([row.kind for row in rows]),
             "start": start,
             "end": end,
             "length": length,

@@ -469,7 +469,7 @@ def _lanes(part: TracePart) -> Iterator[MessageBytes]:
 
 def _names_of(part: TracePart, track: Track, event: Ints) -> Texts:
     name_of = event_text_of(part.trace, track)
-    return Texts.sorted([name_of(row) for row in event.tolist()])
+    return Texts.of([name_of(row) for row in event.tolist()])
 
 
 def _event_names(trace: Trace, event: Ints) -> Texts:

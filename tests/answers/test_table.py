@@ -69,6 +69,12 @@ def test_bounds_sort_by_their_value_and_unknown_comes_last(trace: Trace) -> None
         table.sorted_by("waitd")
 
 
+def test_texts_of_rows_sort_as_they_are_read(trace: Trace) -> None:
+    question = Question("names", "Names", "Which names?", (Column("name", Kind.TEXT, ""),), "", "")
+    names = Table(question, trace, {"name": Texts.of(["b 2", "C 1", "a 3", "b 2"])})
+    assert list(names.sorted_by("name", descending=False)["name"]) == ["a 3", "b 2", "b 2", "C 1"]
+
+
 def test_values_are_marked_in_text(trace: Trace) -> None:
     table = waits(trace)
     assert [table.text(row, "waited") for row in range(4)] == [
