@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import glob
 import hashlib
 import json
@@ -117,6 +118,15 @@ class Dataset:
         yield from (self.folder / MARK, self.folder / SKIPPED)
         for name in self.tables:
             yield from (self.folder / name).glob(f"*/{PART}")
+
+    @property
+    def skipped_count(self) -> int:
+        """Number of files that the last export could not read."""
+        path = self.folder / SKIPPED
+        if not path.is_file():
+            return 0
+        with path.open(encoding="utf-8", newline="") as file:
+            return sum(1 for _ in csv.reader(file)) - 1  # without the heading
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -639,7 +649,12 @@ def trend(
     start, end, event = (np.array([-1 if row.get(name) is None else int(row[name]) for row in rows], np.int64)
                          for name in ("start_ns", "end_ns", "event"))  # fmt: skip
     median = selected.text(middle(values)) or "unknown"
-    note = f"median {median}, {counted(len(order), 'trace')}, {int(is_far.sum()):,} far from the others"
+    parts = [f"median {median}", counted(len(order), "trace"), f"{int(is_far.sum()):,} far from the others"]
+    if without := int(np.isnan(values).sum()):
+        parts.insert(2, f"{without:,} without a value")
+    if skipped := open_dataset(path).skipped_count:
+        parts.append(f"{counted(skipped, 'file')} skipped by the last export ({SKIPPED} says why)")
+    note = ", ".join(parts)
     empty = "No trace is far from the others." if order else "The data set has no traces."
     question = Question("trend", selected.title, selected.title, _COLUMNS, "", empty, tone="tone", note=note)
     table = Table(question, None, {

@@ -9,17 +9,17 @@ from typing import Any, Final
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QModelIndex, Qt, Signal, Slot
-from PySide6.QtGui import QCloseEvent
+from PySide6.QtGui import QCloseEvent, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSplitter, QTableView, QVBoxLayout, QWidget
 
 from satview.answers.table import Table
 from satview.base.safe_text import menu_text, tool_tip, visible_line
 from satview.fleet.query import Metric, location, metric_of, metrics, middle, trend
 from satview.gui.answer_table import AnswerModel
-from satview.gui.panel import set_up_rows
+from satview.gui.panel import selected_rows, set_up_rows
 from satview.gui.plots.time_plot import new_plot, paint_with
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import PlainLabel, line_up
+from satview.gui.widgets import MessageLine, PlainLabel, line_up, sentence
 from satview.session.tasks import Task, dismantle
 from satview.tables.sql import close_processes
 
@@ -65,8 +65,8 @@ class TrendPlot(QWidget):
         paint_with(self.plot, theme)
         self._draw()
 
-    def show_trend(self, traces: Table, metric: Metric) -> None:
-        """Draw the value of a metric for each trace, a row of `traces`."""
+    def show_trend(self, traces: Table | None, metric: Metric) -> None:
+        """Draw the value of a metric for each trace, a row of `traces`; None = nothing."""
         self._shown = traces
         self._values.metric = metric
         self._draw()
@@ -143,8 +143,8 @@ class _BeginAxis(pg.DateAxisItem):  # type: ignore[misc]  # pyqtgraph has no typ
 
 
 _SHOWN: Final = {
-    "trace": 420,
-    "begin": 230,
+    "trace": 360,
+    "begin": 290,
     "value": 130,
     "outlier": 0,
 }  # columns of the list, with their widths in pixels
@@ -159,7 +159,7 @@ class TrendsWindow(QWidget):
     Attributes:
         figure: Selects the metric.
         plot: The points.
-        traces, model: The traces as a table, outliers first.
+        traces, model: The traces as a table, outliers first until a heading is clicked.
         message: Number of traces, or an error.
 
     Signals:
@@ -178,11 +178,18 @@ class TrendsWindow(QWidget):
         self.figure.setAccessibleName("Figure")
         for metric in metrics().values():
             self.figure.addItem(menu_text(metric.title), metric.name)
-        self.message = PlainLabel(self, role="dim")
+        self.message = MessageLine(self, role="dim")
+        self.message.setWordWrap(True)
         self.plot = TrendPlot(theme, self)
         self.traces, self.model = QTableView(self), AnswerModel(theme, self, tuple(_SHOWN))
         set_up_rows(self.traces, self.model, "Traces", _ROW_PX)
-        self.traces.horizontalHeader().setStretchLastSection(True)
+        header = self.traces.horizontalHeader()
+        header.setStretchLastSection(True)
+        header.setSectionsClickable(True)
+        header.sectionClicked.connect(self._on_head)
+        self._sort = ("outlier", True)  # column, and whether the largest value comes first
+        QShortcut(QKeySequence.StandardKey.Copy, self.traces, self._copy, context=Qt.ShortcutContext.WidgetShortcut)
+        QShortcut(QKeySequence.StandardKey.Close, self, self.close)
         self._task = Task(self)
         self._lay_out()
         self.figure.currentIndexChanged.connect(self._request)
@@ -208,33 +215,56 @@ class TrendsWindow(QWidget):
     def _lay_out(self) -> None:
         label = PlainLabel("&Figure:", self)
         label.setBuddy(self.figure)
-        head = line_up(QHBoxLayout(), label, self.figure, (self.message, 1))
+        head = line_up(QHBoxLayout(), label, self.figure, None)
         split = QSplitter(Qt.Orientation.Vertical, self)
         split.addWidget(self.plot)
         split.addWidget(self.traces)
         split.setSizes([_SIZE_PX[1] * 3 // 5, _SIZE_PX[1] * 2 // 5])
-        line_up(QVBoxLayout(self), head, (split, 1), margins=(_MARGIN_PX, _MARGIN_PX, _MARGIN_PX, _MARGIN_PX))
+        line_up(
+            QVBoxLayout(self), head, self.message, (split, 1), margins=(_MARGIN_PX, _MARGIN_PX, _MARGIN_PX, _MARGIN_PX)
+        )
 
     @Slot()
     def _request(self) -> None:
-        self.message.setText("Working\N{HORIZONTAL ELLIPSIS}")
+        self.message.say("Working\N{HORIZONTAL ELLIPSIS}", "dim")
         folder, metric = self._folder, str(self.figure.currentData())
         self._task.start(lambda is_cancelled: trend(folder, metric, None, is_cancelled))
 
     @Slot(object)
     def _on_done(self, traces: Table) -> None:
+        said = [f"{traces.question.note}. A click opens a trace there", *traces.missing]
+        self.message.say(" ".join(map(sentence, said)), "dim")
+        self._show(traces)
+
+    @Slot(object)
+    def _on_failed(self, error: Exception) -> None:
+        self.message.say(sentence(str(error)), "error")
+        self._show(None)
+
+    def _show(self, traces: Table | None) -> None:
         self._shown = traces
-        note = traces.question.note
-        self.message.setText(f"{note[0].upper()}{note[1:]}. A click opens a trace there.")
         self.plot.show_trend(traces, metric_of(str(self.figure.currentData())))
-        self.model.show(traces.sorted_by("outlier"), "", is_descending=False)
+        self._fill()
+
+    def _fill(self) -> None:
+        name, is_descending = self._sort
+        traces = self._shown.sorted_by(name, is_descending) if self._shown is not None else None
+        self.model.show(traces, name, is_descending=is_descending)
         for section, width_px in enumerate(_SHOWN.values()):
             if width_px:
                 self.traces.setColumnWidth(section, width_px)
 
-    @Slot(object)
-    def _on_failed(self, error: Exception) -> None:
-        self.message.setText(visible_line(str(error)))
+    @Slot(int)
+    def _on_head(self, section: int) -> None:
+        column = self.model.columns[section]
+        name, is_descending = self._sort
+        self._sort = (column.name, not is_descending if column.name == name else not column.kind.is_words)
+        self._fill()
+
+    @Slot()
+    def _copy(self) -> None:
+        if self.model.answer is not None:
+            QGuiApplication.clipboard().setText(self.model.answer.lines(selected_rows(self.traces)))
 
     @Slot(int)
     def _on_point(self, row: int) -> None:

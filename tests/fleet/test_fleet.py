@@ -240,6 +240,9 @@ def test_damaged_files_are_reported_and_skipped(traces, out, capsys):
     assert rows[0] == ["trace", "fault"]
     assert [name for name, _ in rows[1:]] == ["bad.kev", "empty.kev"]
     assert query_dataset(out, "select count(*) from trace").rows() == [(3,)]
+    assert query.trend(out, "ready-longest").question.note.endswith(
+        ", 2 files skipped by the last export (skipped.csv says why)"
+    )
     (traces / "bad.kev").unlink()
     (traces / "empty.kev").unlink()
     assert main(["export", str(traces), "-o", str(out), "--table", "state"]) == 0
@@ -537,5 +540,6 @@ def test_a_figure_that_a_trace_cannot_show_is_unknown_and_a_count_of_nothing_a_b
     rate = query.trend(out, "interrupt-rate")
     assert rate.text(1, "value") == "unknown"
     assert query.middle(rate["value"]) == rate["value"][0] > 0
+    assert ", 2 traces, 1 without a value, 0 far" in rate.question.note
     assert query.trend(out, "verdicts").text(1, "value") == "≥ 0"
     assert "no states of threads are there" in query.trend(out, "verdicts").cannot_tell

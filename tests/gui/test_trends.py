@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from PySide6.QtCore import QPointF
+from PySide6.QtCore import QPoint, QPointF
+from PySide6.QtWidgets import QApplication
 
 from satview.fleet.export import export_folder
 from satview.gui import dialogs
@@ -12,7 +13,7 @@ from satview.gui.windows import application as windows
 from satview.session.session import Stage
 from satview.session.trace_link import TraceLink
 from tests.fleet.test_fleet import ready
-from tests.gui.hands import LEFT, all_texts, click_cell, colours
+from tests.gui.hands import CONTROL, LEFT, K, all_texts, click_cell, colours
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +87,30 @@ def test_another_figure_and_one_that_cannot_be_made(trends, qtbot):
     trends.figure.setCurrentIndex(trends.figure.findData("message-p99"))
     qtbot.waitUntil(lambda: not trends.is_busy, timeout=20_000)
     assert re.search("message.*not|not.*message", trends.message.text())
+    assert trends.message.property("role") == "error"
+    assert all_texts(trends.model) == [], "those of the figure before would stand under the name of this one"
+    assert trends.plot.points not in trends.plot.plot.plotItem.items
+
+
+def test_headings_sort_and_rows_are_copied_whole(trends, qtbot):
+    header = trends.traces.horizontalHeader()
+    shown = []
+    for section in (2, 2, 0):
+        at = QPoint(header.sectionViewportPosition(section) + 20, header.height() // 2)
+        qtbot.mouseClick(header.viewport(), LEFT, pos=at)
+        shown.append("".join(row[0][0] for row in all_texts(trends.model)))
+    assert shown == ["4653210", "0123564", "0123456"]
+    trends.traces.setFocus()
+    trends.traces.selectRow(4)
+    qtbot.keyClick(trends.traces, K.Key_C, CONTROL)
+    assert "4.kev\t2021-10-21T07:57:59.294967+00:00\t9.000 \N{MICRO SIGN}s\tfar" in QApplication.clipboard().text()
+
+
+def test_the_key_that_closes_windows_closes_this_one(trends, application, qtbot):
+    trends.activateWindow()
+    qtbot.waitUntil(trends.isActiveWindow)
+    qtbot.keyClick(trends.traces, K.Key_W, CONTROL)
+    assert not trends.isVisible()
 
 
 @pytest.mark.thorough
