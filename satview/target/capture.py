@@ -239,7 +239,7 @@ def capture(
         finally:
             arrival.finish()
         if not arrival.began_s:
-            raise TargetError(run.why_nothing())
+            raise run.why_nothing()
         if request.keeps_ring_there:
             _keep_names(line, captured)
         if isinstance(arrival, Recording):
@@ -322,6 +322,7 @@ class _ScriptRun:
             _SCRIPT.format(command=captured.command, output=output, begin=begin, end=end, send=send)
         )
         self._stderr = ""
+        self._is_given_up = False
 
     def receive(
         self, asks_to_stop: Callable[[], bool], tell: Callable[[str], None], grows: Callable[[Path], None]
@@ -351,7 +352,7 @@ class _ScriptRun:
                 arrival.wait()
             if not stopped_s and (arrival.is_done or asks_to_stop() or self._is_over(now_s)):
                 session.write("stop\n")
-                stopped_s = now_s
+                stopped_s, self._is_given_up = now_s, asks_to_stop()
             if why := self._why_hopeless(now_s, heard_s, stopped_s):
                 captured.faults.append(why)
                 break
@@ -413,7 +414,7 @@ class _ScriptRun:
         if not arrival.received:
             doing = "stopping" if is_stopping else "capturing into its memory" if self._file != "-" else "waiting"
             return f"{now_s - self._began_s:.0f} s, {doing}"
-        parts = [f"{_megabytes(arrival.received)} MB", f"{_megabytes(rate)} MB/s", f"{arrival.buffers} buffers"]
+        parts = [f"{_megabytes(arrival.received)} MB", f"{_megabytes(rate)} MB/s", counted(arrival.buffers, "buffer")]
         parts.append(f"{arrival.lost} LOST: {self._too_much(now_s)}" if arrival.lost else "none lost")
         parts += [arrival.found_so_far] * bool(arrival.found_so_far)
         parts += [f"events dropped {arrival.drops} times"] * (arrival.drops > 0) + ["stopping"] * is_stopping
@@ -434,7 +435,7 @@ class _ScriptRun:
             return ""
         fast = "capture fast events, " if "-w" in self._request.filters else ""
         dropped = f", and events were dropped {arrival.drops} times" if arrival.drops else ""
-        return (f"{self._too_much(time.monotonic())}, {arrival.lost} buffers are lost{dropped}; {fast}leave out "
+        return (f"{self._too_much(time.monotonic())}, {counted(arrival.lost, 'buffer')} lost{dropped}; {fast}leave out "
                 "classes with -F or -r, or give the logger more buffers with -b and -k")  # fmt: skip
 
     def leave_clean(self) -> None:
@@ -506,14 +507,16 @@ class _ScriptRun:
         lines = (visible_line(line)[:200] for line in self._stderr.splitlines() if not line.startswith(OWN_WORDS))
         return [line for line in lines if line.strip()]
 
-    def why_nothing(self) -> str:
-        """Return a sentence on why no header was received."""
+    def why_nothing(self) -> TargetError:
+        """Return an error that says why no header was received."""
         if self._captured.faults:
-            return " ".join(self._captured.faults)
+            return TargetError(" ".join(self._captured.faults))
+        if self._is_given_up:
+            return GivenUpError(f"stopped before tracelogger on {self._name} had sent anything; there is no file")
         words = self._words()
         message = f" and said: {words[-1]}" if words else ""
-        return (f"tracelogger on {self._name} wrote no trace{message}; start it there by hand: "
-                f"{self._captured.command}")  # fmt: skip
+        return TargetError(f"tracelogger on {self._name} wrote no trace{message}; start it there by hand: "
+                           f"{self._captured.command}")  # fmt: skip
 
 
 def _megabytes(size: float) -> str:

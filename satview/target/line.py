@@ -51,10 +51,10 @@ class TargetError(SatviewError):
 
 
 class GivenUpError(TargetError):
-    """The caller gave up before the target answered."""
+    """The caller gave up before anything was captured."""
 
-    def __init__(self) -> None:
-        super().__init__("stopped before the capture began; nothing was started")
+    def __init__(self, text: str = "stopped before the capture began; nothing was started") -> None:
+        super().__init__(text)
 
 
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -338,7 +338,8 @@ def _check_recording(request: TargetRequest, board: Board, built: BuiltRules) ->
             "watched from here; leave WHEN out, or export the rules as a C program"
         )
     if not request.is_ring:
-        raise UsageError("rules with WHEN need --ring: the newest buffers are kept here until a trigger ends them")
+        raise UsageError("rules with WHEN need a ring (--ring; in the window, under Ends): the newest buffers are kept "
+                         "here until a trigger ends them")  # fmt: skip
     (request.bounds or Bounds(request.profile.kernel_buffers)).check(built.triggers)
 
 

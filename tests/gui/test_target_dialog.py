@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import time
+from threading import Event
 
 import pytest
 from PySide6.QtTest import QTest
@@ -14,11 +15,14 @@ from satview.events import wire
 from satview.events.naming import names
 from satview.events.spec import Release
 from satview.formats.registry import open_trace
-from satview.gui.capture import target_dialog
-from satview.gui.capture.job import OutcomeDialog
+from satview.gui.capture import job, target_dialog
+from satview.gui.capture.job import OutcomeDialog, TargetCaptureRequest
 from satview.gui.capture.target_dialog import TargetDialog
 from satview.gui.filters import rules_tab
 from satview.session.session import Stage
+from satview.target.capture import _ScriptRun
+from satview.target.line import GivenUpError, Profile
+from satview.target.request import TargetRequest
 from tests.gui.hands import LEFT
 
 pytestmark = pytest.mark.usefixtures("quick_clock")
@@ -108,6 +112,43 @@ def test_a_simulated_target_is_captured_from_as_a_board_is(empty_window, residen
     qtbot.waitUntil(lambda: not empty_window.capture_job.is_busy, timeout=30_000)
     assert open_trace(path).header.get("CAPTURE_HOST") == "target"
     assert resident.waits_until(lambda: "tracelogger" not in resident.processes())
+
+
+def test_a_capture_that_is_stopped_before_anything_came_says_so_alone(
+    empty_window, resident, qtbot, tmp_path, monkeypatch
+):
+    """The script is stopped as it starts: nobody has to start a logger by hand then."""
+    dialog = dialog_of(empty_window, qtbot)
+    dialog.target.lineEdit().setText("sim://")
+    dialog.path.setText(str(tmp_path / "run.kev"))
+    receive = _ScriptRun.receive
+
+    def stopped(run, *callbacks):
+        empty_window.capture_job.stop()
+        receive(run, *callbacks)
+
+    monkeypatch.setattr(_ScriptRun, "receive", stopped)
+    QTest.mouseClick(dialog.start_button, LEFT)
+    qtbot.waitUntil(lambda: not empty_window.capture_job.is_busy, timeout=20_000)
+    says = "Stopped before tracelogger on target had sent anything; there is no file."
+    assert dialog.message.text() == says
+    assert not (tmp_path / "run.kev").exists()
+
+
+def test_a_recorder_that_runs_for_days_shows_its_newest_messages(tmp_path, monkeypatch):
+    def recorded(_request, _ends, tell, say, _grow):
+        tell("1 MB")
+        for number in range(6):
+            say(f"run-{number}.kev: 3 buffers")
+        raise GivenUpError
+
+    monkeypatch.setattr(job, "capture", recorded)
+    asked = TargetCaptureRequest(TargetRequest(Profile("sim://"), tmp_path / "run.kev"))
+    told = []
+    with pytest.raises(GivenUpError):
+        job._capture_on_target(asked, Event(), told.append, print, lambda: False, print)
+    newest = [f"run-{number}.kev: 3 buffers." for number in (5, 4, 3, 2)]
+    assert told[-1].splitlines() == ["1 MB", *newest, "and 2 messages before"]
 
 
 def test_a_window_that_closes_keeps_what_came(empty_window, targets, board, qtbot, tmp_path):
@@ -349,5 +390,5 @@ def test_losses_of_8_0_are_shown_while_it_runs(empty_window, targets, board, qtb
     outcome = empty_window.findChild(OutcomeDialog)
     fault = outcome.findChild(QLabel, "finding").text()
     assert fault.startswith("wide is too much for this line: ")
-    assert sum(trace.buffers.lost_before) == int(re.search(r"(\d+) buffers are lost", fault)[1])
+    assert sum(trace.buffers.lost_before) == int(re.search(r"(\d+) buffers? lost", fault)[1])
     outcome.close()

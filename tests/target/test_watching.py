@@ -154,7 +154,7 @@ def test_what_cannot_be_watched_is_refused_and_nothing_starts(board, tmp_path):
     rules = "WHEN event == SND_MESSAGE THEN KEEP 40 buffers; STOP"
     for more, error, message in (
         ({"is_ring": True}, UsageError, "-k 41 or more"),
-        ({}, UsageError, "rules with WHEN need --ring"),
+        ({}, UsageError, "rules with WHEN need a ring"),
         ({"is_ring": True, "rules": "ADDCLASS COMM", "bounds": Bounds(32, is_repeated=True)}, UsageError, "--every"),
     ):
         with pytest.raises(error) as refusal:

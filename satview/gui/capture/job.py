@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
@@ -21,6 +22,8 @@ from satview.gui.widgets import Dialog, PlainLabel, capitalized, line_up, senten
 from satview.session.tasks import IsCancelled, Report, Task
 from satview.target.capture import Captured, capture
 from satview.target.request import TargetRequest, filter_capture
+
+_MESSAGES_SHOWN: Final = 4  # a flight recorder has one for each file, and may run for days
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,17 +239,22 @@ def _capture_on_target(
         is_cancelled: Polled; True stops the capture like `is_stopped`, but raises `Cancelled`.
         report: Called with the share that has been filtered, 0 to 1.
     """
-    request, messages = target_capture.request, list[str]()
+    request, messages, before, progress = target_capture.request, deque[str](maxlen=_MESSAGES_SHOWN), 0, ""
 
     def ends() -> bool:
         return is_stopped.is_set() or is_cancelled()
 
     def tell_all(text: str) -> None:
-        tell("\n".join([capitalized(text), *messages]))
+        nonlocal progress
+        progress = capitalized(text)
+        left_out = f"and {counted(before, 'message')} before" if before else ""
+        tell("\n".join(filter(None, [progress, *reversed(messages), left_out])))
 
     def say(text: str) -> None:
+        nonlocal before
+        before += len(messages) == _MESSAGES_SHOWN
         messages.append(sentence(text))
-        tell("\n".join(messages))
+        tell_all(progress)
 
     def grow(path: Path) -> None:
         if path == request.path:
