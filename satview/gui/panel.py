@@ -28,7 +28,7 @@ from PySide6.QtWidgets import (
 )
 
 from satview.gui.theme import Theme, css
-from satview.gui.widgets import flat_button, line_up
+from satview.gui.widgets import flat_button, line_up, tab_as_read
 from satview.session.commands import PanelRow
 from satview.session.navigation import Navigation
 
@@ -195,6 +195,7 @@ def make_panel(row: PanelRow, context: PanelContext, parent: QWidget) -> Panel:
     """Create the panel of a row of `PANELS`; its module is imported on first use."""
     panel = getattr(import_module(row.module), row.home.partition(":")[2])(context, parent)
     assert isinstance(panel, Panel), f"{row.home} is not a Panel"
+    tab_as_read(panel)
     return panel
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from PySide6 import QtCore, QtGui
@@ -27,6 +28,7 @@ from PySide6.QtWidgets import (
     QMainWindow,
     QPushButton,
     QScrollBar,
+    QSplitter,
     QStatusBar,
     QStyle,
     QStyledItemDelegate,
@@ -40,7 +42,7 @@ from satview.base.safe_text import tool_tip, visible, visible_line
 from satview.gui.theme import restyle
 
 if TYPE_CHECKING:
-    from PySide6.QtGui import QPaintEvent
+    from PySide6.QtGui import QPaintEvent, QShowEvent
 
 
 # The label used in all windows. It shows plain text, never markup.
@@ -119,6 +121,11 @@ class Dialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(title)
 
+    def showEvent(self, event: QShowEvent) -> None:
+        """Let Tab go through the dialog as it is read."""
+        tab_as_read(self)
+        super().showEvent(event)
+
     def button(self, text: str, tip: str, run: object) -> QPushButton:
         """Return a button that calls a function, and that the Return key does not trigger."""
         button = QPushButton(text, self)
@@ -132,6 +139,28 @@ class Dialog(QDialog):
         box = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         box.rejected.connect(self.close)
         return box
+
+
+def tab_as_read(root: QWidget) -> None:
+    """Let Tab go through the widgets in a window or panel in the order of its layouts, whichever was made first."""
+    for before, after in pairwise(_laid_out(root)):
+        QWidget.setTabOrder(before, after)
+
+
+def _laid_out(part: QWidget | QLayout | None) -> Iterator[QWidget]:
+    """Yield the widgets that take the keyboard, in the order in which the layouts place them."""
+    if isinstance(part, QWidget) and part.focusPolicy() is not Qt.FocusPolicy.NoFocus:
+        yield part
+        return
+    inner: list[QWidget | QLayout | None]
+    if isinstance(part, QSplitter):
+        inner = [part.widget(number) for number in range(part.count())]
+    else:
+        layout = part.layout() if isinstance(part, QWidget) else part
+        items = map(layout.itemAt, range(layout.count())) if layout is not None else ()
+        inner = [item.widget() or item.layout() for item in items if item is not None]
+    for each in inner:
+        yield from _laid_out(each)
 
 
 # Rows and columns of widgets.

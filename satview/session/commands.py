@@ -322,7 +322,7 @@ COMMANDS: Final = (
     Command("file.capture_target", "Capture from a tar&get\N{HORIZONTAL ELLIPSIS}", Menu.FILE, (),
             "Capture a trace on a target over ssh, and watch it grow."),
     Command("file.new_window", "&New window", Menu.FILE, ("Ctrl+N",), "Open another window."),
-    Command("file.reload", "&Reload", Menu.FILE, ("F5",), "Read the file again.", Needs.TRACE),
+    Command("file.reload", "Reloa&d", Menu.FILE, ("F5",), "Read the file again.", Needs.TRACE),
     Command("file.info", "Trace &information\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+I",),
             "Header, system page, CPUs and counts of the trace.", Needs.TRACE, starts_group=True, icon="info"),
     Command("file.save_session", "Sa&ve session\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+S",),

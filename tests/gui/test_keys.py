@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QMenu
 
 from satview.gui import dialogs
 from satview.gui.widgets import LinePrompt, QuickPick
@@ -271,6 +271,24 @@ def test_panels(press, window):
     assert not docks["events"].isHidden()
     press(K.Key_I)
     assert docks["details"].isHidden()
+
+
+def test_tab_goes_through_a_panel_as_it_is_read(press, window):
+    window.actions_by_id.by_id["panels.transactions"].trigger()
+    panel = window.workspace.panels.created["transactions"]
+    names, widget = [], panel.nextInFocusChain()
+    while widget is not panel:
+        names.append(widget.accessibleName() if panel.isAncestorOf(widget) else "")
+        widget = widget.nextInFocusChain()
+    order = ["Messages or latencies", "Client: name or pid", "Transactions"]
+    assert [name for name in names if name in order] == order
+
+
+def test_no_two_entries_of_a_menu_have_one_letter(window):
+    for menu in window.menuBar().findChildren(QMenu):
+        titles = [action.text() for action in menu.actions() if "&" in action.text()]
+        letters = [title[title.index("&") + 1].lower() for title in titles]
+        assert sorted(set(letters)) == sorted(letters), titles
 
 
 def test_find_with_enter_and_shift_enter(press, window, opened, qtbot):

@@ -71,6 +71,18 @@ def test_all_workloads_are_offered_with_their_lesson_in_both_themes(dialog, appl
         assert image.pixelColor(list_position).alpha() == 255
 
 
+def test_tab_goes_through_the_dialog_as_it_is_read(dialog, qtbot):
+    names = []
+    while (focus := dialog.focusWidget()) is not dialog.workloads or not names:
+        names.append(focus.accessibleName() or focus.text())
+        qtbot.keyClick(focus, K.Key_Tab)
+    assert ", ".join(names) == (
+        "Workload, Release, CPUs, Duration, Seed, Events, Buffers, Probe: no logger on the target, "
+        "In real time, and watch it live, Open\N{HORIZONTAL ELLIPSIS}, Rules, Save as, Browse\N{HORIZONTAL ELLIPSIS}, "
+        "Cancel, Capture"
+    )
+
+
 def test_capture_opens_its_trace(dialog, empty_window, qtbot, tmp_path):
     choose(dialog, "polite", 0.02)
     dialog.cpus.setValue(2)
