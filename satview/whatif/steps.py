@@ -459,14 +459,18 @@ def with_changes(programs: Programs, changes: Sequence[ProgramChange]) -> Change
     """Return a copy of programs with changes applied; the given programs are not modified.
 
     Raises:
-        UsageError: A change names a target that the trace does not have, or has an invalid value.
+        UsageError: A change names a target that the trace does not have, has an invalid value, or repeats another one.
     """
     out = Changed(copy.copy(programs), programs.cpus, tuple(map(str, changes)))
     out.programs.threads = [copy.copy(thread) for thread in programs.threads]
     out.programs.interrupts = [copy.copy(line) for line in programs.interrupts]
     out.programs.things = [copy.copy(thing) for thing in programs.things]
     out.programs.partitions = [copy.copy(partition) for partition in programs.partitions]
+    made: dict[tuple[str, str], ProgramChange] = {}
     for change in changes:
+        earlier = made.setdefault((change.target.casefold(), change.key), change)
+        if earlier is not change:
+            raise UsageError(f"{change}: {earlier} changes the same; leave one of them out")
         make = _MAKERS.get(change.key) if not change.target.startswith("load ") else _add_load
         if make is None:
             raise UsageError(f"{change}: there is no {change.key!r}; there are {', '.join(_MAKERS)}, and for a "

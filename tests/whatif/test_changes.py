@@ -152,6 +152,13 @@ def test_what_cannot_be_changed_is_said_with_what_there_is(servers: Programs, te
     assert says in str(error.value)
 
 
+def test_two_changes_of_the_same_are_refused(servers: Programs) -> None:
+    """One of them would silently do nothing; a thread may have another priority than its process."""
+    with pytest.raises(UsageError, match="cpus=1: cpus=2 changes the same; leave one of them out"):
+        with_changes(servers, parse_changes(["cpus=2", "cpus=1"]))
+    with_changes(servers, parse_changes(["screen:priority=12", "screen 1:priority=14"]))
+
+
 @pytest.mark.parametrize("text", ["planner", "planner 1:priority", "=2", "planner:=2", "planner:priority="])
 def test_a_text_that_is_no_change_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="is not TARGET:KEY=VALUE"):
