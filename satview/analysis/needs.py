@@ -147,6 +147,10 @@ def _cpus(trace: Trace) -> str:
     return "a threads library does not log who has a CPU: what is RUNNING there is not known to wait"
 
 
+def _partners(trace: Trace) -> str:
+    return "a schedule does not say for whom a thread waits" if trace.release is Release.LINUX else ""
+
+
 def _waits(trace: Trace) -> str:
     is_anything = trace.catalogue.state_value_of_code == _SLEEPING
     return "SLEEPING does not say what a thread waits for" if trace.code_counts[is_anything].any() else ""
@@ -312,6 +316,7 @@ _THREAD: Final = (C.THREAD,)
 KERNEL: Final = Need("kernel", Mark.NOT_LOGGED, _kernel)
 STATES: Final = Need("states", Mark.NEEDS_CLASS, _states, "capture the class THREAD whole", _THREAD)
 CPUS: Final = Need("cpus", Mark.NOT_LOGGED, _cpus)
+PARTNERS: Final = Need("partners", Mark.NOT_LOGGED, _partners)
 WAITS: Final = Need("waits", Mark.NOT_LOGGED, _waits)
 PRIORITIES: Final = Need("priorities", Mark.NEEDS_WIDE, _priorities, "capture wide events of the class THREAD", _THREAD,
                          is_wide=True)  # fmt: skip

@@ -87,11 +87,13 @@ def test_it_says_that_it_is_foreign(tmp_path):
 
 
 def test_what_a_schedule_cannot_tell_is_said_in_its_own_words(tmp_path, capsys):
-    """SLEEPING names nothing that a thread waits for, so that no deadlock can be seen; runmasks are of QNX."""
+    """No event says for whom a thread waits, so that no deadlock can be seen; runmasks are of QNX."""
     path = tmp_path / "s.dat"
     path.write_bytes(linux_scene.as_trace_dat())
     assert main(["check", str(path), "--kind", "deadlock", "--kind", "missed-period"]) == 4
-    assert "deadlock, missed-period: SLEEPING does not say what a thread waits for." in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "deadlock: a schedule does not say for whom a thread waits." in said
+    assert "missed-period: SLEEPING does not say what a thread waits for." in said
     assert main(["check", str(path)]) == 3
     said = capsys.readouterr().out
     assert "server 200 (server) is ready for 294.0 ms" in said

@@ -10,7 +10,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.needs import CALLS, HOLDERS, MESSAGES_SENT, NO_DAMAGE, NO_LOSS, OPENING, PRIORITIES, STATES, WAITS
+from satview.analysis.needs import (
+    CALLS,
+    HOLDERS,
+    MESSAGES_SENT,
+    NO_DAMAGE,
+    NO_LOSS,
+    OPENING,
+    PARTNERS,
+    PRIORITIES,
+    STATES,
+)
 from satview.analysis.verdicts.evidence import (
     MOST_NAMED,
     Evidence,
@@ -51,7 +61,7 @@ _Ints = NDArray[np.int64]
     "deadlock",
     meaning="Threads wait for each other in a circle until the trace ends.",
     question="Do threads wait for each other for ever?",
-    needs=(STATES, WAITS, HOLDERS),
+    needs=(STATES, PARTNERS, HOLDERS),
     bounds=(CALLS, MESSAGES_SENT, NO_DAMAGE, NO_LOSS),
     thresholds={
         "least_ms": (20, "threads have waited for each other that long when the trace ends"),
