@@ -162,10 +162,8 @@ def diagnosis(trace: Trace, key: str, is_quick: bool = False) -> Diagnosis:
         proof = f"{proofs[0][:1].lower()}{proofs[0][1:].rstrip('.')}"
         return Diagnosis(trace, analysis, Trust(Mark.ESTIMATE, f"{rest} on links that no event shows"), proof)
     trust = _trust(trace, limits, is_bound=not unmet)
-    remedies = dict.fromkeys(need.remedy for need in (unmet[:1] or limits) if need.remedy)
-    if not trace.release.is_qnx:  # remedies describe captures on QNX
-        remedies = {}
-    return Diagnosis(trace, analysis, trust, "; ".join(remedies), trust.mark is not Mark.NOT_LOGGED)
+    remedies = dict.fromkeys(filter(None, (need.remedy_for(trace) for need in unmet[:1] or limits)))
+    return Diagnosis(trace, analysis, trust, "; ".join(remedies), trust.mark is not Mark.NOT_LOGGED and bool(remedies))
 
 
 def applicable(trace: Trace) -> tuple[str, ...]:
@@ -201,7 +199,7 @@ def _trust(trace: Trace, unmet: tuple[Need, ...], *, is_bound: bool) -> Trust:
     if not is_bound:
         return Trust(unmet[0].lack, unmet[0].reason(trace))
     mark = Mark.ESTIMATE if any(need.lack is Mark.ESTIMATE for need in unmet) else Mark.LOWER_BOUND
-    return Trust(mark, "; ".join(need.reason(trace) for need in unmet))
+    return Trust(mark, "; ".join(dict.fromkeys(need.reason(trace) for need in unmet)))
 
 
 def _applies(trace: Trace, analysis: Analysis) -> bool:

@@ -109,8 +109,10 @@ class Need:
         return "; ".join(filter(None, (reason, self.remedy_for(trace)))) if (reason := self.reason(trace)) else ""
 
     def remedy_for(self, trace: Trace) -> str:
-        """Return what to capture so that a trace meets the need; empty for traces of other systems than QNX."""
-        return self.remedy if trace.release.is_qnx else ""
+        """Return what to capture to meet the need; empty if only traces of other systems than QNX do not meet it."""
+        files = files_of(trace)
+        lacking = [trace] if files is None else [part.trace for part in files.parts if self.reason(part.trace)]
+        return self.remedy if any(one.release.is_qnx for one in lacking) else ""
 
 
 def lost_words(trace: Trace, cycles: int) -> str:

@@ -238,6 +238,8 @@ def _capture_again(
     trace: Trace, verdicts: Sequence[Verdict], undecided: Table, timing: Mapping[str, Timing]
 ) -> CaptureLine | None:
     kinds = dict.fromkeys(undecided.text(row, "kind") for row in range(len(undecided)))
+    if trace.axis is not None:  # a file of another system may be all that lacks something
+        kinds = dict.fromkeys(kind for kind in kinds if kind not in ANALYSES or diagnosis(trace, kind).is_helped)
     if not len(trace.events) or PRIORITIES.reason(trace):  # not wide mode, which may log what is now inferred
         # Verdicts about timing files are left out: no kernel event shows what goes through a chain.
         proven = {kind for kind, rule in rules().items() if not rule.timing}

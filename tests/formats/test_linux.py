@@ -20,6 +20,7 @@ from satview.tables.table import table
 from tests.core.reference import loading as reference
 from tests.helpers import linux_scene, perf_data, trace_dat
 from tests.helpers.commands import satview as command
+from tests.helpers.kev import TraceBuilder
 
 MS = linux_scene.MS
 FORMS = {
@@ -112,6 +113,21 @@ def test_what_a_schedule_cannot_tell_is_said_in_its_own_words(tmp_path, capsys):
     path.write_bytes(linux_scene.as_trace_dat(switches))
     assert main(["doctor", str(path)]) == 0
     assert "Lower bound: Wake-ups\n  no events sched_waking are there" in capsys.readouterr().out
+
+
+def test_no_capture_helps_a_schedule_beside_a_trace_of_qnx(tmp_path, capsys):
+    """What the schedule alone lacks on a common axis is no class of events to capture on the target."""
+    (tmp_path / "s.dat").write_bytes(linux_scene.as_trace_dat())
+    TraceBuilder(cpus=2).time_event(0).process_name(1, 7, "a").state("RUNNING", 10, 7, 1).write(tmp_path / "q.kev")
+    axis = str(tmp_path / "both.sataxis")
+    assert main(["together", str(tmp_path / "q.kev"), str(tmp_path / "s.dat"), "-o", axis]) == 0
+    capsys.readouterr()
+    assert main(["doctor", axis]) == 0
+    said = capsys.readouterr().out
+    assert "q: no messages are there; s: a schedule has no kernel calls, messages, pulses, interrupts and " in said
+    assert "s: a schedule does not say for whom a thread waits\n\n" in said
+    assert main(["check", axis, "--kind", "deadlock"]) == 4
+    assert "capture" not in capsys.readouterr().out
 
 
 def test_lanes_have_states_of_linux(tmp_path):
