@@ -273,6 +273,11 @@ _BLOCK: Final = 1 << 16
 _NEVER: Final = np.iinfo(np.int64).max
 
 
+def _check(cancelled: Callable[[], bool] | None) -> None:
+    if cancelled is not None and cancelled():
+        raise Cancelled("writing was stopped")
+
+
 def write_slots(
     file: BinaryIO,
     trace: Trace,
@@ -294,10 +299,10 @@ def write_slots(
     Raises:
         Cancelled: `cancelled()` returned True.
     """
+    _check(cancelled)
     layout = _RecordLayout(trace, rows, opening)
     for start in range(0, layout.count, _BLOCK):
-        if cancelled is not None and cancelled():
-            raise Cancelled("writing was stopped")
+        _check(cancelled)
         end = min(start + _BLOCK, layout.count)
         file.write(slots_as_bytes(layout.block(start, end), trace.byte_order))
         if progress is not None:
@@ -625,6 +630,7 @@ def write_subset(
     opening = Opening.empty()
     if with_context and (rows.start > 0 or has_names_apart):
         opening = opening_state(trace, rows.start, with_all_names=has_names_apart)
+    _check(cancelled)
     if with_context:
         _add_context(trace, keep, rows, opening)
     written = np.flatnonzero(keep).astype(np.uint32)

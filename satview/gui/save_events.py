@@ -9,7 +9,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -235,7 +234,7 @@ class SaveEventsDialog(Dialog):
         self.message.say(f"Not saved: {error}.", "error")
         self._set_busy(False)
 
-    def closeEvent(self, event: QCloseEvent) -> None:
-        """Cancel the background task."""
+    def done(self, result: int) -> None:
+        """Cancel the background task; also called for Escape and the window's close button."""
         self._job.close()
-        super().closeEvent(event)
+        super().done(result)

@@ -95,6 +95,10 @@ class _TaskRun(QRunnable):
             self._relay.reported.emit(self._number, share)
 
 
+def _stop(stops: list[threading.Event], *_: object) -> None:
+    stops[0].set()
+
+
 _End = tuple[int, object, Exception | None]  # number of the run, its result, what it raised
 
 
@@ -143,7 +147,9 @@ class Task(QObject):
         self._pool = QThreadPool(self)
         self._pool.setMaxThreadCount(1)
         self._number = 0
-        self._stop = threading.Event()
+        self._stops = [threading.Event()]  # of the newest function
+        # Who is destroyed while a function runs, such as a dialog by Esc, waits for its end.
+        self.destroyed.connect(partial(_stop, self._stops))
         self._relay = _Relay(self)
         # Queued, so that a result never interrupts the GUI thread; except in `start` with patience.
         self._relay.ended.connect(self._on_ended, Qt.ConnectionType.QueuedConnection)
@@ -169,11 +175,11 @@ class Task(QObject):
         self._run(function, patience_s, reports=True)
 
     def _run(self, function: Callable[..., object], patience_s: float, *, reports: bool) -> None:
-        self._stop.set()
-        self._stop = threading.Event()
+        _stop(self._stops)
+        self._stops[0] = threading.Event()
         self._number += 1
         self._is_busy = True
-        self._pool.start(_TaskRun(self._number, function, self._stop, self._relay, reports))
+        self._pool.start(_TaskRun(self._number, function, self._stops[0], self._relay, reports))
         end_s = time.monotonic() + patience_s
         while self._is_busy and (left_s := end_s - time.monotonic()) > 0:
             try:
@@ -183,7 +189,7 @@ class Task(QObject):
 
     def cancel(self) -> None:
         """Stop the task; neither `done` nor `failed` is sent for it."""
-        self._stop.set()
+        _stop(self._stops)
         self._number += 1
         self._is_busy = False
 

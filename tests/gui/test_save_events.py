@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from PySide6.QtTest import QTest
 
 from satview.events import wire
 from satview.formats.registry import open_trace
-from satview.gui import dialogs
+from satview.gui import dialogs, save_events
 from satview.gui.save_events import SaveEventsDialog, write_events, write_list
 from tests.gui.conftest import part
 from tests.gui.hands import CONTROL_SHIFT, LEFT, K
@@ -52,6 +54,24 @@ def test_the_selected_range_as_a_trace(dialog, opened, tmp_path, qtbot, monkeypa
     saved = open_trace(tmp_path / "part.kev")
     names = [saved.spec(row).name for row in range(len(saved.events))]
     assert names[-4:] == ["THRUNNING", "MSG_SENDV", "THREPLY", "THRUNNING"]
+
+
+def test_escape_stops_what_is_being_saved(dialog, tmp_path, monkeypatch, qtbot):
+    stopped = []
+
+    def write(_trace, _path, _kind, _rows, _window, is_cancelled, _report):
+        end_s = time.monotonic() + 5
+        while not is_cancelled() and time.monotonic() < end_s:
+            time.sleep(0.01)
+        stopped.append(is_cancelled())
+
+    monkeypatch.setattr(save_events, "write_events", write)
+    monkeypatch.setattr(dialogs, "ask_save", lambda *_: tmp_path / "all.kev")
+    shown = dialog()
+    QTest.mouseClick(shown.save_button, LEFT)
+    assert shown.stop_button.isVisible()
+    QTest.keyClick(shown, K.Key_Escape)
+    qtbot.waitUntil(lambda: stopped == [True], timeout=7_000)
 
 
 @pytest.mark.thorough

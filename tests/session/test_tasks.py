@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
+from PySide6.QtCore import QEvent, QObject
+from PySide6.QtWidgets import QApplication
 
 from satview.base.errors import Cancelled
 from satview.session.tasks import Task
@@ -92,3 +95,22 @@ def test_progress_is_reported_but_not_too_often(job, qtbot):
         job.start_reporting(work)
     assert 1 <= len(shares) < 100
     assert shares == sorted(shares)
+
+
+def test_a_task_that_is_destroyed_stops_what_it_runs(qapp):
+    """As a window that closes destroys its dialogs, which would wait for the end of what they do."""
+    owner, stopped = QObject(), []
+    began = threading.Event()
+
+    def work(is_cancelled):
+        began.set()
+        end_s = time.monotonic() + 5
+        while not is_cancelled() and time.monotonic() < end_s:
+            time.sleep(0.01)
+        stopped.append(is_cancelled())
+
+    Task(owner).start(work)
+    assert began.wait(5)
+    owner.deleteLater()
+    QApplication.sendPostedEvents(owner, QEvent.Type.DeferredDelete.value)
+    assert stopped == [True]

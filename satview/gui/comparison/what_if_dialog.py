@@ -543,10 +543,10 @@ class AxisDialog(Dialog):
         self._append(_FileRow(path, names_for([*(Path(row.name) for row in rows), path])[-1], ""))
         self._on_rows()
 
-    def closeEvent(self, event: object) -> None:
-        """Cancel the background task."""
+    def done(self, result: int) -> None:
+        """Cancel the background task; also called for Escape and the window's close button."""
         self._job.close()
-        super().closeEvent(event)  # type: ignore[arg-type]
+        super().done(result)
 
     def _append(self, row: _FileRow) -> None:
         position = self.table.rowCount()
