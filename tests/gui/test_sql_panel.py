@@ -11,6 +11,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 
 from satview.base.time import TimeWindow
+from satview.gui.panels import sql_panel
 from satview.session.panels import sql as panel_sql
 from satview.session.panels.sql import drawing_of, event_of_row, query_of, sql_completions, window_of_row
 from satview.tables.schema import views
@@ -221,6 +222,19 @@ def test_intervals_as_lanes(panel, opened, qtbot):
     click_at(panel, qtbot, clock.cycles(6000), 1)
     assert clock.ns(opened.viewport.window.start) <= 4_000
     click_at(panel, qtbot, clock.cycles(6000), 2)  # nothing there: it stays
+
+
+def test_rows_are_shown_before_it_is_known_what_can_be_drawn(panel, qtbot, monkeypatch):
+    """Five million rows let the window stand still for 13 s to find their groups, which no list of rows needs."""
+    asked = []
+    monkeypatch.setattr(
+        sql_panel, "drawing_of", lambda trace, result: asked.append(result) or drawing_of(trace, result)
+    )
+    run_query(panel, qtbot, "select 5 as time_ns, 1 as v")
+    assert (panel.table.isVisible(), asked) == (True, [])
+    shown_as(panel, "Plot")
+    assert len(asked) == 1
+    assert panel.value.currentText() == "v"
 
 
 @pytest.mark.thorough

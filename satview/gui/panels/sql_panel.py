@@ -165,7 +165,7 @@ class SqlPanel(Panel):
         self.value.setAccessibleName("Column that is plotted")
         self.value.hide()
         self.plot: ResultPlot | None = None
-        self._drawing: Drawing | str = ""
+        self._drawing: Drawing | str | None = ""  # None = not looked for yet: of millions of rows it takes seconds
         self.reason = Notice("", self)
         self._lay_out()
         labels = context.area.labels
@@ -259,7 +259,7 @@ class SqlPanel(Panel):
         result = cast("Result", answer)
         self.model.show(result)
         self.table.resizeColumnsToContents()
-        self._update_drawing()
+        self._drawing = None
         self._show()
         said = (f"{result.summary}; add a LIMIT" if result.is_cut else result.summary, *result.cannot_tell)
         self._finish("\nCannot tell: ".join(said))
@@ -290,6 +290,8 @@ class SqlPanel(Panel):
     def _show(self) -> None:
         """Show rows, plot or lanes, or why the result cannot be drawn."""
         shown = list(ResultView)[self.shown.currentIndex()]
+        if shown is not ResultView.ROWS and self._drawing is None:
+            self._update_drawing()
         drawing = self._drawing
         self.value.setVisible(shown is ResultView.PLOT and self.value.count() > 0)
         if shown is ResultView.ROWS or not drawing:
@@ -316,7 +318,7 @@ class SqlPanel(Panel):
     @Slot(object)
     def _on_failed(self, error: Exception) -> None:
         self.model.show(None)
-        self._update_drawing()
+        self._drawing = None
         self._show()
         self._finish(capitalized(visible(str(error))) if isinstance(error, SatviewError) else one_line(error))
 
