@@ -71,6 +71,14 @@ def test_all_workloads_are_offered_with_their_lesson_in_both_themes(dialog, appl
         assert image.pixelColor(list_position).alpha() == 255
 
 
+def test_wide_events_of_one_workload_are_not_those_of_the_next(dialog):
+    shown = []
+    for name in ("small-system", "deadlock", "inversion", "small-system"):
+        choose(dialog, name)
+        shown.append(dialog.form.currentText()[:4])
+    assert shown == ["Fast", "Wide", "Wide", "Fast"]
+
+
 def test_tab_goes_through_the_dialog_as_it_is_read(dialog, qtbot):
     names = []
     while (focus := dialog.focusWidget()) is not dialog.workloads or not names:

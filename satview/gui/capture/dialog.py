@@ -281,6 +281,7 @@ class NewCaptureDialog(Dialog):
         self._folder = folder
         self._suggested_path = ""
         self._is_running = False
+        self._form_before: int | None = None  # events before a workload was passed whose lesson needs wide ones
         self._make_editors()
         self._make_foot()
         self._lay_out()
@@ -510,7 +511,11 @@ class NewCaptureDialog(Dialog):
             self._suggested_path = str(dialogs.free_path(self._folder, workload.name))
             self.path.setText(self._suggested_path)
         if workload.is_wide:
+            self._form_before = self.form.currentIndex() if self._form_before is None else self._form_before
             self.form.setCurrentIndex(1)
+        elif self._form_before is not None:
+            self.form.setCurrentIndex(self._form_before)
+            self._form_before = None
         self._on_target()
 
     @Slot()
