@@ -66,8 +66,8 @@ class AnswerModel(QAbstractTableModel):
         columns: The visible columns.
         sort_name: Column to sort by; empty = the order of the answer.
         is_descending: True if the largest value of that column comes first.
-        follows: True if values count only the events that the filter shows; the headings of columns for which this
-            can be so then have a funnel.
+        follows: True if the answer counts only the events that the filter shows. The headings of the columns that
+            this affects then have a funnel.
     """
 
     def __init__(self, theme: Theme, parent: QObject | None = None, names: tuple[str, ...] = ()) -> None:
@@ -262,7 +262,8 @@ class TableExport(QObject):
         """Ask for a file, and write a table to it.
 
         Args:
-            table: The rows, in the order of the file; the proposed file name contains the name of the table's question.
+            table: The rows, in the order in which they are written. The proposed file name contains the name of the
+                table's question.
             trace_path: The trace, whose files are never replaced.
         """
         proposed = Path(f"{trace_path.stem}-{table.question.name}.csv")
@@ -313,7 +314,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
     Attributes:
         shown_names: Columns to show; empty = all. If the last column has sentences, it is wrapped.
         widest_px: Limit of the automatic column width.
-        keeps_unfolded: True if rows stay unfolded after the trace was read again; False if the panel unfolds them.
+        keeps_unfolded: True if rows stay unfolded after the trace was read again; False if the subclass unfolds rows.
         model, table: The rows.
         message: Label that explains why there are no rows.
         stack: Widget that shows either the table or the message.
@@ -425,13 +426,13 @@ class AnswerPanel(TablePanel[AnswerModel]):
         self._csv.close()
 
     def copied_text(self) -> str:
-        """Return the selected rows, or else the first rows, as text if the table has the focus; else ""."""
+        """Return the selected rows, or without a selection all rows, as text if the table has the focus; else ""."""
         return self._rows_as_text(1) if self.table.hasFocus() else ""
 
     def _rows_as_text(self, least: int = 2) -> str:
-        """Return the selected rows as text if there are at least `least`; else all rows.
+        """Return the selected rows as text if there are at least `least`; else all rows, at most `_COPY_ROWS_MAX`.
 
-        The button Copy takes all rows while one is selected, because a panel selects the row of the selected lane.
+        The button Copy ignores a single selected row, because a panel itself selects the row of the selected lane.
         """
         selected = selected_rows(self.table)
         if self.model.answer is None or len(selected) < least:

@@ -268,8 +268,7 @@ def hatch_of(value: int) -> int:
     """Return the index in `HATCHES` of the hatching of a lane value, which is the number of a state or process.
 
     Hatching tells similar colours apart. Every second process is hatched, because two neighbouring hues have the same
-    grey
-    in the print palette.
+    grey in the print palette.
     """
     if value == states.QUIET_PROCESS:
         return 8

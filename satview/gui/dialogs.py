@@ -48,7 +48,7 @@ from satview.store.trace import Trace
 
 
 def ask_open(parent: QWidget, folder: Path | None, take_link: Callable[[TraceLink], None] | None = None) -> list[Path]:
-    """Ask for files to open; return none if the user cancels.
+    """Ask for files to open; return an empty list if the user cancels, or typed a link.
 
     Args:
         parent: Parent.
@@ -195,7 +195,7 @@ def fault_of_saving(text: str) -> str:
 
 
 def _open_files() -> list[Path]:
-    """Return the files of the traces that any window shows or loads; not of a followed one, which may be replaced."""
+    """Return the files of the traces that any window shows or loads, except followed traces: these may be replaced."""
     sessions = [session for window in QApplication.topLevelWidgets() for session in window.findChildren(Session)]
     shown = (session for session in sessions if session.stage in (Stage.LOADING, Stage.READY) and not session.follow)
     return [file for session in shown if session.path is not None for file in source_files(session.path)]
@@ -335,7 +335,7 @@ class InfoDialog(Dialog):
 
 
 def info_sections(trace: Trace) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return the sections of the dialog: titles with rows of (name, value)."""
+    """Return the sections of `InfoDialog`: for each, the title and the rows as (name, value)."""
     system = trace.system
     return [
         ("Trace", list(trace_rows(trace))),

@@ -347,7 +347,7 @@ class EventListPanel(TablePanel[EventListModel]):
         return self.selected_text() if self.table.hasFocus() else ""
 
     def selected_text(self) -> str:
-        """Return the selected rows as tab-separated text, after a line of column titles."""
+        """Return the selected rows, at most `_COPY_ROWS_MAX`, as tab-separated text after a line of column titles."""
         rows = islice(chain.from_iterable(selected_ranges(self.table.selectionModel())), _COPY_ROWS_MAX)
         lines = [
             "\t".join(str(self.model.index(row, column).data() or "") for column in range(len(COLUMNS))) for row in rows
@@ -447,7 +447,11 @@ class EventListPanel(TablePanel[EventListModel]):
 
     @Slot()
     def _follow_view(self) -> None:
-        """Scroll to the first event of the visible range, unless pinned or both list and lanes are at their end."""
+        """Scroll to the first event of the visible range.
+
+        The list stays if it is pinned, if the selected event is visible in both lanes and list, or if both are at their
+        end.
+        """
         opened, bar = self._opened, self.table.verticalScrollBar()
         window, events = opened.viewport.window, opened.trace.events
         is_at_both_ends = bar.value() >= bar.maximum() > 0 and window.end >= opened.trace.window.end

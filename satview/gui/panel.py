@@ -154,7 +154,10 @@ class Panel(QWidget):
         self._theme = theme
 
     def reload(self) -> None:
-        """Show a refreshed trace; called once the panel is visible. For panels that are not connected to signals."""
+        """Show a refreshed trace; called once the panel is visible.
+
+        Panels that refresh themselves on signals need not override this method.
+        """
 
     def rest(self) -> None:
         """Stop background work, because the panel is hidden."""
@@ -213,7 +216,7 @@ Model = TypeVar("Model", bound=ThemedModel)
 
 
 class TablePanel(Panel, Generic[Model]):
-    """Base class of the event list, the search results and the transactions.
+    """Base class of panels with a table, such as the event list, the marks and the panels with an answer.
 
     Attributes:
         table: The table.

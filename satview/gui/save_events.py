@@ -113,9 +113,10 @@ class SaveEventsDialog(Dialog):
     """Dialog that asks for events and a file format, writes the events in the background, and reports the result.
 
     Attributes:
-        kind, in_range, filtered: Editors.
-        save_button, stop_button: Buttons.
-        message: The result.
+        kind: Selects the file format.
+        in_range, filtered: Check boxes to save only events in the selected range, or events that the filter shows.
+        save_button, stop_button: Buttons that start and cancel saving.
+        message: Label with the result.
     """
 
     def __init__(self, opened: OpenTrace, parent: QWidget) -> None:

@@ -108,7 +108,10 @@ class RowNavigator:
         self._opened, self._navigation = opened, navigation
 
     def select(self, table: Table, row: int) -> None:
-        """Select the lane of a row's thread, process or CPU, or an event of its kind, without moving the view."""
+        """Select the lane of a row's thread, process or CPU, without moving the view.
+
+        For a row about a kind of event, select an event of that kind.
+        """
         lane = self.lane_of(table, row)
         if lane is not None:
             self._navigation.show_lane(lane)
@@ -362,7 +365,7 @@ class StatisticsPanel(AnswerPanel):
         self.stack.addWidget(page)
 
     def _fit_columns(self) -> None:
-        """Set column widths from the longest texts, never narrower than before."""
+        """Set column widths from the longest texts in the first rows, never narrower than before."""
         answer = self.model.answer
         assert answer is not None
         widths_px = self._widths.setdefault(answer.question.name, {})
@@ -402,7 +405,7 @@ class StatisticsPanel(AnswerPanel):
         self._report()
 
     def _reason(self, is_there: bool) -> str:
-        """Return a sentence on why no table is shown; "" if a table is shown."""
+        """Return a sentence on why no table is shown; "" if a table is shown. `is_there`: a table has been computed."""
         view = self.view
         if view.error:
             return view.error

@@ -337,7 +337,7 @@ def _style_sheet(theme: Theme) -> str:
 
 
 def restyle(widget: QWidget, name: str, value: str) -> None:
-    """Set the widget property by which style sheets select, and apply the style sheet to the widget again."""
+    """Set a widget property that style sheets use in selectors, and apply the style sheet to the widget again."""
     if widget.property(name) != value:
         widget.setProperty(name, value)
         widget.style().unpolish(widget)

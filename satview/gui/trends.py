@@ -40,7 +40,7 @@ class TrendPlot(QWidget):
         points: The drawn points; the data of each point is the row of its trace in the table of the trend.
 
     Signals:
-        point_requested: A point was clicked; sends its row.
+        point_requested: A point was clicked; sends the row of its trace.
     """
 
     point_requested = Signal(int)
@@ -66,7 +66,7 @@ class TrendPlot(QWidget):
         self._draw()
 
     def show_trend(self, traces: Table | None, metric: Metric) -> None:
-        """Draw the value of a metric for each trace, a row of `traces`; None = nothing."""
+        """Draw the value of a metric for each row of `traces`; None = draw nothing."""
         self._shown = traces
         self._values.metric = metric
         self._draw()

@@ -122,7 +122,7 @@ class Dialog(QDialog):
         self.setWindowTitle(title)
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Let Tab go through the dialog as it is read."""
+        """Let Tab go through the dialog in reading order."""
         tab_as_read(self)
         super().showEvent(event)
 
@@ -142,7 +142,7 @@ class Dialog(QDialog):
 
 
 def tab_as_read(root: QWidget) -> None:
-    """Let Tab go through the widgets in a window or panel in the order of its layouts, whichever was made first."""
+    """Let Tab go through the widgets of a window or panel in the order of its layouts, not of their creation."""
     for before, after in pairwise(_laid_out(root)):
         QWidget.setTabOrder(before, after)
 
@@ -539,8 +539,8 @@ def score(text: str, requested: str) -> int:
 class LinePrompt(_Floating):
     """A prompt for one line over the window; errors show below the line.
 
-    If another field gets the focus, the window keeps what was typed, and the next such prompt offers it; after Escape
-    it does not.
+    If another field gets the focus, the prompt closes, and the next prompt with the same title and initial text
+    offers the typed text again. After Escape, the text is lost.
     """
 
     def __init__(

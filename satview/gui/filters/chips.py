@@ -148,7 +148,7 @@ def _argument_conditions(argument: Argument) -> Iterator[str]:
 
 
 class _NoDerivedColumns:
-    """Stand-in for the computed columns, all -1: conditions made here read no durations, priorities and latencies."""
+    """Stand-in for derived columns, all -1: proposed conditions test no durations, priorities or latencies."""
 
     def duration_ns(self, rows: NDArray[np.integer]) -> NDArray[np.int64]:
         return np.full(len(rows), -1, np.int64)

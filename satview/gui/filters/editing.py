@@ -48,7 +48,7 @@ class Proposals(QListWidget):
     """A list of completions below an editor, which keeps the keyboard focus.
 
     Signals:
-        taken: The selected `Completion`.
+        taken: A completion was selected; sends the `Completion`.
     """
 
     taken = Signal(object)

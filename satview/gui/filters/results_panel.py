@@ -86,7 +86,7 @@ class ResultsPanel(TablePanel[HitModel]):
 
     @Slot()
     def copy(self) -> None:
-        """Copy the selected hits, or all hits if fewer than two are selected, in the background."""
+        """Copy the selected hits (all if fewer than two are selected), at most `_COPY_LIMIT`, in the background."""
         selected = selected_rows(self.table)
         hits = self._opened.search.hits
         rows = hits[[row + self.model.first_row for row in selected]] if len(selected) > 1 else hits

@@ -488,7 +488,7 @@ class ConditionBox(QWidget):
         editing: Name of the filter pass being edited; empty for a new one.
 
     Signals:
-        search_requested: Search for the condition (its text) instead.
+        search_requested: The user wants to search for the condition instead; sends its text.
     """
 
     search_requested = Signal(str)
@@ -848,7 +848,7 @@ class FilterPanel(Panel):
 
     @Slot(object)
     def _on_cpu(self, cycles: object) -> None:
-        """Show the share of the time of all CPUs that each thread used, which is 0 for idle threads."""
+        """Show the share of the time of all CPUs that each thread used; idle threads show `idle`, and count as 0."""
         trace = self._opened.trace
         whole = trace.window.length * max(1, trace.cpu_count)
         if isinstance(cycles, np.ndarray) and whole > 0:

@@ -46,7 +46,7 @@ class SnapshotView(WatchedAnswer):
 
     @property
     def at_cycles(self) -> int | None:
-        """Time in cycles for which a snapshot is requested; None = nothing is selected."""
+        """Time in cycles for which a snapshot is requested; None = nothing is selected, and cursor A is not set."""
         return self._cycles
 
     def hold(self, is_held: bool) -> None:

@@ -132,7 +132,8 @@ class SqlPanel(Panel):
     """A query, the list of views, and the result as rows, as values over time, or as lanes of intervals.
 
     Attributes:
-        editor, views, run_button, message, table, model: Parts of the panel.
+        editor, views, run_button, message, table: Widgets of the panel.
+        model: The rows of the table.
         shown, value: Select how the result shows, and which column is plotted.
         plot: The plot; None until first shown.
     """
@@ -196,7 +197,7 @@ class SqlPanel(Panel):
             self.run()
 
     def copied_text(self) -> str:
-        """Return the selected rows as tab-separated text, after a line of column names."""
+        """Return the selected rows, at most `_COPY_LIMIT`, as tab-separated text after a line of column names."""
         result = self.model.result
         selected = selected_rows(self.table)[:_COPY_LIMIT]
         if result is None or not selected:

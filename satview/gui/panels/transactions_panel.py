@@ -41,7 +41,7 @@ class FoundRows:
     Attributes:
         mode: Kind of rows.
         window: The range in which rows were searched for; None = the whole trace.
-        total: Number of rows without filter and range.
+        total: Number of rows without filter and range; for FIGURES, the number of latencies that the table sums up.
         table: The rows, sorted.
     """
 

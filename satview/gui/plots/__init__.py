@@ -1,1 +1,1 @@
-"""The plots panel. `axes`, `time_plot` and `duration_plot` import pyqtgraph; the panel imports them on first use."""
+"""The plots panel. `time_plot` and `duration_plot` import pyqtgraph; the panel imports these modules on first use."""

@@ -262,7 +262,7 @@ class TimePlot(QWidget):
         return (edges - self._axis.origin).astype(np.float64)
 
     def bin_clicked(self, number: int, height: float) -> None:
-        """Go to the bin with this number; `height` is the clicked value of the left axis."""
+        """Send `time_requested` for the bin with this number; `height` is the clicked value of the left axis."""
         del height
         edges = self.edges
         assert edges is not None
@@ -421,7 +421,10 @@ class LoadPlot(TimePlot):
         self.plot.getAxis("left").setTicks([[(cpu, str(cpu)) for cpu in _levels(load.cpus)]])
 
     def _brushes(self, plotted: LoadPlotted) -> list[QBrush]:
-        """Return the brush of each band: processes in their colours on CPU lanes, priorities in colours by rank."""
+        """Return the brush of each band.
+
+        Processes have their colours on CPU lanes, priorities have shades by rank, other subjects have hues by number.
+        """
         load, theme = plotted.load, self._theme
         rows = load.subjects.tolist()
         if load.by is LoadBy.PROCESS:

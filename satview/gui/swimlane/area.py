@@ -295,7 +295,7 @@ class SwimlaneArea(QWidget):
             part.set_theme(theme)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Use lower overview and legend in a low area, to leave height to the lanes."""
+        """Make the overview and the legend lower in a low area, to leave more height for the lanes."""
         super().resizeEvent(event)
         is_low = self.height() < _LOW_PX
         self.overview.set_low(is_low)
@@ -307,18 +307,19 @@ class SwimlaneArea(QWidget):
         self.legend.setVisible(shows and self._settings.flag("swimlane/show_legend"))
 
     def set_active(self, is_active: bool) -> None:
-        """Set whether keys act on this set of lanes, which the colour of the headings shows."""
+        """Set whether keys act on this set of lanes; the colour of the headings shows this."""
         for label in self._heads:
             label.setProperty("active", "true" if is_active else "false")
             label.style().unpolish(label)
             label.style().polish(label)
 
     def set_title(self, title: str, filtered: str = "") -> None:
-        """Show the name of the trace above the labels; empty if there is only one set of lanes.
+        """Show the name of the trace above the labels.
 
         Args:
-            title: The name.
-            filtered: What a filter leaves, if nothing else says it; a tool tip of the title.
+            title: The name; empty if there is only one set of lanes.
+            filtered: Text about the active filter, for the tool tip. The title then says that the trace is filtered.
+                Empty if there is no filter, or if chips show it.
         """
         self._title = visible_line(f"{title} (filtered)" if filtered else title)
         self._heads[0].setToolTip(tool_tip("\n".join(filter(None, (title, filtered)))))
@@ -476,7 +477,10 @@ class SwimlaneArea(QWidget):
 
     @Slot()
     def _on_reloaded(self) -> None:
-        """Paint the refreshed lanes first; the overview a frame later, and the labels too if the rows are the same."""
+        """Paint the refreshed lanes now, and the overview one frame later.
+
+        The labels are also painted one frame later if the rows of lanes are the same as before.
+        """
         paint_next_frame(self.overview)
         if self._opened.lanes.rows == self._rows:
             paint_next_frame(self.labels)
@@ -548,7 +552,7 @@ class Panes(QSplitter):
 
     @Slot()
     def _say_filter(self) -> None:
-        """Say in the title of the second trace that it is filtered, as the chips are those of the first one."""
+        """Show in the title of the second trace whether it is filtered: the chips show only the filter of the first."""
         if self.second is None or self.is_split:
             return
         trace, filters = self.second.opened.trace, self.second.opened.filters

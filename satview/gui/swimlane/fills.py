@@ -108,7 +108,14 @@ LOST_LEAST_PX: Final = 4.0
 
 
 def lost_spans(lost: NDArray[np.int64], scale: TimeScale) -> list[tuple[float, float]]:
-    """Return left and right x of the visible spans with lost events, merged, each at least `LOST_LEAST_PX` wide."""
+    """Return the left and right edges of the visible spans with lost events, in logical pixels.
+
+    Overlapping spans are merged, and each span is at least `LOST_LEAST_PX` wide.
+
+    Args:
+        lost: int64 (n, 2), start and end times of the spans, cycles.
+        scale: Time to logical pixels.
+    """
     window = scale.window
     seen = lost[(lost[:, 1] >= window.start) & (lost[:, 0] < window.end)] if len(lost) else lost
     merged: list[tuple[float, float]] = []
@@ -130,7 +137,7 @@ def lost_spans(lost: NDArray[np.int64], scale: TimeScale) -> list[tuple[float, f
 
 
 def draw_lost(painter: QPainter, lost: Iterable[tuple[float, float]], height: float, theme: Theme) -> None:
-    """Hatch the spans where events are missing."""
+    """Hatch the spans with lost events, given as `lost_spans` returns them; `height` in logical pixels."""
     pen = QPen(colour(theme.error, 150))
     pen.setWidthF(1)
     for left, right in lost:
@@ -350,8 +357,8 @@ def lane_pixels(cover: NDArray[np.float64], width: int, height: int, theme: Them
 
     Args:
         cover: float64 (64, bins), cycles by lane value and bin, as returned by `Preview.cover`.
-        width: Pixels.
-        height: Pixels.
+        width: Width of the picture, pixels.
+        height: Height of the picture, pixels.
         theme: Colours.
     """
     background = theme.base | OPAQUE

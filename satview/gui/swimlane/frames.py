@@ -136,7 +136,7 @@ class Frame:
         Args:
             before: Window of the previous frame; None = there was none.
             frames: Number of frames to look ahead.
-            limits: The frame is not widened beyond these limits.
+            limits: Time window beyond which the frame is not widened, except by a few pixels.
         """
         window, width_px = self.scale.window, self.scale.width_px
         if before is None or before == window:
@@ -217,7 +217,7 @@ class BandPicture:
         return self.window == frame.scale.window and self.pixels.shape[1] == frame.width_px
 
     def covered(self, frame: Frame) -> CoveredColumns | None:
-        """Return the columns of the picture that are visible in a frame; None if none, or if these are too coarse."""
+        """Return the columns of the picture that are visible in a frame; None if there are none, or too coarse ones."""
         return covered(self.window, self.pixels.shape[1], frame.scale.window, frame.width_px)
 
 
@@ -419,14 +419,14 @@ class TickSource:
 
     @property
     def above_shares(self) -> ShownMarks:
-        """Event marks to draw above shares: ALL if a filter hides events, TICKS if it marks or dims, else NONE."""
+        """Event marks to draw above shares: ALL if a filter hides events, TICKS if it marks or dims them, else NONE."""
         filters = self.opened.filters
         if filters.view.by_passes is not None or (self._marks & ~filters.codes).any():
             return ShownMarks.ALL
         return ShownMarks.NONE if filters.view.marked is None and filters.view.dimmed is None else ShownMarks.TICKS
 
     def ticks(self, request: LaneRequest) -> list[Ticks]:
-        """Return the event marks of a frame; if events are too dense, only of events that a filter does not dim."""
+        """Return the event marks of a frame; where events are too dense, only marks of events that are not dimmed."""
         trace, view = self.opened.trace, self.opened.filters.view
         part = trace.rows_between(request.window)
         if view.rows is not None:
@@ -496,10 +496,10 @@ class TickSource:
     def _sampled(
         self, request: LaneRequest, rows: NDArray[np.intp]
     ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.unsignedinteger]]]:
-        """Yield lane position, pixel column and row of events; if there are very many, only of a sample.
+        """Yield where events are marked; if there are very many events, only for a sample of them.
 
         Yields:
-            Arrays, (n,) each.
+            Position of the lane in `request.lanes`, pixel column, and row of the event, (n,) each.
         """
         rows = rows[:: len(rows) // _MARKED_PER_FRAME + 1]
         infos = [self.opened.timeline.infos[lane] for lane in request.lanes]
@@ -646,7 +646,7 @@ class BandPainter:
     def _overlay(self, part: LaneRequest) -> tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]:
         """Return the pixels of a request that the filter fades, and those that it marks, bool (lanes, width) each.
 
-        None if there are no such pixels.
+        Either array is None if there are no such pixels.
         """
         overlay = self._source.overlay
         if overlay.does_nothing:

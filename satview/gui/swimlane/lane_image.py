@@ -112,7 +112,8 @@ class LanePalette:
     Args:
         theme: Colours.
         hidden_values: Lane values drawn as background, because their events are filtered out.
-        highlighted: Lane values, or keys of `fills`, that stay bright while all else fades; empty = nothing fades.
+        highlighted: Lane values, and keys such as `fills.SHARES`, that stay bright while all else fades; empty =
+            nothing fades.
     """
 
     def __init__(

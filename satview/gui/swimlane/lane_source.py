@@ -175,7 +175,7 @@ def with_filter(
         timeline: The lanes.
         values: Pixel values as `Timeline.raster` returns them, with marks of all events.
         request: The lanes and window of the values.
-        shown: The filter; None = return the values unchanged.
+        shown: The events to mark; None = return the values unchanged.
         limit: If the window has more events, return the values without marks, to save time.
     """
     if shown is None:
@@ -196,14 +196,14 @@ def with_filter(
 
 
 def with_overlay(values: Values, request: LaneRequest, overlay: LaneOverlay, *, waits: bool) -> Values:
-    """Return pixel values without hidden intervals.
+    """Return pixel values without the intervals that the filter hides.
 
     Args:
         values: uint8 (lanes, width), pixel values.
         request: The lanes, window and width of the values.
         overlay: Effect of the filter on intervals.
-        waits: True to compute also which pixels fade or are marked, however long that takes; False to leave out lanes
-            that would delay a frame.
+        waits: True to include all lanes, however long that takes, and to prepare which of their pixels fade or are
+            marked; False to leave out lanes that would delay a frame.
     """
     if overlay.does_nothing:
         return values
@@ -224,13 +224,13 @@ def exact_values(
     is_cancelled: IsCancelled,
     report: Report,
 ) -> tuple[LaneRequest, Values] | None:
-    """Build missing lanes, then return exact values; None if cancelled.
+    """Build missing lanes, then return the current request with its exact pixel values; None if cancelled.
 
     Args:
         timeline: The lanes.
         requested: Returns the current request, which may change meanwhile, such as when the view moves by a few pixels;
             lanes that are being built remain useful.
-        shown: The filter; None = all events show.
+        shown: The events to mark; None = all.
         overlay: Effect of the filter on intervals; None = no effect.
         is_cancelled: Polled regularly.
         report: Called when lanes are ready.
@@ -257,7 +257,7 @@ def _build(
     Args:
         timeline: The lanes.
         request: The visible lanes.
-        are_gone: Returns whether all of these lanes were scrolled out, so that they need not be built.
+        are_gone: Function that returns whether all lanes in a set were scrolled out, so that they need not be built.
         is_cancelled: Polled regularly.
         report: Called when lanes are ready.
     """

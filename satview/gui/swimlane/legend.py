@@ -345,7 +345,7 @@ class Legend(QWidget):
             painter.fillRect(area, colour(self._theme.base if rgb is None else rgb))
 
     def _placed_entries(self, width: int) -> list[tuple[Entry, QRectF]]:
-        """Return the entries that fit into the width, with the area of each."""
+        """Return the entries to draw at a width (pixels), with the area of each; folded entries are left out."""
         metrics = QFontMetricsF(self._font)
         row_px = max(_ROW_PX, round(metrics.height()) + 5)
         entries: tuple[Entry, ...] = self.entries

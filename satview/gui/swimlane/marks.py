@@ -45,7 +45,9 @@ _ARROW_PX: Final = 14.0  # distance from the start of a wait to its arrow, and b
 def draw_arrows(
     painter: QPainter, opened: OpenTrace, rows: Sequence[LaneRow], scroll_px: int, scale: TimeScale, theme: Theme
 ) -> None:
-    """Draw arrows and parts (legs) of the highlight, or else arrows of the selected event; dashed if not exact.
+    """Draw the arrows and parts (legs) of the highlight; without a highlight, the arrows of the selected event.
+
+    Arrows that are not exact are dashed.
 
     Args:
         painter: Painter of the lanes.

@@ -125,7 +125,7 @@ def _thread_line(opened: OpenTrace, thread: int) -> str:
 
 
 def _cpu_text(opened: OpenTrace, span: Span | None) -> str:
-    """Return the CPU that logged the first event of an interval."""
+    """Return text such as `, CPU 1`, the CPU that logged the first event of an interval; "" if there is no event."""
     if span is None or not 0 <= span.event < len(opened.trace.events):
         return ""
     return f", CPU {int(opened.trace.events.cpu[span.event])}"
@@ -149,7 +149,7 @@ class SwimlaneMouse(QObject):
 
     Signals:
         menu_requested: The right button was clicked without a drag; sends the global position of the mouse.
-        fit_requested: Something selected was double-clicked.
+        fit_requested: The lanes were double-clicked, to fit the view to the selection.
         lane_height_requested: Another lane height is requested; sends 1 = taller or -1 = lower.
     """
 
@@ -179,7 +179,7 @@ class SwimlaneMouse(QObject):
         view.scrolled.connect(self._forget_hovered)
 
     def handle_wheel_of(self, widget: QWidget) -> None:
-        """Handle wheel events of another widget, in the same column as the view, as those of the view."""
+        """Handle wheel events of another widget, which is in the same column as the view, like those of the view."""
         widget.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -321,9 +321,10 @@ class SwimlaneMouse(QObject):
         return snapped(self._opened, cycles, scale.length(SNAP_PX), row.index, Moved.RANGE)
 
     def _far_end(self, cycles: int) -> int:
-        """Return the time that stays an end when the selected range is extended to `cycles`, cycles: its farther end.
+        """Return the end of the selected range, cycles, that stays when the range is extended to the time `cycles`.
 
-        Without a range, it is the time of the selected event or interval.
+        This is the end farther from `cycles`. Without a range, it is the time of the selected event, else the start of
+        the selected interval, else `cycles`.
         """
         time_range, selection = self._opened.selection.time_range, self._opened.selection
         if time_range is not None:

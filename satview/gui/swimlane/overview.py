@@ -60,7 +60,7 @@ class _HandlePart(Enum):
 class OverviewStrip(QWidget):
     """Shows the CPU use over the whole trace, with the visible window as a handle that can be dragged.
 
-    Shows the number of events instead while a filter selects events, or if no lane shows who ran.
+    While a filter selects events, or if no lane shows running threads, the number of events is shown instead.
 
     Attributes:
         shown_use: The CPU use shown, per device pixel; None while the number of events shows.
@@ -225,7 +225,7 @@ class OverviewStrip(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
 
     def _verdict_columns(self, width_px: int) -> Iterator[tuple[int, NDArray[np.bool_]]]:
-        """Yield for each severity the pixel columns to mark for its verdicts, at least a wedge's width for each.
+        """Yield, for each severity, the pixel columns to mark for its verdicts; each mark is at least a wedge wide.
 
         Args:
             width_px: Width of the picture, device pixels.
@@ -375,7 +375,7 @@ class OverviewStrip(QWidget):
 
 
 def _first_lines(lines: list[str], more: str) -> list[str]:
-    """Return the first lines and, if there are more, a last line with the number of lines left out."""
+    """Return the first lines and, if there are more, a last line such as `and 3 more verdicts` (`more` = verdicts)."""
     rest = len(lines) - _LISTED_AT_MOST
     return lines if rest <= 0 else [*lines[:_LISTED_AT_MOST], f"and {rest:,} more {more}"]
 

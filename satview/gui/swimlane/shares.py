@@ -287,7 +287,7 @@ def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:
     """Return the load of a lane in a window: `53 %` of a CPU, `1.05 CPU` of a process, `\u2264 17` of a counter.
 
     `unknown` if the state is unknown in the whole window. On an axis of several files, only the part of the window that
-    the lane's file covers counts; empty if there is none.
+    the lane's file covers counts; the text is empty if there is no such part, or until the lane is built.
     """
     info = timeline.infos[row.index]
     whole = file_window(timeline.trace, info.cpu, info.process)
@@ -345,7 +345,7 @@ def quiet_use(
         shares_of: Returns what a filter leaves of the shares of a CPU's lane, or None until known; None = all shares.
 
     Returns:
-        (bins + 1,), pixel columns of the bins; float64 (bins,), CPUs in use.
+        intp (bins + 1,), pixel columns of the edges of bins; float64 (bins,), CPUs in use.
     """
     whole, bins = timeline.trace.window, _bins(timeline.trace.window, scale, width_px, _CPU_BIN_PX)
     if not timeline.lanes_of_cpus:
@@ -469,7 +469,7 @@ def _order(shares: LaneShares, info: LaneInfo, whole: TimeWindow) -> list[int]:
 def _colours(
     values: tuple[int, ...], theme: Theme, hidden: frozenset[int], highlighted: frozenset[int]
 ) -> NDArray[np.uint32]:
-    """Return the colours of values, uint32 (values,); hidden ones as background, faded if not highlighted."""
+    """Return the colour of each lane value, uint32 (values,): background if hidden, faded if not highlighted."""
     colours = []
     for value in values:
         rgb = state_colour(value, theme)
@@ -539,7 +539,7 @@ def share_text(opened: OpenTrace, lane: int, window: TimeWindow, spans: LaneSpan
 
 
 def longest_of(spans: LaneSpans, window: TimeWindow, value: int | None) -> int | None:
-    """Return when the longest interval in a window begins there, cycles; None if there is none.
+    """Return the start of the longest interval in a window, cycles; None if there is no interval.
 
     Args:
         spans: The lane.

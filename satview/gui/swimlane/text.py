@@ -259,7 +259,7 @@ class FittedTexts:
         mode: Where texts are elided.
         step_px: Available widths are rounded down to multiples of this, so that zooming rarely needs new layouts.
         least: A text that would be cut to fewer letters is left out.
-        short_forms: Short forms of texts that are never cut: without enough width, the short form is drawn or nothing.
+        short_forms: Short forms of texts that are never cut: if there is no room, the short form is used, or none.
     """
 
     def __init__(
@@ -566,7 +566,9 @@ def interval_labels(
 
 
 def interval_starts(timeline: Timeline, lane: int, scale: TimeScale, width_px: int) -> NDArray[np.int64] | None:
-    """Return the pixel columns where intervals of a lane begin; None if they are too dense, or there are none.
+    """Return the pixel columns where intervals of a lane begin.
+
+    None if no interval begins in the window, if too many do, or if the lane is not built.
 
     Returns:
         int64 (n,), columns, ascending.

@@ -45,7 +45,8 @@ class SwimlaneView(QWidget):
         scroll_px: Height of the lanes scrolled out above the top edge.
         arrows: All arrows between lanes.
         named_marks: Labels of verdicts, of the steps of Why? and of the critical path.
-        hovered: Lane row and interval under the mouse, or None; set by the mouse handling.
+        hovered: Lane under the mouse, and the left and right edges (pixels) of its interval there; None if the mouse is
+            not over an interval. Set by the mouse handling.
         shows_shares: True to show shares of time in lanes whose intervals are too dense for bars.
         frame_s: Approximate time limit of a frame on the screen. Lanes that do not fit into it are painted in the next
             frames, and show their last picture until then. Pictures for files are always exact.
@@ -136,7 +137,7 @@ class SwimlaneView(QWidget):
         self.update()
 
     def set_shares(self, shows: bool) -> None:
-        """Show shares of time where intervals are too dense for bars; if false, the dominant value of each pixel."""
+        """Set whether lanes too dense for bars show shares of time; if not, pixels show their dominant value."""
         self.shows_shares = shows
         self.update()
 
