@@ -426,7 +426,10 @@ class AnswerPanel(TablePanel[AnswerModel]):
         self._csv.close()
 
     def copied_text(self) -> str:
-        """Return the selected rows, or without a selection all rows, as text if the table has the focus; else ""."""
+        """Return the selected rows as text (all rows if none is selected) if the table has the focus; else "".
+
+        Without a selection, at most `_COPY_ROWS_MAX` rows are returned.
+        """
         return self._rows_as_text(1) if self.table.hasFocus() else ""
 
     def _rows_as_text(self, least: int = 2) -> str:

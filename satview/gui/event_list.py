@@ -164,7 +164,7 @@ class EventListModel(QAbstractTableModel):
         return 0 if parent.isValid() else len(COLUMNS)
 
     def data(self, index: Index, role: int = _DISPLAY) -> Any:
-        """Return text, alignment or colour of a cell."""
+        """Return text, alignment, colour or tool tip of a cell."""
         if role == _DISPLAY:
             return visible_line(self._texts(index.row())[index.column()]) if index.isValid() else None
         if role == _ALIGNMENT:

@@ -124,7 +124,7 @@ class InstanceServer(QObject):
 
     @Slot()
     def _on_patience(self) -> None:
-        """Disconnect a client that sends nothing."""
+        """Disconnect a client that has not sent a complete request in time."""
         timer = self.sender()
         for socket in list(self._heard):
             if timer is not None and timer.parent() is socket:

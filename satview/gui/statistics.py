@@ -269,7 +269,7 @@ class StatisticsPanel(AnswerPanel):
         self._on_view()
 
     def saved_values(self) -> dict[str, Value]:
-        """Return the selected tab and range, and the sort order of each table."""
+        """Return the selected tab, part of the trace, "Follow the filter", and the sort order of each table."""
         sorting = {f"{_SORTED}{table}": ("-" if descends else "+") + key
                    for table, (key, descends) in self._sorting.items()}  # fmt: skip
         return super().saved_values() | sorting
@@ -405,7 +405,11 @@ class StatisticsPanel(AnswerPanel):
         self._report()
 
     def _reason(self, is_there: bool) -> str:
-        """Return a sentence on why no table is shown; "" if a table is shown. `is_there`: a table has been computed."""
+        """Return a sentence on why no table is shown; "" if a table is shown.
+
+        Args:
+            is_there: True if the requested table has been computed.
+        """
         view = self.view
         if view.error:
             return view.error
@@ -465,7 +469,7 @@ class StatisticsPanel(AnswerPanel):
 
     @Slot(QModelIndex)
     def _on_clicked(self, index: QModelIndex) -> None:
-        """Go to where a value occurred if it has a position (blue); for other values select the subject of the row."""
+        """Go to the position of the clicked value if it has one (blue text); else select the subject of the row."""
         answer = self.model.answer
         if answer is not None and answer.has_place(index.row(), self.model.columns[index.column()].name):
             self._on_activated(index)

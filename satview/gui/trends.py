@@ -122,7 +122,7 @@ class _ValueAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type hi
 
 
 class _BeginAxis(pg.DateAxisItem):  # type: ignore[misc]  # pyqtgraph has no type hints
-    """An axis with the start times of traces, UTC; with trace numbers if some start times are unknown."""
+    """An axis with the start times of traces, UTC; with trace numbers if some are unknown or all are equal."""
 
     is_date = True
 

@@ -88,7 +88,7 @@ class ElidedLabel(PlainLabel):
     """A one-line label that is elided instead of widening its window; the tool tip has the whole text."""
 
     def minimumSizeHint(self) -> QSize:
-        """Return the width of an ellipsis, or 0 without text."""
+        """Return the least size: as wide as a few letters, or as the text if that is narrower."""
         least = min(self.fontMetrics().averageCharWidth() * 4, self.sizeHint().width())
         return QSize(least, super().minimumSizeHint().height())
 
@@ -177,8 +177,8 @@ def line_up(
 
     Args:
         box: The row or column.
-        parts: In order: a widget or layout, or a pair of one and its stretch factor; an int for a gap in pixels; None
-            for a stretchable gap.
+        parts: In order of appearance. Each is a widget, a layout, a pair of a widget or layout and its stretch factor,
+            an int for a gap in pixels, or None for a stretchable gap.
         margins: Pixels around all parts: left, top, right, bottom; None = the style's margins.
         spacing: Pixels between parts; None = the style's spacing.
     """
@@ -398,7 +398,7 @@ class _Floating(QFrame):
         self.line.setFocus()
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        """Handle keys of the input field; Escape before a command of the window handles it."""
+        """Handle keys of the input field, and keep Escape from running a command of the window."""
         if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
             is_escape = event.key() == Qt.Key.Key_Escape
             if is_escape:

@@ -528,7 +528,7 @@ class RulesTab(QWidget):
             self.message.say(f"Saved {path.name}", "dim")
 
     def import_arguments(self) -> None:
-        """Make rules from TRACELOGGER_ARGS in the header of the trace, the logger's arguments, and load them.
+        """Load rules made from the arguments of tracelogger, which the header of the trace has as TRACELOGGER_ARGS.
 
         Raises:
             UsageError: The header has no TRACELOGGER_ARGS, or they cannot be parsed.

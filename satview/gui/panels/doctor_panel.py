@@ -37,7 +37,8 @@ class DoctorPanel(AnswerPanel):
 
     Attributes:
         statement: Number of analyses that are exact, and notes on the capture.
-        copy_line, capture: Buttons that copy the capture command for the selected rows (or all), or open its dialog.
+        copy_line: Button that copies the capture command for the selected analyses, or for all.
+        capture: Button that opens the dialog for that capture.
     """
 
     waits_to_be_seen = True

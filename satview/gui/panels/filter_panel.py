@@ -208,7 +208,7 @@ class CheckTree(QWidget):
         self.tree.viewport().update()
 
     def selected_keys(self) -> list[int]:
-        """Return the keys of the selected rows; for a group, the keys of its leaves."""
+        """Return the keys of the selected entries; for a group, of its leaves that match the text in the search box."""
         keys: dict[int, None] = {}
         for item in self.tree.selectedItems():
             keys |= dict.fromkeys(leaf.data(0, _KEY) for leaf in self._leaves_of(item) if not leaf.isHidden())
@@ -794,7 +794,7 @@ class FilterPanel(Panel):
         return widget
 
     def _show_forms(self) -> None:
-        """Show the form (fast or wide) of each event, if it changed."""
+        """Show whether each event is fast or wide, if that has changed for any event."""
         forms = self._opened.filters.is_wide
         if forms is not self._shown_forms:
             self._shown_forms = forms

@@ -228,7 +228,7 @@ class LatePanel(Panel):
         activities_view, instance_view: Compute the activities, and the explanation of an instance.
         activities, instances, blame: The tables.
         responses: Histogram, in a tab of the instances.
-        says: Describes the explained instance, or an error.
+        sentence: Label that describes the explained instance, or an error.
         timing: Path of the timing file.
         stack: Shows the tables, or why there are none.
     """

@@ -27,7 +27,7 @@ from satview.store.trace import Trace
 
 
 class RowMode(StrEnum):
-    """Kinds of rows, such as messages; the values are the titles of tabs."""
+    """Kinds of rows: messages, latencies, or figures of latencies; the values are the titles of tabs."""
 
     MESSAGES = "Messages"
     LATENCIES = "Pulses and interrupts"
@@ -76,14 +76,14 @@ class TransactionView(Answer):
         return self._sort_of_mode.get(self.mode, ("", True))
 
     def set_mode(self, mode: RowMode, client: str = "", server: str = "", number: int | None = None) -> None:
-        """Show another kind of rows, with a filter."""
+        """Switch to another kind of rows, and find the transactions or latencies that match a filter."""
         if mode is not self.mode:
             self.mode, self.answer = mode, None
             self.client, self.server, self.number = client, server, number
             self.start()
 
     def set_filter(self, client: str, server: str, number: int | None) -> None:
-        """Set the filter by names and number, and find the rows."""
+        """Set the filter by names and number, and find the transactions or latencies that match it."""
         if (client, server, number) != (self.client, self.server, self.number):
             self.client, self.server, self.number = client, server, number
             self.start()
@@ -96,7 +96,7 @@ class TransactionView(Answer):
 
     @Slot()
     def start(self) -> None:
-        """Start to find the rows."""
+        """Start to find the transactions or latencies in the background."""
         window = self._opened.selection.time_range
         requested: TransactionFilter | LatencyFilter = LatencyFilter(self.number, self.server, window)
         if self.mode is RowMode.MESSAGES:
@@ -111,7 +111,7 @@ def _find(
     trace: Trace, mode: RowMode, requested: TransactionFilter | LatencyFilter, order: tuple[str, bool],
     _is_cancelled: IsCancelled,
 ) -> FoundRows:  # fmt: skip
-    """Return the rows of a mode that match a request; runs in the background task."""
+    """Return the transactions or latencies that match a request, sorted; runs in the background task."""
     if isinstance(requested, TransactionFilter):
         rows = transaction_table(trace, requested)
     else:
@@ -136,11 +136,11 @@ _NUMBER_TIP: Final = "A number, in decimal or with 0x"
 
 
 class FilterLine(QWidget):
-    """A line with three input fields, for the filter of transactions, and a statement about the rows.
+    """A line with three input fields for the filter, and a statement about the transactions or latencies shown.
 
     Attributes:
         client, server, number: Input fields. `client` is for messages only; for other rows, `server` is the thread.
-        statement: Label that describes the rows shown.
+        statement: Label with the number of transactions or latencies shown.
         requested: The last valid filter.
 
     Signals:
@@ -182,7 +182,7 @@ class FilterLine(QWidget):
             field.setAccessibleName(text)
 
     def say(self, text: str) -> None:
-        """Show a statement about the rows."""
+        """Show a statement about the transactions or latencies in the table."""
         self._statement_text = text
         self.statement.setText(text)
 
@@ -213,7 +213,7 @@ class TransactionsPanel(AnswerPanel):
     """The table of transactions and latencies. It is computed only while the panel is visible.
 
     Attributes:
-        view: Finds the rows.
+        view: Finds the transactions or latencies.
         line: The filter.
     """
 
@@ -235,7 +235,7 @@ class TransactionsPanel(AnswerPanel):
         self._opened.selection.range_changed.connect(self._on_range)
 
     def reload(self) -> None:
-        """Find the rows, initially and after the trace was refreshed."""
+        """Find the transactions or latencies, initially and after the trace was refreshed."""
         self._is_stale = False
         self.view.start()
 
@@ -274,7 +274,7 @@ class TransactionsPanel(AnswerPanel):
         self._show_count()
 
     def _show_count(self) -> None:
-        """Show how many rows there are, or why there are none."""
+        """Show how many transactions or latencies there are, or why there are none."""
         answer = self.view.answer
         assert answer is not None
         where = "the selected range" if answer.window is not None else "the trace"
@@ -308,7 +308,7 @@ class TransactionsPanel(AnswerPanel):
 
     @Slot()
     def _catch_up(self) -> None:
-        """Find the rows of a changed range, if the panel is visible and not behind another tab."""
+        """Find the transactions or latencies in a changed range, if the panel is visible and not behind another tab."""
         if self._is_stale and self.view.answer is not None and not self.visibleRegion().isEmpty():
             self.reload()
 

@@ -51,7 +51,7 @@ class PlotTimeAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type 
         self._texts: dict[float, str] = {}
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> _Levels:  # noqa: N803
-        """Return the positions of ticks, which are those that the ruler would have, labelled ticks first."""
+        """Return the positions of the ticks that the ruler would have, labelled ticks first."""
         start, end = self.origin + math.floor(minVal), self.origin + math.ceil(maxVal)
         if end <= start or size < 1:
             return []

@@ -259,7 +259,7 @@ def cpu_use(timeline: Timeline, window: TimeWindow, width_px: int, reach_px: int
     Args:
         timeline: Lanes; the CPU lanes must be built.
         window: Time window of the picture.
-        width_px: Width of the picture.
+        width_px: Width of the picture, device pixels.
         reach_px: Number of neighbouring pixels on each side to average.
     """
     edges, lanes = pixel_edges(window, width_px), timeline.lanes_of_cpus
@@ -278,7 +278,9 @@ def cpu_use(timeline: Timeline, window: TimeWindow, width_px: int, reach_px: int
 
 
 def draw_use(pixels: NDArray[np.uint32], use: CpuUse, rows: tuple[int, int], theme: Theme) -> None:
-    """Draw the CPU use as a stack of processes, and behind it a pale band of the largest and least use nearby.
+    """Draw the CPU use as a stack of processes, before a pale area up to the largest use nearby.
+
+    A line marks the least use nearby.
 
     Args:
         pixels: uint32 (height, width of `use`), modified.

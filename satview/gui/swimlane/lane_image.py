@@ -202,7 +202,7 @@ class LanePicture:
         ratio: Device pixels per logical pixel.
         edges: Columns where an interval begins, drawn with a thin edge, by position in `rows`.
         ticks: Coloured event marks.
-        faded: bool, shape as `values`: pixels whose bars fade, and whose stacks fade if not `shows_faded`.
+        faded: bool, shape as `values`: pixels whose bars fade, and whose stacks fade unless `Stack.shows_faded`.
         lit: bool, shape as `values`: pixels whose bars are underlined because a filter marks them.
         stacks: Stacks of shares that are drawn instead of bars, by position in `rows`.
         marks: Event marks that are drawn above stacks.

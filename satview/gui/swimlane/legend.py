@@ -362,7 +362,7 @@ class Legend(QWidget):
         return shown
 
     def _entries_in_one_row(self, width: int, metrics: QFontMetricsF) -> tuple[Entry, ...]:
-        """Return the entries that fit into one row, and if necessary an entry that shows or hides the others."""
+        """Return the entries for a single row; if not all fit, the last one shows or hides the entries that do not."""
         ends = np.cumsum([_width_of(entry, metrics) + _GAP_PX for entry in self.entries])
         room = float(width - 2 * _PAD_PX + _GAP_PX)
         if not self.entries or ends[-1] <= room:

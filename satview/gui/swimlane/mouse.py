@@ -100,7 +100,7 @@ def hover_text(opened: OpenTrace, lane: int, span: Span | None, event: int | Non
 
 
 def _reason_lines(opened: OpenTrace, span: Span, cycles: int) -> list[str]:
-    """Return lines of text: the running threads if a thread is READY, or what it waits for, if already known."""
+    """Return lines of text: for a READY thread the running threads, for others what they wait for, if already known."""
     trace, timeline = opened.trace, opened.timeline
     if span.value == READY:
         runs = []

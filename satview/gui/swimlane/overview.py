@@ -285,7 +285,7 @@ class OverviewStrip(QWidget):
         return _first_lines(lines, "verdicts")
 
     def _lost_lines(self, x: float) -> list[str]:
-        """Return the number and length of gaps near a pixel."""
+        """Return the number and total length of gaps (spans with lost events) near a pixel."""
         lost = self._opened.timeline.lost_marks
         near = [end - start for start, end in lost.tolist()
                 if self._scale.x(start) - _GRIP_PX <= x <= self._scale.x(end) + _GRIP_PX]  # fmt: skip

@@ -248,7 +248,7 @@ def _steps(
         counter: Values of the counter over time.
         spans: Intervals of the lane.
         window: Time window of the picture.
-        width_px: Width of the picture.
+        width_px: Width of the picture, device pixels.
         value: Lane value of the counter.
         colour: Colour of the lane.
         theme: Other colours.

@@ -583,7 +583,9 @@ def interval_starts(timeline: Timeline, lane: int, scale: TimeScale, width_px: i
 
 
 def _wide_positions(spans: LaneSpans, values: NDArray[np.uint8], scale: TimeScale) -> NDArray[np.int64]:
-    """Return the positions of intervals that may be wide enough for a name: those drawn as many equal pixels.
+    """Return the positions of intervals that may be wide enough for a name.
+
+    These are all visible intervals if there are few, else the intervals under wide runs of equal pixels.
 
     Returns:
         int64 (n,).
