@@ -129,7 +129,7 @@ def bound_cycles(trace: Trace, text: str) -> int:
 
 
 MOST_CALLS: Final = 20
-"""Most kernel calls, and most functions, of a file that become activities: those with the longest total time."""
+"""Maximum number of kernel calls, and of functions, of a file that become activities: the longest in total."""
 _MOST_NUMBERS: Final = 16  # different user events in a learned cycle
 _BITS: Final = 32  # of a group for the event or called function; the thread is above
 # Parts of the names of kernel calls that wait for work. Such a call is no activity, the work that follows may be.
@@ -310,11 +310,11 @@ LEAST_INSTANCES: Final = 3
 """Work with fewer instances is not an activity."""
 MOST_ACTIVITIES: Final = 1000
 CALLED: Final = frozenset(("call", "function"))
-"""Triggers of work inside other work of the thread: no deadline is learned for it, and it is listed last."""
+"""Triggers that are kernel calls or functions: no deadline is learned for such work, and it is listed last."""
 ENCLOSED: Final = CALLED | {"events"}
-"""Triggers of work that is part of other work of its thread."""
+"""Triggers of work that is part of other work of its thread: calls, functions, and spans between two events."""
 LEAST_PERIODS: Final = 8
-"""Fewest periods from which a period is learned."""
+"""Minimum number of periods from which a period is learned."""
 REGULAR_PERCENT: Final = 80
 """Percentage of the periods that must equal their median, within `TOLERANCE_PERCENT`."""
 TOLERANCE_PERCENT: Final = 5

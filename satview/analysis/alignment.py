@@ -53,7 +53,7 @@ def anchor_of(trace: Trace, condition: str, number: int = 1) -> Anchor:
         number: Which of the matching events, from 1.
 
     Raises:
-        UsageError: The condition is faulty, or the trace has no such event; names the trace.
+        UsageError: The condition is faulty, or the trace has no such event; the text names the trace.
     """
     if condition == START:
         return Anchor(trace.window.start)

@@ -94,7 +94,7 @@ class Kept(IntEnum):
     UNKNOWN = 5
     """The thread's runmask allows the idle CPU, and there are no partitions."""
     SPENT = 6
-    """The thread's own CPU runs one of lower priority, which only a used-up partition budget explains."""
+    """The thread's own CPU runs a thread of lower priority, which only a used-up partition budget explains."""
 
 
 _KEPT_WORDS: Final = {

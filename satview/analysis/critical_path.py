@@ -3,7 +3,7 @@
 The walk goes backwards from the end. While the thread runs or is ready the path stays on it. At a wait the path moves
 to the thread that ended the wait, from that moment back to the start of the wait, and then returns: earlier work of the
 waker did not matter. Waits of the waker in between are followed likewise. So pieces are adjacent, and their lengths add
-up to the interval exactly. Source: formula 1 of the reference (a), followed for a whole interval.
+up to the interval exactly. Source: formula 1 (a) of the reference, followed for a whole interval.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ class _Walk:
 
         Args:
             row: Event that begins the wait.
-            time: Cycles.
+            time: The moment that the backward walk has reached, cycles.
         """
         own_states = self.trace.states.of(self.stack[-1].thread)
         after = int(np.searchsorted(own_states, row, side="right"))

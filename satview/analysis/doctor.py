@@ -393,8 +393,8 @@ class Judge:
     def _trust_in_rest(self, rests: Rests) -> tuple[Trust, _Bools | None]:
         """Return how far figures can be trusted in view of lost events and of unknown states or callers.
 
-        Which classes of events were captured is not looked at; if all that the analysis needs were, this is the trust
-        in its figures.
+        It is not checked which classes of events were captured. If all classes that the analysis needs were captured,
+        the result is the trust in its figures.
 
         Args:
             rests: Data on which the figures depend.

@@ -185,7 +185,7 @@ def _messages(trace: Trace) -> str:
 def _messages_sent(trace: Trace) -> str:
     """Return the reason why messages are not shown, as `_messages`; empty also if the trace shows that none were sent.
 
-    It shows that if kernel calls were logged and none of them sends.
+    The trace shows this if kernel calls were logged and none of them sends a message.
     """
     sends_none = not _calls(trace) and not len(entries_of(trace, *_SENDING))
     return "" if sends_none else _messages(trace)

@@ -134,7 +134,7 @@ class Frames(ABC):
         """Return all columns as numpy arrays by name; needs no package other than numpy.
 
         Returns:
-            Arrays of (rows,); texts are of type object.
+            Arrays of shape (rows,); texts have the dtype object.
         """
         return {name: self[name] for name in self.columns}
 

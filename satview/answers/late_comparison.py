@@ -30,7 +30,7 @@ from satview.timeline.lane_classes import LANE_CLASS_BY_NAME
 
 _Ints = NDArray[np.int64]
 MOST_COMPARED: Final = 1000
-"""Most slow instances, and most fast instances, that are compared."""
+"""Maximum number of slow instances, and of fast instances, that are compared."""
 _MOST_EVENTS: Final = 1 << 24  # in the instances that are split; bounds time and memory
 _MOST_CAUSES: Final = 100
 _SURE: Final = 4.0  # standard errors

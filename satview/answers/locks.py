@@ -118,7 +118,7 @@ class _LockRecords:
         payloads: Arguments of the records.
         code: uint16, code of the call, the same for its first and second record.
         partner: int64, row of the other record, first or second, of the same call; `_NONE` for none.
-        time: int64, cycles of one nanosecond.
+        time: int64, cycles; in such traces a cycle is a nanosecond.
         thread: int64, row in the thread table.
         process: int64, row in the process table.
     """

@@ -28,9 +28,9 @@ class Direction(StrEnum):
     SAME = "same"
     """The change is smaller than the error of the unchanged replay."""
     CANNOT_TELL = "cannot tell"
-    """The difference may be chance, as rounds are too few or differ too much, or depends on what is not traced."""
+    """The difference may be due to chance, or depends on what the trace does not show."""
     NONE = "none"
-    """The activity was not replayed, or never comes in the prediction."""
+    """The activity was not replayed, or never occurs in the prediction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +171,9 @@ class Candidate:
     Attributes:
         change: Text of the change.
         outcome: `holds` (no deadline is missed), `missed`, or `failed` (the change cannot be replayed).
-        misses: Number of missed deadlines, with those of instances that are not done.
-        not_done: Number of instances that do not end: recorded ends, less those of the replay, less one, as one fewer
-            may be due to the end of the trace.
+        misses: Number of missed deadlines, `not_done` included.
+        not_done: Number of instances that end in the trace but not in the replay. For an activity of which some
+            instances end, one missing end is not counted, as it may be due to the end of the trace.
         tightest: Activity that misses its deadline most, or comes closest to it; for `failed` the reason.
         margin_ns: Deadline of that activity less its longest response; negative = a response is too long. If the
             activity never ends, minus the deadline.

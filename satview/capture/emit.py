@@ -410,7 +410,10 @@ class SystemEvents(Gate):
             self.buffers.leave_interrupt(time)
 
     def handler_enter(self, cpu: int, time: int, process: Process, vector: int, address: int) -> None:
-        """Emit the entry of an interrupt handler at code address `address`, always in several slots; from 6.4 on."""
+        """Emit the entry of an interrupt handler whose code is at `address`; does nothing before 6.4.
+
+        The event takes several slots, in fast mode too.
+        """
         if self.target.is_old:
             return
         code = _HANDLER_ENTER_64 if address >> 32 else _HANDLER_ENTER
@@ -420,7 +423,7 @@ class SystemEvents(Gate):
         self._interrupt(cpu, time, vector, code, words)
 
     def handler_exit(self, cpu: int, time: int, vector: int, event: Sigevent | None) -> None:
-        """Emit the exit of an interrupt handler with the sigevent that it returned, or with zeros; from 6.4 on."""
+        """Emit the exit of an interrupt handler with the sigevent it returned, or zeros; does nothing before 6.4."""
         if self.target.is_old:
             return
         structure = [0, 0, 0, 0]
@@ -499,7 +502,7 @@ class SystemEvents(Gate):
             self._system(cpu, time, _SYS[name], values)
 
     def system(self, cpu: int, time: int, name: str, values: dict[str, int | bytes]) -> None:
-        """Emit a SYSTEM event by its name in listings; nothing if the release does not have the event."""
+        """Emit a SYSTEM event by its name in listings; does nothing if the release does not have the event."""
         code = self._payloads.system_code(name)
         if code is not None:
             self._system(cpu, time, code, values)

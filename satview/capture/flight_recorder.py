@@ -123,7 +123,7 @@ class FlightRecorder:
         tell: Called with a sentence for each file.
 
     Attributes:
-        files: Existing files, oldest first; files of earlier runs are neither counted nor removed.
+        files: Files that this recorder wrote and kept, oldest first; those of earlier runs are not counted or removed.
         incidents: Number of files written.
         marks: Number of hits in the files written.
         is_done: Only one incident was requested, and its file is written.
@@ -604,7 +604,7 @@ def _last(buffers: Sequence[_KernelBuffer], end: int) -> tuple[int, int]:
 
 
 def _filled(buffers: Sequence[_KernelBuffer]) -> list[_KernelBuffer]:
-    """Return the buffers with slots, in the order in which they were filled."""
+    """Return the buffers that have slots, by CPU, then in the order in which they were filled."""
     return sorted((buffer for buffer in buffers if len(buffer.slots)), key=lambda buffer: (buffer.cpu, buffer.sequence))
 
 

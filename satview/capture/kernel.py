@@ -139,7 +139,7 @@ class TraceControl:
         self._actions = self._table()
 
     def hand_over(self, buffer: Buffer) -> None:
-        """Call the handlers of the trace interrupt with a full buffer; without a handler the buffer stays full."""
+        """Call `hook` and the handlers of the trace interrupt with a full buffer; without any, the buffer stays full."""
         if self.hook is not None:
             self.hook(buffer)
         self.machine.interrupts.trace_hooks.call(buffer)
@@ -516,7 +516,12 @@ class Kernel:
         return process
 
     def device(self, vector: int, gap_ns: Callable[[], int | None], cpu: int = 0) -> InterruptSource:
-        """Add a device that raises interrupts; `gap_ns()` returns the time to the next interrupt, None = no more.
+        """Add a device that raises interrupts, and return it.
+
+        Args:
+            vector: Number of the interrupt.
+            gap_ns: Returns the nanoseconds to the next interrupt; None = no more interrupts.
+            cpu: CPU that takes the interrupts.
 
         Raises:
             UsageError: Another device has this vector.

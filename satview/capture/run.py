@@ -207,7 +207,7 @@ class CaptureResult:
         path: The file.
         slots, buffers: Number of slots and of buffers written.
         lost_buffers, dropped_events: Losses of the kernel because the logger was too slow.
-        duration_ns: Simulated time.
+        duration_ns: Simulated time, the time before the capture included.
         findings: Problems of the workload or the capture, one sentence each; empty = no problems.
         was_cancelled: True if the caller stopped the capture.
         logger: Results of the logger.
@@ -235,7 +235,7 @@ class Capture:
         seed: Random seed; captures with the same seed are equal byte for byte.
         cpus: Number of CPUs; 0 = the workload's default.
         release: Release family of the target.
-        duration_ns: Maximum simulated time; 0 = the workload's default, or as long as a timed logger runs.
+        duration_ns: Maximum simulated time; 0 = the workload's default, or longer if `options.seconds` requires it.
         options: Options of the logger.
         control: Program of another process that calls TraceEvent(), for daemon mode.
         lead_in_ns: Simulated time before the logger starts, in which the programs start; -1 = the workload's default.
@@ -409,7 +409,10 @@ def _times(capture: Capture, workload: Workload, machine: Machine) -> tuple[int,
 def _advance(
     machine: Machine, until: int, pace: float, cancelled: Callable[[], bool], progress: Callable[[int], None] | None
 ) -> None:
-    """Simulate up to a time, at most `pace` simulated seconds per real second; 0 = as fast as possible."""
+    """Simulate up to the time `until`, cycles, with at most `pace` simulated seconds per real second.
+
+    A `pace` of 0 means as fast as possible. `progress` is called with the time reached, cycles.
+    """
     if not pace:
         machine.run(until, cancelled, progress)
         return
@@ -485,7 +488,7 @@ def _logger(
 def _finish(kernel: Kernel, logger: Logger | Probe, patience_s: float) -> None:
     """Stop the logger if it still runs, and let it write the remaining buffers.
 
-    `patience_s` is the CPU time after which this simulation is given up.
+    `patience_s` is the maximum CPU time, in seconds, that the simulation may take for this.
     """
     machine, options = kernel.machine, logger.options
     if logger.is_done or logger.failure is not None:
@@ -562,7 +565,8 @@ class Tile:
         head: Slots of the state dump at the start of the trace, shape (h, 4), uint32.
         slots: Slots of one rollover period, shape (n, 4), uint32.
         events, head_events: Number of events in `slots` and in `head`.
-        buffers: Number of buffers in `slots`, by CPU; up to 7.x, where all CPUs share the buffers, the total for each.
+        buffers: int64, shape (CPUs,), number of buffers in `slots` for each CPU. Up to 7.x all CPUs share the buffers,
+            and each element is the total.
         started_cycles: Start of the capture.
         findings: Problems of the workload, one sentence each.
     """
@@ -642,7 +646,7 @@ def make_tile(
 
 
 def _buffers_by_cpu(slots: NDArray[np.uint32], kind: Target) -> NDArray[np.int64]:
-    """Return for each CPU by how much its buffers' sequence numbers increase within the slots: int64, shape (CPUs,).
+    """Return how much the sequence numbers of each CPU's buffers increase within the slots: int64, shape (CPUs,).
 
     Args:
         slots: uint32, shape (n, 4).

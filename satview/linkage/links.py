@@ -130,7 +130,7 @@ class LinkTable:
 
         Args:
             kind: Kind of the links.
-            pairs: Begins, ends and certainties of the links, (n,) each; see `pairs_of`.
+            pairs: Starts, ends and certainties of the links, (n,) each; see `pairs_of`.
         """
         from_row, to_row, certainty = pairs
         order = np.lexsort((to_row, from_row)) if kind in BRANCHING else stable_order(from_row)

@@ -394,7 +394,7 @@ def _with_open(trace: Trace, begin: Rows, over: Rows, waiting: Rows) -> tuple[Ro
         trace: The events.
         begin: Starts of the intervals with an end.
         over: Ends of these intervals.
-        waiting: Begins that may have no end; begins before a loss of events are left out.
+        waiting: Starts that may have no end; starts before a loss of events are left out.
 
     Returns:
         uint32 (n,) each.

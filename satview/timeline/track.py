@@ -279,7 +279,7 @@ def depths(drawn: TrackRows) -> NDArray[np.int64]:
     step = np.repeat(np.array([1, -1]), count)
     moments = np.tile(drawn.end == drawn.start, 2)
     step[moments] = 0
-    # At equal times, ends come before begins, and of several begins the longest interval is the outermost.
+    # At equal times, ends come before starts, and of several starts the longest interval is the outermost.
     longest = np.concatenate((-(drawn.end - drawn.start), np.zeros(count, np.int64)))
     order = np.lexsort((longest, step, time, owner))
     open_now = np.cumsum(step[order])

@@ -671,7 +671,7 @@ class Occurrences:
         start: int64, (n,), when each began, in cycles.
         thread: int64, (n,), row of the thread table; 0 = not known.
         event: int64, (n,), row of the event that began each; -1 = `event_of` finds the event.
-        unfinished: Number of further occurrences whose begin or end is not in the trace.
+        unfinished: Number of further occurrences whose start or end is not in the trace.
     """
 
     cycles: Cycles

@@ -104,7 +104,7 @@ _MOST_EVENTS: Final = 24  # rows of evidence of one verdict
 _STATES_AT_ONCE: Final = 1 << 18
 _SLICES_AT_FIRST: Final = 1 << 10  # slices searched first for the last one of each CPU
 MOST_NAMED: Final = 3
-"""Most threads or interrupts that a sentence names; it counts the others."""
+"""Maximum number of threads or interrupts that a sentence names; of the others it gives the number."""
 
 
 class Times:

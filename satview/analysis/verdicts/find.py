@@ -219,7 +219,9 @@ def all_kinds() -> tuple[str, ...]:
 
 
 def kind_of(text: str) -> str:
-    """Return the kind of verdicts, such as `priority-inversion`, that a text names: by `Priority inversion`, or a part.
+    """Return the kind of verdicts, such as `priority-inversion`, that a text names.
+
+    The text may be the kind, its title (`Priority inversion`), or a part of these.
 
     Raises:
         UsageError: No kind, or more than one, has such a name.

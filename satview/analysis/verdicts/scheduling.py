@@ -66,7 +66,7 @@ _Ints = NDArray[np.int64]
     },
 )
 def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return verdicts on threads that were ready for `ready_percent` of any window of length `window_ms`."""
+    """Return verdicts on threads that were ready for at least `ready_percent` of some window of length `window_ms`."""
     window = limits.cycles("window_ms")
     least = int(window * limits.number("ready_percent") / 100)
     delays = []

@@ -374,7 +374,7 @@ def _succeeded(evidence: Evidence, entries: NDArray[np.uint32]) -> NDArray[np.ui
 def data_losses(evidence: Evidence, _limits: Limits) -> list[Verdict]:
     """Return one verdict if events are missing between others.
 
-    A late begin on some CPU, as in a ring, or an early end is no loss.
+    A late start on some CPU, as in a ring, or an early end is no loss.
     """
     trace = evidence.trace
     lost = losses(trace)

@@ -176,10 +176,13 @@ def waits_for_ever(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return verdicts on waits that nothing can end.
 
     These are waits for: a mutex whose holder has ended; a semaphore, condition variable, barrier or read/write lock, if
-    all threads that released it before have ended, or no other thread of the process is left; an interrupt that stays
-    masked; and a lost reply. A reply is lost if no thread of the server can hold the message any more: the receiver is
-    back in RECEIVE, and none works or waits inside the process. Servers that have replied to a message after they had
-    received another one keep messages, and are left out.
+    all threads that released it before have ended, or no other thread of the process is left; a semaphore that no other
+    thread posts in the trace; an interrupt that stays masked; and a lost reply.
+
+    A reply is lost in two cases. First, no thread of the server can hold the message any more, and a thread that used
+    to reply to messages received by others has ended. Second, the thread that received the message has since received
+    another one. The second case is left out for servers that keep messages (that have replied to a message after they
+    had received another one), and for servers with a live thread that replies to messages received by others.
     """
     if not evidence.has_states:
         return []
@@ -604,9 +607,10 @@ class _Chains:
     "of the owner's pid only, and the source says which processes share it.",
 )
 def inversions(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return verdicts on waits for a thread of lower priority, kept from running by a thread of a priority in between.
+    """Return verdicts on waits for a thread of lower priority that a thread with a priority in between delays.
 
-    Priorities come from wide events of threads, as each entered its state; without them there are no verdicts.
+    Priorities come from wide thread events, which show a thread's priority when it enters a state. Without such events
+    there are no verdicts.
     Source: formula 6 of the reference.
     """
     blocked_by = blockers(evidence.trace)

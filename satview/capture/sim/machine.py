@@ -75,7 +75,7 @@ class InterruptController:
             self.kernel.at(after + max(1, self.kernel.target.cycles(gap_ns)), self._due, (source, after, gap_ns))
 
     def _gap_of(self, source: InterruptSource) -> int | None:
-        """Return the time to the next interrupt of a source; None = no more, or the workload's function failed."""
+        """Return the nanoseconds to a source's next interrupt; None = no more, or the workload's function failed."""
         fault, location = "", ""
         try:
             gap_ns = source.gap_ns()
@@ -100,7 +100,7 @@ class InterruptController:
         self.kernel.at(self.kernel.now, self.service, source)
 
     def service(self, source: InterruptSource) -> None:
-        """Execute one interrupt: on a CPU in user code, or (nested) between two slots of an event."""
+        """Execute one interrupt: in user code, or nested in kernel code before an event or between two of its slots."""
         kernel = self.kernel
         cpu = kernel.cpus[source.cpu % len(kernel.cpus)]
         if kernel.is_polling:

@@ -156,7 +156,11 @@ def _create(call: processes.Spawn | processes.Fork, parent: int, kernel: KernelS
 
 
 def _wait_for_thread(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-    """Block the worker until the set-up of a thread that it creates has run; the thread gets the CPU without READY."""
+    """Block the worker until the thread that it creates has run its set-up.
+
+    The new thread gets the CPU at once, without a READY event, unless the CPU is about to switch directly to another
+    thread.
+    """
     worker = cpu.thread
     if worker is None:
         raise AssertionError("the worker runs this")
@@ -253,7 +257,12 @@ def _unmap(call: processes.Munmap, pid: int, kernel: KernelServices, cpu: Cpu) -
 
 
 class _Dead(NamedTuple):
-    """Threads to inform of the end of a process: rcvid and reply of waiters, and whether the parent gets SIGCHLD."""
+    """Whom to inform of the end of a process.
+
+    Attributes:
+        waiters: For each client that waits for the end, rcvid and reply (the exit value of the process).
+        is_awaited: Whether the parent gets SIGCHLD.
+    """
 
     waiters: list[tuple[int, Any]]
     is_awaited: bool

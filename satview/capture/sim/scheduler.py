@@ -262,9 +262,9 @@ class Scheduler:
         self.ready.remove(thread)
 
     def _find_cpu(self, here: Cpu, thread: Thread) -> None:
-        """Find a CPU for a ready thread: the current CPU `here` if it is free, else the CPU with the lowest priority.
+        """Find a CPU for a ready thread: the current CPU `here` if it is free, else one that runs a less urgent thread.
 
-        Another CPU than `here` gets an IPI.
+        Of several, the CPU with the thread of lowest priority is taken. Another CPU than `here` gets an IPI.
         """
         if here.thread is None and thread.runmask >> here.index & 1 and here.handoff is None:
             here.expected += 1

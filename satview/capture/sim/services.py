@@ -605,7 +605,7 @@ class KernelServices(Protocol):
         """End the wait of a thread that is about to be destroyed."""
 
     def cancel(self, cpu: Cpu, thread: Thread) -> None:
-        """Cancel a thread at its next cancellation point."""
+        """Cancel a thread: now if it is blocked at a cancellation point, else at its next cancellation point."""
 
     def post_signal(self, cpu: Cpu, process: Process, target: Thread | None, signo: int, code: int) -> None:
         """Send a signal to a process, or to its thread `target`."""

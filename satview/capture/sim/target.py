@@ -75,7 +75,11 @@ class Target:
 
     @property
     def is_old(self) -> bool:
-        """True before 6.4: no BUFFER or handler events, INTENTER contains the kernel state, insertions log a call."""
+        """True before 6.4.
+
+        The older kernels log no BUFFER and no handler events. They log the kernel state in the entry of an interrupt,
+        and the kernel call by which a program inserts an event.
+        """
         return self.release == Release.QNX_6 and self.sys_release < "6.4"
 
     @property

@@ -166,7 +166,7 @@ class Pulse:
 
 @dataclass(slots=True)
 class Truth:
-    """The complete history of a simulation. Lists are ordered by start; runs and interrupts are ordered by end.
+    """The complete history of a simulation. Lists are ordered by start, except runs and interrupts: these by end.
 
     Times are cycles of the machine's clock.
 

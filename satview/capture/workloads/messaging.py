@@ -19,7 +19,7 @@ CAPACITY = 5
 
 
 def setup_client_server(kernel: Kernel) -> None:
-    """Start a server with one thread, and four clients, which are longer SEND-blocked than REPLY-blocked."""
+    """Start a server with one thread, and four clients, which are SEND-blocked longer than REPLY-blocked."""
     address = Address()
     machine = kernel.machine
 

@@ -37,7 +37,10 @@ def _command(kernel: Kernel) -> Program:
 
 
 def setup_signals(kernel: Kernel) -> None:
-    """Start a thread with calls that signals and timeouts end, one that waits for signals, and a process to kill."""
+    """Start a thread whose calls signals and timeouts end, a thread that waits for signals, and a process.
+
+    A signal kills the process at the end.
+    """
 
     def main() -> Program:
         receiver = yield calls.ThreadCreate(_receiver, (), 12, Policy.RR, "receiver")
@@ -86,7 +89,7 @@ def _victim() -> Program:
 
 
 def setup_process_life(kernel: Kernel) -> None:
-    """Start a parent that forks, stops and continues children, which run other programs; and a server."""
+    """Start a server, and a parent that forks children, stops and continues them. The children run another program."""
     registry = Address()
 
     def server() -> Program:

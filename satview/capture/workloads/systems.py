@@ -33,7 +33,10 @@ class Car:
         return low + int((high - low) * self.random.random() ** 2)
 
     def gaps(self, mean_ns: int, spread: float = 0.4) -> int:
-        """Return a random time to a device's next interrupt: `mean_ns`, more or less by up to the share `spread`."""
+        """Return a random time to a device's next interrupt, in nanoseconds.
+
+        The time is `mean_ns` times a random factor from 1 - `spread` to 1 + `spread`.
+        """
         return int(mean_ns * (1 + spread * (2 * self.random.random() - 1)))
 
     def pid_of(self, name: str) -> int:

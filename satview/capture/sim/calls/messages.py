@@ -400,7 +400,7 @@ class MsgReply(Call):
         rcvid: Id of the client's message.
         status: Status that the client gets.
         message: Bytes of the reply.
-        payload: Object that is the result of the client's call instead of status and bytes; None = none.
+        payload: Object that is the result of the client's call; None = the result is status and bytes.
     """
 
     name = "MSG_REPLYV"

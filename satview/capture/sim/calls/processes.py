@@ -23,7 +23,9 @@ __all__ = [
 
 @dataclass(slots=True)
 class ManagerCall(Call):
-    """Base class of library functions that send a message to the process manager; the payload is this object.
+    """Base class of library functions that send a message to the process manager.
+
+    The payload of the message is the object of this class itself.
 
     Attributes:
         message_type: First byte of the message.
@@ -609,7 +611,7 @@ class ThreadCtl(Call):
         self.apply(kernel, cpu, thread, thread)
 
     def apply(self, kernel: KernelServices, cpu: Cpu, thread: Thread, subject: Thread) -> None:
-        """Complete the command that `thread` called; apply it to the thread `subject`, or to others of that process."""
+        """Complete the call of `thread`; apply the command to the thread `subject`, or to others of its process."""
         kernel.complete(thread)
         if self.cmd == TCTL_IO:
             subject.has_io = True

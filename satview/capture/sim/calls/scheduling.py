@@ -213,7 +213,7 @@ _QUERIES: dict[str, tuple[str, _Answer, bool]] = {
 class SchedCtl(Call):
     """Query the partition scheduler, which logs the answer as a separate event (7.x on).
 
-    Result: the arguments of that event. The numbers of the commands are unknown: the word is logged as 0.
+    Result: the arguments of that event. The numbers of the commands are unknown, so the command is logged as 0.
 
     Attributes:
         query: `parameters`, `partition`, `partition statistics`, `overall statistics`, `thread`, `process`,

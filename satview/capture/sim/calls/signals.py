@@ -227,7 +227,7 @@ class SignalSuspend(Call):
 
 @dataclass(slots=True)
 class SignalProcmask(Call):
-    """Block or unblock signals of the calling thread; result: the signals blocked before."""
+    """Block or unblock signals of the calling thread; result: the numbers of the signals blocked before, a tuple."""
 
     name = "SIGNAL_PROCMASK"
     how: int = SIG_BLOCK

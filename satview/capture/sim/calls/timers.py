@@ -263,7 +263,7 @@ class Sleep(Call):
         }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Sleep; the time begins at the entry of the call."""
+        """Sleep; the time counts from the entry of the call."""
         kernel.enter(cpu, thread, self)
         kernel.complete(thread)
         thread.timeout_token += 1
@@ -429,7 +429,7 @@ class TimerInfo(Call):
 
 @dataclass(slots=True)
 class TimerAlarm(Call):
-    """Send SIGALRM to the caller's process after a time (0 = cancel); result: remaining ns of the previous alarm."""
+    """Send SIGALRM to the caller's process after `ns` (0 = cancel); result: remaining ns of the previous alarm."""
 
     name = "TIMER_ALARM"
     ns: int
