@@ -360,7 +360,8 @@ class Instances(ColumnTable):
         end_cycles: int64, when the instance was done; the end of the trace if it is not done.
         start_row, end_row: int64, events at start and end; -1 = none.
         is_open: bool, the instance is not done when the trace ends: its length is a lower bound.
-        is_known: bool, no event is missing between start and end.
+        is_known: bool, no event is missing between start and end, and the thread is known. Activities that a user's
+            expressions define need no known thread.
         is_exact: bool, events name trigger and work; else the link is inferred from their order.
     """
 

@@ -396,7 +396,8 @@ def _events(trace: Trace, text: str) -> str:
 def _fitting(trace: Trace, text: str) -> NDArray[np.intp]:
     """Return the codes of the events for which an expression can be true, by class and event only, intp (n,).
 
-    Expressions also know the names that a listing read before has added; only traces with that catalogue can have them.
+    Expressions also know the names that a listing read earlier has added. Only traces with the catalogue of that
+    listing can have such events.
     """
     codes = np.flatnonzero(codes_that_fit(Expression(text, trace.release, taught=taught(trace)).tree))
     added = np.setdiff1d(listed_catalogue(trace.release).codes(), trace.catalogue.codes())

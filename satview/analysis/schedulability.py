@@ -506,7 +506,7 @@ def _common(parts: Sequence[TimeRanges]) -> TimeRanges:
     """Return the times that are in the ranges of all parts."""
     time = np.concatenate([column for part in parts for column in (part.start, part.end)])
     step = np.concatenate([np.repeat(np.array([1, -1]), len(part.start)) for part in parts])
-    order = np.lexsort((step, time))  # at equal times, ends come before begins
+    order = np.lexsort((step, time))  # at equal times, ends come before starts
     covered = np.flatnonzero(np.cumsum(step[order]) == len(parts))
     return TimeRanges.of(time[order][covered], time[order][covered + 1])
 

@@ -26,8 +26,8 @@ from satview.store.trace import Trace
 
 # CPU time of servers charged to their clients, through chains of servers, and a bill that adds up to all run time.
 #
-# bill = satview.Statistics(trace).client_server bill.imposed_cycles # int64, by row of the thread table: what servers
-# did for each thread bill.own_cycles + bill.caused_cycles # adds up to bill.self_cycles over all threads
+# In `bill = satview.Statistics(trace).client_server`, `bill.imposed_cycles` is int64, by row of the thread table: what
+# servers did for each thread. Over all threads `own_cycles` plus `caused_cycles` add up to `self_cycles`.
 #
 # Source: formula 2 of the reference. A runs 2, sends to B, which runs 10 and sends to C, which runs 2: A has itself 2,
 # imposed 12, total 14; and as B and C ran for nobody else, A caused all 14 of it.
@@ -256,8 +256,8 @@ def _older(server: _Ints, answered: _Ints) -> _Ints:
 
 # Statistics of a trace or a part of it: threads, processes, CPUs, events, kernel calls, messages, interrupts.
 #
-# statistics = satview.Statistics(trace, satview.TimeWindow(start, end)) statistics.threads.cpu_cycles # int64, by row
-# of the thread table statistics.calls.times.most_cycles # the longest call of each kind
+# In `satview.Statistics(trace, satview.TimeWindow(start, end))`, `threads.cpu_cycles` is int64, by row of the thread
+# table, and `calls.times.most_cycles` is the length of the longest call of each kind.
 #
 # Times come from the whole trace, cut at the range; a mask of events selects the events to count, but not those that
 # determine times and states.

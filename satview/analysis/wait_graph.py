@@ -227,7 +227,7 @@ class WaitGraph:
     def reply_ways(self, wait: int) -> OpenWait:
         """Return a wait in REPLY that lasts to the end, with the threads that may hold its message.
 
-        There are no such threads if all of them are in RECEIVE.
+        `ways` is empty if all threads that could hold the message are in RECEIVE or have ended.
         """
         receiver, pid = int(self.blockers.thread[wait]), int(self.blockers.pid[wait])
         others = self._alive(pid) - {receiver, int(self.blockers.waits.thread[wait])}
@@ -239,7 +239,7 @@ class WaitGraph:
         return OpenWait(wait, frozenset(ways), frozenset(guesses), Certainty.EXACT if is_only else Certainty.INFERRED)
 
     def has_moved_on(self, wait: int) -> bool:
-        """Return whether the thread that received the message of a wait in REPLY has since received another message."""
+        """Return whether the receiver of the message of a wait in REPLY waits for another one, or has received one."""
         receiver = int(self.blockers.thread[wait])
         receipts = rows_of_codes(self.trace, RECEIPT)
         own = receipts[self.trace.events.thread[receipts] == receiver]
@@ -279,7 +279,11 @@ class WaitGraph:
         return None
 
     def _send_ways(self, wait: int) -> OpenWait:
-        """Return the possible receivers for a wait in SEND: past receivers, else the channel's creator, else any."""
+        """Return a wait in SEND with the threads of the server that may receive the message.
+
+        These are the threads that received on the channel before, else the channel's creator. If none of these is known
+        and alive, they are the threads that wait for other threads, and the remaining ones are guesses.
+        """
         waiting, trace, pid = self.blockers.waits, self.trace, int(self.blockers.pid[wait])
         alive, call = self._alive(pid), int(waiting.call_row[wait])
         process = int(trace.threads.process[waiting.thread[wait]])

@@ -545,7 +545,7 @@ class _Chain:
         return replace(step, waker=self.causes.actor(cause), certainty=sure), by
 
     def _on_cpus(self, step: WhyStep) -> tuple[tuple[tuple[int, int, int, int], ...], list[int]]:
-        """Return (CPU, thread, priority or -1, since when, cycles) of each CPU that runs another thread, and idle CPUs.
+        """Return (CPU, thread, priority or -1, start in cycles) for each CPU with another thread, and the idle CPUs.
 
         The CPU that the thread was on last is the first, then those whose threads have the lowest priority.
         """

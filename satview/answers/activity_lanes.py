@@ -39,7 +39,9 @@ _Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ActivityLanes:
-    """Makes lanes for the activities that a timing file names; for all activities if the file names none.
+    """Makes lanes for the activities that a timing file names.
+
+    If the file names none, all activities get lanes, except kernel calls and functions.
 
     Attributes:
         timing: Entries of the timing file.

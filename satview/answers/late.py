@@ -231,7 +231,7 @@ class Late:
 
         Args:
             activity: The activity; None = all.
-            count: Maximum number of instances.
+            count: Maximum number of instances; None = all.
         """
         instances = self.learned.instances
         ranked = np.arange(len(instances)) if activity is None else np.flatnonzero(instances.activity == activity)

@@ -494,7 +494,7 @@ def _causes(trace: Trace, pools: tuple[_Pool, _Pool], cannot_tell: str, note: st
 def _events(sort: _Ints, sorts: int, rank: _Ints, row: _Ints) -> _Ints:
     """Return for each kind the row of the event with the lowest rank, or of the first such, int64 (sorts,).
 
-    It is -1 if that event is in another trace.
+    Events in other traces do not count. The row is -1 if all events of the kind are in other traces.
 
     Args:
         sort: int64 (n,), number of each event's kind.

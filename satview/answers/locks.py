@@ -274,7 +274,7 @@ def _holds(records: _LockRecords, objects: Ints) -> tuple[Ints, Ints, Ints, NDAr
         objects: int64 (locks, 3), process, kind and address of each lock.
 
     Returns:
-        (n,) each: row of the lock in `objects`; records at start and end; bool.
+        (n,) each: row of the lock in `objects`; start and end, cycles; bool.
     """
     row, key_object, step = _steps(records)
     process, kind, address = key_object

@@ -139,7 +139,7 @@ class TraceControl:
         self._actions = self._table()
 
     def hand_over(self, buffer: Buffer) -> None:
-        """Call `hook` and the handlers of the trace interrupt with a full buffer; without any, the buffer stays full."""
+        """Call `hook` and the handlers of the trace interrupt with a full buffer; without these it stays full."""
         if self.hook is not None:
             self.hook(buffer)
         self.machine.interrupts.trace_hooks.call(buffer)

@@ -739,7 +739,7 @@ def _end_of_buffer(slots: NDArray[np.uint32], begins: NDArray[np.intp], events: 
     starts = np.flatnonzero(slots[:, 0] >> wire.STRUCT_SHIFT < wire.Struct.COMBINE_CONTINUE)
     slot = int(starts[events - 1])
     struct = slots[:, 0] >> wire.STRUCT_SHIFT
-    # Begins minus ends of combine events: 0 where none is open.
+    # Starts minus ends of combine events: 0 where none is open.
     open_events = np.cumsum((struct == wire.Struct.COMBINE_BEGIN).astype(np.int8) - (struct == wire.Struct.COMBINE_END))
     after = begins[np.searchsorted(begins, slot, side="right") :]
     after = after[open_events[after - 1] == 0]

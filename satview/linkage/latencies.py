@@ -45,8 +45,8 @@ def deliveries(trace: Trace) -> LinkTable:
 
     A link is exact where a kernel call is open on the CPU, or the expiry is the CPU's last event apart from interrupts.
     An interrupt is inferred: the last one since the CPU's last kernel call event or thread switch, with the number that
-    pulses of the connection usually follow. Up to 6.x, which logs no expiries, pulses of timers are linked to the clock
-    interrupt. Source: building block M6 of the reference.
+    pulses of the connection usually follow. Before 6.6, when the kernel logs no expiries, pulses of timers are linked
+    to the clock interrupt. Source: building block M6 of the reference.
     """
     return trace.cached("links.delivery", lambda trace: LinkTable.of(LinkKind.DELIVERY, _deliveries(trace)))
 

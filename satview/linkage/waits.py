@@ -153,7 +153,7 @@ def first_that_fits(
     return links.first_in_table(states.event, state_values(trace), states.start, positions, threads, table)
 
 
-# Waits of threads: their states, begins and ends, kernel calls, and the objects waited for.
+# Waits of threads: their states, starts and ends, kernel calls, and the objects waited for.
 
 
 _IS_WAIT: Final = np.ones(256, np.bool_)  # lane values

@@ -74,11 +74,12 @@ def wake_ups(trace: Trace) -> LinkTable:
     """Return the links from the cause that ended each wait to the READY or RUNNING event that follows.
 
     The cause is the message, pulse or reply rather than the call that sends it, and the expiry of a timer rather than
-    the clock interrupt (up to 6.x, which logs no expiry, the interrupt). A thread that gets the CPU together with a
-    message runs without a READY event (building block M7 of the reference). Source: formula 1 (a) of the reference.
+    the clock interrupt (before 6.6 the interrupt, as the kernel logs no expiry). A thread that gets the CPU together
+    with a message runs without a READY event (building block M7 of the reference). Source: formula 1 (a) of the
+    reference.
 
-    A link is exact if its events name the same thread, message or object, or if only one interrupt came during the
-    wait. Other links are inferred from what the CPU was doing.
+    A link is exact if its events name the same thread, message, object or interrupt, or if only one interrupt came
+    during the wait. Other links are inferred from what the CPU was doing.
     """
     return trace.cached("links.wake_up", lambda trace: LinkTable.of(LinkKind.WAKE_UP, _pairs(trace)))
 

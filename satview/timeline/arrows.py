@@ -237,7 +237,7 @@ class ArrowGroups:
 
     @property
     def about(self) -> int:
-        """Number of arrows in the window, estimated if `is_sample`."""
+        """Number of arrows that belong in the picture; an estimate if `is_sample`."""
         return round(self.total / self.share) if self.share else 0
 
     def of_kinds(self, kinds: Collection[ArrowKind]) -> ArrowGroups:

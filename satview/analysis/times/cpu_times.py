@@ -240,7 +240,7 @@ class CutRuns:
 
     @property
     def is_known(self) -> NDArray[np.bool_]:
-        """Which runs are within the range and of a known thread or kind, bool (runs,)."""
+        """Which runs overlap the range and are of a known thread or kind, bool (runs,)."""
         return np.asarray((self.is_busy | (self.runs.value == IDLE)) & (self.end > self.start))
 
 

@@ -355,7 +355,7 @@ def kernel_calls(scope: Scope) -> KernelCalls:
 
 
 def call_times(scope: Scope) -> CallTable:
-    """Return the kernel calls of a range, summed per call."""
+    """Return the kernel calls of a range, summed per kind of call."""
     calls = kernel_calls(scope)
     number = calls.number
     failed, errors = _errors(number[calls.is_failed], calls.error[calls.is_failed])
@@ -728,10 +728,10 @@ def measures(trace: Trace) -> tuple[Measure, ...]:
 
 
 def occurrences(scope: Scope, key: str, threads: Mask | None = None) -> Occurrences:
-    """Return the occurrences of a measure that begin in the window of a scope.
+    """Return the occurrences of a measure that begin in the window of a scope; of periods, those that end in it.
 
     Args:
-        scope: Trace and window; the mask of events in it applies only to measures that count events.
+        scope: Trace and window; its mask of events applies only to kernel calls and interrupts.
         key: As `Measure.key`.
         threads: bool (threads,), whose occurrences count; None = all. Interrupts belong to no thread: all count.
 

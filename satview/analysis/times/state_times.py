@@ -567,7 +567,7 @@ class Activations:
 
 
 def activations(scope: Scope) -> Activations:
-    """Return the activations of all threads that overlap the range, not cut."""
+    """Return all activations of threads that overlap the range, and some before and after the range; none is cut."""
     parts = [_activations_of(scope, spans) for spans in state_spans(scope)]
     none = np.empty(0, np.int64)
     columns = {

@@ -59,7 +59,10 @@ class Thresholds:
         return round(self.values[kind][name] * UNITS_NS[name.rpartition("_")[2]])
 
     def is_enabled(self, kind: str) -> bool:
-        """Return whether a kind of verdict is enabled; kinds of plug-ins, which have no thresholds, always are."""
+        """Return whether a kind of verdict is enabled, and the timing file has the entries that it needs.
+
+        Kinds of plug-ins, which have no thresholds, are always enabled.
+        """
         return kind not in self.values or (bool(self.values[kind][ENABLED]) and self.has_timing_for(kind))
 
     def has_timing_for(self, kind: str) -> bool:

@@ -87,7 +87,10 @@ def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _times_of(windows: TimeRanges, ready: StateIntervals, begin: _Ints, end: _Ints) -> list[tuple[int, int, int]]:
-    """Return start, end and first event of the intervals in each window; overlapping ones are merged.
+    """Return the time from the first to the last interval in each window: start and end, cycles, and the first event.
+
+    Short intervals at the edges of a window that longer pauses separate from the rest are left out. Overlapping times
+    of several windows are merged.
 
     Args:
         windows: The windows, cycles.

@@ -424,7 +424,7 @@ def saturations(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return verdicts on servers whose messages queue at least as long as they are served, much of the time.
 
     Only messages with send, receipt and reply in the trace count. A message that waits for long while the server
-    receives others, of higher priority, is reported even if it is never received.
+    receives several others is reported even if it is never received.
     """
     return [*_queues(evidence, limits), *_passed_over(evidence, limits)]
 

@@ -180,9 +180,10 @@ def waits_for_ever(evidence: Evidence, limits: Limits) -> list[Verdict]:
     thread posts in the trace; an interrupt that stays masked; and a lost reply.
 
     A reply is lost in two cases. First, no thread of the server can hold the message any more, and a thread that used
-    to reply to messages received by others has ended. Second, the thread that received the message has since received
-    another one. The second case is left out for servers that keep messages (that have replied to a message after they
-    had received another one), and for servers with a live thread that replies to messages received by others.
+    to reply to messages received by others has ended. Second, the thread that received the message waits for another
+    one, or has received another one since. The second case is left out for servers that keep messages (that have
+    replied to a message after they had received another one), and for servers with a live thread that replies to
+    messages received by others.
     """
     if not evidence.has_states:
         return []
@@ -293,9 +294,10 @@ def lost_wakeups(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return verdicts on waits for condition variables whose last signal came before the wait, with no thread waiting.
 
     A queue that stays empty looks the same: its thread was busy at the last signal, and then handled what was
-    signalled. So a thread counts only if it ran too little between signal and wait to have handled anything: if it
-    waited before, less than half of its shortest work between two waits. A thread that ran longer counts only at its
-    first wait of any kind, as a guess: it may have tested the condition before or after the signal.
+    signalled. So a thread counts only if it ran too little between signal and wait to have handled anything: at most
+    `work_us` or, if it waited at least twice before, half of its shortest work between two waits. A thread that ran
+    longer counts only if it never waited for the condition variable before, and for nothing else since the signal.
+    That is a guess: it may have tested the condition before or after the signal.
     """
     trace = evidence.trace
     if not evidence.has_states or len(losses(trace)) or trace.dump_end_cycles < trace.window.start:
@@ -378,8 +380,8 @@ def _ran(evidence: Evidence, thread: int, start: int, end: int) -> int:
 def contentions(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return verdicts on mutexes that threads wait for much of the time, and on single waits that are too long.
 
-    A wait is too long if threads of higher priority get the mutex one after the other meanwhile, or if the holder is
-    kept from running. The latter counts only in traces without priorities: with them, `priority-inversion` decides.
+    A wait is too long if other threads get the mutex one after the other meanwhile, or if the holder is kept from
+    running. The latter counts only in traces without priorities: with them, `priority-inversion` decides.
     """
     if not evidence.has_states:
         return []

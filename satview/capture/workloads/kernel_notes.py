@@ -102,7 +102,7 @@ def _samples(notes: Notes, is_wide: bool, address: int) -> Program:
 
 
 def _old_tool(notes: Notes) -> Program:
-    """Log the same events as `_profiled` from a 32-bit program on a 64-bit kernel."""
+    """Load a library, and log samples like `_profiled` does, from a 32-bit program on a 64-bit kernel."""
     yield Dlopen(file="libold.so.1")
     for _ in range(10):
         yield Compute(300 * US)

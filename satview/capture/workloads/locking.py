@@ -29,7 +29,7 @@ def setup_inheritance(kernel: Kernel) -> None:
 
 
 def _three_threads(kernel: Kernel, mutex: Mutex) -> None:
-    """Start periodic threads: low locks a mutex, high locks it 2 ms later, and middle becomes ready 4 ms later."""
+    """Start periodic threads: low locks a mutex, high locks it 2 ms after low, middle becomes ready 4 ms after low."""
     for name, priority, offset_ms, task in (
         ("low", LOW, 0, (_holder, mutex)),
         ("high", HIGH, 2, (_needs, mutex)),
@@ -217,7 +217,7 @@ def setup_convoy(kernel: Kernel) -> None:
 
 
 def setup_starvation(kernel: Kernel) -> None:
-    """Start a thread that polls the clock, so that a thread of lower priority never runs."""
+    """Start a thread that polls the clock from 20 ms on, so that a thread of lower priority no longer runs."""
 
     def poller() -> Program:
         yield calls.Sleep(20 * MS)

@@ -17,7 +17,10 @@ _INSERT = mode("INSERTSUSEREVENT")
 
 
 def setup_periodic(kernel: Kernel) -> None:
-    """Start three tasks that use 72 % of the CPU; in cycle 12 the middle task runs four times as long."""
+    """Start three periodic tasks that use 72 % of the CPU, and a thread under sporadic scheduling.
+
+    In its period 12, counted from 0, the middle task runs four times as long.
+    """
     machine = kernel.machine
 
     def cycle(number: int, period_ms: int, compute_ms: int, count: int) -> Program:

@@ -85,7 +85,7 @@ def _receiver_of(process: Process, signo: int) -> Thread | None:
 
 
 def start_handler(kernel: KernelServices, thread: Thread) -> None:
-    """Start the handler of the oldest pending signal; the thread's program continues after the handler."""
+    """Start the handler of the oldest signal delivered but not yet handled; the program continues after the handler."""
     signo, _ = thread.pending_signals.pop(0)
     body = thread.process.handlers.get(signo)
     if body is None:
