@@ -184,7 +184,7 @@ def logged_priorities(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64
 
 
 def state_rows(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Return the rows of all thread state events, uint32 (n,), by thread and row; and each one's thread, int64."""
+    """Return the rows of all thread state events, uint32 (n,), by thread and row, and their threads, int64 (n,)."""
     rows = trace.states.event
     owner = np.repeat(np.arange(len(trace.threads)), np.diff(trace.states.start))
     # The index also holds creation and end, which are no states.

@@ -220,7 +220,7 @@ class EventContext:
             that changes its state, all others to the thread that runs on the CPU.
         tid: Number of this thread in its process, from 1; -1 = not known.
         words: Payload words in host order, padding included.
-        cpu: CPU that logged it.
+        cpu: CPU that logged the event.
         time_ns: Nanoseconds since the start of the trace.
         tested: (pid, tid) that pid and tid rules compare, if the payload does not show them but the caller knows them
             (the receiving thread of a message); None = the result of `tested_thread`.
@@ -259,7 +259,7 @@ class EventContext:
 
     @property
     def header(self) -> int:
-        """The header word of the event, struct bits 0, as an event handler in the kernel gets it."""
+        """The header word of the event, with struct bits 0, as an event handler in the kernel gets it."""
         return self.cpu << CPU_SHIFT | self.code
 
     @property

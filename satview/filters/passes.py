@@ -521,9 +521,9 @@ def rules_of_selection(
 ) -> str:
     """Return the text of rules that pass exactly the events that a view shows.
 
-    An event that does not occur in the trace is switched on if most events of its class are selected; if none of its
-    class occur, if most events of the trace are selected. Events are logged wide if the trace was logged wide, or if
-    `is_wide` says so.
+    A code that does not occur in the trace is switched on if most codes of its class are selected, or, if no code of
+    the class occurs, if most codes of the trace are selected. Events are logged wide if the trace was logged wide, or
+    if `is_wide` says so.
 
     Args:
         trace: The trace in the view.
@@ -658,7 +658,7 @@ def _of_threads(trace: Trace, threads: NDArray[np.bool_]) -> str:
     """Return lines of rules that select threads.
 
     Raises:
-        UsageError: There are too many to list.
+        UsageError: There are too many threads to list.
     """
     if threads.all():
         return ""
@@ -733,7 +733,7 @@ def _on_one_line(expression: str) -> str:
     """Return an expression without line breaks and unnecessary blanks; texts in quotes stay as they are.
 
     Raises:
-        UsageError: A text in it has a line break, which a rule cannot have.
+        UsageError: A quoted text has a line break, which a rule cannot have.
     """
     text, end = "", 0
     for token in tokens(expression):

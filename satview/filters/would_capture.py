@@ -61,7 +61,7 @@ class _LoggedPayloads(PayloadSource):
 
     Args:
         source: The payloads as they are.
-        form: (events,), index in `layouts` for each event; 0 = unchanged.
+        form: uint16 (events,), index in `layouts` for each event; 0 = unchanged.
         layouts: Words of each form; the first is not used.
     """
 
@@ -406,8 +406,8 @@ class ViewLoss:
 
     Attributes:
         view: Name of the view.
-        lost: Events of the view that would not be logged.
-        total: Events of the view.
+        lost: Number of events of the view that would not be logged.
+        total: Number of events of the view.
         text: The consequence, one sentence; empty if nothing is lost.
     """
 
@@ -422,12 +422,13 @@ class WouldCapture:
     """The events that a capture of the same run would have logged.
 
     Attributes:
-        events, total_events: Events certainly logged, and all events of the trace or of the window.
-        undecided: Further events that may have been logged: the trace lacks the values that decide this.
-        slots, total_slots: Slots of these events in the form that the rules request, and slots in the trace.
+        events, total_events: Number of events certainly logged, and of all events in the trace or window.
+        undecided: Number of further events that may have been logged: the trace lacks the values that decide this.
+        slots, total_slots: Number of slots that these events take in the form that the rules request, and of all slots
+            in the trace or window.
         is_exact: Whether the capture would have exactly these events and slots; if False, at least these.
         bytes_per_s, total_bytes_per_s: Data rate of the capture, and of the trace.
-        by_class: Logged and total events by printed class.
+        by_class: Numbers of logged events and of all events, by printed class.
         losses: Losses of each view.
         notes: Events that are logged although a WHERE line would hide them, and limits of the result, one sentence
             each.

@@ -74,7 +74,7 @@ class ArrowSource(QObject):
         Args:
             window: Visible time range.
             width_px: Width of the frame.
-            shown: First and last visible row of `LaneList`.
+            shown: Indices of the first and last visible row in `LaneList.rows`.
         """
         if self._index is None:
             if not self._build.is_busy and not self._has_failed:
@@ -151,7 +151,7 @@ class ArrowSource(QObject):
 
 
 def positions_of_lanes(lanes: LaneList, infos: tuple[LaneInfo, ...]) -> NDArray[np.int64]:
-    """Return the row number of each lane, int64 (lanes,): that of its folded parent if it is folded; -1 = not shown."""
+    """Return each lane's row number, int64 (lanes,); a lane in a folded parent has that of the parent; -1 = none."""
     positions = np.full(len(infos), -1, np.int64)
     folded = np.full(len(infos) + 1, -1, np.int64)  # the last entry is for lanes without a parent
     for position, row in enumerate(lanes.rows):

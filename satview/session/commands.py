@@ -150,7 +150,7 @@ class CommandRegistry:
         return (self._bindings[name] for name in self._commands if name in self._bindings)
 
     def clear(self) -> None:
-        """Drop all implementations, so that a closed window can be freed."""
+        """Drop the functions of all commands, so that a closed window can be freed."""
         self._bindings.clear()
 
 

@@ -290,7 +290,7 @@ class Changes:
 
     Attributes:
         figures: All compared figures, largest change first.
-        table: The figures as a table, in which a figure that grew by a tenth is marked as worse.
+        table: The figures as a table, in which a duration that grew by more than a tenth is marked as worse.
         windows: The compared range of the first trace, and of the second.
     """
 
@@ -304,7 +304,7 @@ class Overlaid:
     """The durations in both traces from which one compared figure was computed, to be drawn as histograms.
 
     Attributes:
-        change: The figure.
+        change: The compared figure.
         sides: Durations in the first trace and in the second, nanoseconds, int64 (n,) each.
     """
 
@@ -313,7 +313,7 @@ class Overlaid:
 
 
 class ChangesView(ExtentAnswer):
-    """Computes the changes between both traces; while a panel shows them, again after each change of the input.
+    """Computes the changes between both traces while watched, and again whenever a compared range changes.
 
     Attributes:
         changes: The last result; None = not yet computed.

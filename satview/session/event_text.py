@@ -183,7 +183,7 @@ def _chid(context: _Context, _name: str, chid: int) -> Meaning | None:
 
 
 def _rcvid(context: _Context, _name: str, rcvid: int) -> Meaning | None:
-    """Return the client that has a rcvid in a server: the process that the event names, or else the event's own."""
+    """Return the client of a rcvid; its server is the process that a COMM event names, or else the event's own."""
     trace, is_comm = context.trace, wire.class_of(int(context.trace.events.code[context.event])) == wire.WireClass.COMM
     if rcvid & 0xFFFFFFFF in (0, _NEVER) or int(trace.events.code[context.event]) == SEND:  # its sender logged it
         return None
@@ -325,7 +325,7 @@ class DetailTable:
     Attributes:
         title: Heading above the table.
         head: Column titles.
-        rows: The values.
+        rows: The cells of each row.
         more: Remark below the rows; may be empty.
     """
 
@@ -351,8 +351,8 @@ class Details:
         title: Short name of the described event, interval, range or answer.
         subtitle: The thread, process or lane of the described thing.
         kind: Name of an event's class as tools print it, or name of an interval's state.
-        sections: The lines.
-        tables: Tables below the lines.
+        sections: Titled groups of lines.
+        tables: Tables below the sections.
     """
 
     title: str
@@ -392,7 +392,7 @@ _FATES: Final = {
 
 
 def connection_sections(trace: Trace, event: int, connected: Connections | None) -> tuple[Section, ...]:
-    """Return a section on causes and effects of an event, and on the thread that its thread then waits for; () if none.
+    """Return a section on an event's causes and effects, and on the wait or call that the event begins; () if none.
 
     Args:
         trace: The trace.

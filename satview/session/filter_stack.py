@@ -82,7 +82,8 @@ class FilterState:
     def for_threads(self, count: int) -> FilterState:
         """Return the filter for a reloaded trace with `count` threads, of which the first are those of this trace.
 
-        New threads are checked if row 0, the unknown thread, is checked; so they stay hidden if only some are selected.
+        New threads are checked if row 0, the unknown thread, is checked. So a filter that selects only some threads
+        hides new ones.
         """
         if len(self.threads) == count:
             return self

@@ -76,7 +76,7 @@ class Selection(QObject):
         is_interval: True if the interval was selected, and `event` is only the event that begins the interval.
         point_cycles: Time within that interval that was clicked, or None.
         time_range: The selected range, or None.
-        cursor_a, cursor_b: Cycles, or None.
+        cursor_a, cursor_b: Times of cursors A and B, cycles; None = not set.
         mouse_cycles: Time under the mouse, or None.
         mouse_lane: Index of the lane under the mouse, None if there is none, as on the ruler.
 
@@ -498,7 +498,7 @@ class Marks(QObject):
         self.changed.emit()
 
     def next_to(self, direction: int, cycles: int) -> Mark | None:
-        """Return the mark after or before the selected one, and from the last one the first; None if there are none.
+        """Return the mark after or before the selected one, wrapping round at the ends; None if there are no marks.
 
         Args:
             direction: 1 = after, -1 = before.

@@ -40,7 +40,7 @@ class SecondView(OpenTrace):
 
         Args:
             first: The first view; must live longer.
-            settings: For the height of lanes.
+            settings: Settings, used for the height of lanes.
             parent: Owner.
         """
         QObject.__init__(self, parent)  # not OpenTrace.__init__: the parts exist already

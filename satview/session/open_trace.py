@@ -232,7 +232,7 @@ class OpenTrace(QObject):
         Args:
             trace: The data.
             timeline: Its lanes.
-            settings: For the first arrangement.
+            settings: Settings, used for the first arrangement of lanes.
             parent: Owner.
             events_of_thread: As the attribute; None = count now.
             hidden_lanes: Lanes hidden by default.

@@ -382,7 +382,7 @@ class TraceAnswer(Answer, Generic[Result]):
             self._start(partial(self._query, self._trace))
 
     def ask(self, query: Query[Result]) -> None:
-        """Replace the query; run the new query if the old one was started. The old answer stays until the new one."""
+        """Replace the query, and run the new one if the old one was started; the old answer stays until it is done."""
         is_asked = self.answer is not None or self.is_busy
         self._query = query
         self.take(self._trace)

@@ -179,7 +179,7 @@ class Viewport(QObject):
             self._set(self._window.clamped(limits))
 
     def _at_end(self, length: int) -> TimeWindow:
-        """Return the window of `length` cycles that shows the end of the trace, and 1/50 of its length beyond it."""
+        """Return the window of `length` cycles at the end of the trace, of which 1/50 is after that end."""
         end = min(self._limits.end, self._end_cycles + max(1, length // 50))
         return TimeWindow(end - length, end)
 

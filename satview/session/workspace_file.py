@@ -103,7 +103,7 @@ class TraceSign:
 
     Attributes:
         path: Path of the file.
-        size: Its size in bytes.
+        size: Size of the file in bytes.
         head_bytes, head: Number of bytes at the beginning of the file, and their SHA-256.
     """
 
@@ -324,7 +324,7 @@ class SecondState:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceState:
-    """The whole state of a window; None = not stored.
+    """The whole state of a window; a part that is None is not stored.
 
     Attributes:
         user_events: File with descriptions of events; empty = none.

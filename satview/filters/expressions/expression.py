@@ -82,9 +82,9 @@ def two_valued(node: nodes.Node, release: Release, negated: bool = False) -> nod
 
 
 def _known_parts(node: nodes.Node, release: Release) -> tuple[nodes.Node, ...]:
-    """Return conditions that together say that the result of a comparison is known: it is if all of them hold.
+    """Return conditions that all hold exactly if the result of a comparison is known.
 
-    Each has the position of the comparison in the text.
+    Each condition has the position of the comparison in the text.
     """
     start, end = node.start, node.end
     if isinstance(node, CodeTest):
@@ -383,7 +383,8 @@ def possible(expression: Expression) -> Expression:
     """Return an expression unchanged if it can be true for some event.
 
     Raises:
-        ExpressionError: It can be true for no event of any trace; with the position of the part that prevents it.
+        ExpressionError: The expression can be true for no event of any trace; with the position of the part that
+            prevents this.
     """
     part = never_true(expression.tree, expression.release)
     if part is not None:

@@ -81,7 +81,7 @@ def compile_source(source: str, ignores_case: bool, start: int = 0, end: int = 0
     """Return a pattern compiled by RE2; `start` and `end` are its position, for error messages.
 
     Raises:
-        ExpressionError: RE2 rejects it.
+        ExpressionError: RE2 rejects the pattern.
     """
     options = re2.Options()
     options.log_errors = False
@@ -128,7 +128,7 @@ def glob(text: str, offset: int = 0) -> Pattern:
     """Return a compiled glob for whole texts: `*` matches any characters, `?` one, `[abc]` one of those in brackets.
 
     Raises:
-        ExpressionError: It exceeds the limits, or a set in it is faulty.
+        ExpressionError: The glob exceeds the limits, or a set in it is faulty.
     """
     return Pattern(text, False, True, offset)
 
@@ -448,7 +448,7 @@ class IsKnown(Node):
 
 @dataclass(frozen=True, slots=True)
 class Not(Node):
-    """The negation of a condition: unknown where the condition is unknown, but after `two_valued` true there."""
+    """The negation of a condition: unknown where the condition is unknown; in a tree from `two_valued`, true there."""
 
     part: Node
 

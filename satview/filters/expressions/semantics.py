@@ -185,7 +185,7 @@ class CodeTest(nodes.Node):
     """A test of class, event or state by name.
 
     Attributes:
-        kind: What is tested.
+        kind: Whether class, event or state is tested.
         names: The names that the test accepts.
         pattern: Pattern that the name must match; None = `names` decide.
         table: bool (32768,), result for every code.
@@ -357,8 +357,8 @@ class _Checker:
     def value_texts(self, node: nodes.Node) -> dict[tuple[ValueText, ...], list[int]]:
         """Return the texts that stand for values of an argument, with the codes of the events that use them.
 
-        A key is all texts of the argument in some events. The result is empty if `node` is no argument or its values
-        have no texts.
+        Each key is the tuple of all texts for values of the argument in the events with these codes. The result is
+        empty if `node` is no argument, or its values have no texts.
         """
         codes_by_texts: dict[tuple[ValueText, ...], list[int]] = {}
         if isinstance(node, nodes.NamedArgument):

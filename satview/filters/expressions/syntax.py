@@ -580,7 +580,7 @@ def _completions(before: str, release: Release, trace: Trace | None) -> Iterator
 
 
 def field_help(name: str) -> str:
-    """Return the help text of a field, with a note if a capture does not know the value at the event but later."""
+    """Return the help text of a field, with a note if a capture knows the value only after the event."""
     spec = FIELDS[name]
     return spec.help if spec.known is KnownWhen.EVENT else f"{spec.help} (known {spec.known})"
 

@@ -328,7 +328,7 @@ _MEANINGS: Final = {
 
 
 def logger_numbers(arguments: str) -> dict[str, int]:
-    """Return the plain numbers that options of a tracelogger command line have, by letter; the last of repeated ones.
+    """Return the decimal numbers in options of a tracelogger command line, by letter; of a repeated option, the last.
 
     Args:
         arguments: The command line, with or without `tracelogger` in front.

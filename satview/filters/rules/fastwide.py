@@ -126,7 +126,8 @@ class LoggedForm:
     """An event in the form, fast or wide, in which a kernel logs it.
 
     Attributes:
-        form: `fast`, `wide`, `same` (the event has one form), `failed` (errno, the same in both), `raw` (list unknown).
+        form: `fast`, `wide`, `same` (the event has one form), `failed` (errno, the same in both), `raw` (argument
+            list unknown).
         fields: The argument list that describes the words.
         words: Payload words without padding; None for a word that the trace does not have.
         missing: Names of the arguments that the trace does not have.

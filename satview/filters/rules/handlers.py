@@ -59,7 +59,7 @@ class HandlerEvent:
     """One event as a handler sees it; the names follow event_data_t.
 
     Attributes:
-        header: Header word, struct bits 0.
+        header: Header word, with struct bits 0.
         data: Payload words; their number is `el_num`.
         el_num: Number of payload words.
         feature_mask: 3 if pid and tid are valid, as in the kernel; else 0.
@@ -99,7 +99,7 @@ class HandlerFile:
 
     Attributes:
         path: The file.
-        namespace: The names it defined when it ran last.
+        namespace: Objects that the file defined when it last ran, by name.
         watchdog: Ends code that does not end by itself.
     """
 
@@ -195,7 +195,7 @@ class Handlers:
         """Return the handler at `position`, which rules write as `file.py:function`.
 
         Raises:
-            UsageError: The user did not allow it, or the file or the function cannot be loaded.
+            UsageError: The user did not allow the file, or the file or the function cannot be loaded.
         """
         name, _, function = position.rpartition(":")
         file = self.file(Path(name))
@@ -211,7 +211,7 @@ class Handlers:
         """Return a file of handlers; it is loaded at the first request.
 
         Raises:
-            UsageError: The user did not allow it, or it cannot be read, compiled or run.
+            UsageError: The user did not allow the file, or it cannot be read, compiled or run.
         """
         path = (self._folder / name).resolve()
         if path not in self._files:

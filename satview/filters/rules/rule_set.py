@@ -527,8 +527,8 @@ class RuleSet(Switches):
     def _follows_calls(self, external: ExternalClass | None) -> bool:
         """Return whether `call` must be called for all events of a class, even for events without a handler.
 
-        It must for entries and exits of kernel calls if KERCALLENTER has a handler, as that may let the call's exit
-        pass.
+        This is so for entries and exits of kernel calls if KERCALLENTER has a handler, because that handler may decide
+        that the exit of the call passes.
         """
         return external in _CALL_PARTS and C.KERCALLENTER in self.class_handlers
 

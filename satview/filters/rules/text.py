@@ -50,7 +50,7 @@ NUMBER: Final = re.compile(r"0[xX][0-9A-Fa-f]{1,16}|[0-9]{1,20}")
 def names_of_class(external: ExternalClass, release: Release) -> dict[str, int]:
     """Return TraceEvent()'s event argument for each event name of a class; empty if the class has only event numbers.
 
-    Shared: not to be changed.
+    The dict is shared and must not be changed.
     """
     if external in INT_CLASSES or external in (ExternalClass.USER, ExternalClass.EMPTY):
         return {}
@@ -546,7 +546,7 @@ def parse_rules(text: str, release: Release, processes: Processes | None = None)
         processes: Pids by process name (`process_names`), so that names can be written for pids; None = only numbers.
 
     Raises:
-        RuleError: With every fault, each with its line, column and the nearest names.
+        RuleError: The text has faults; the error contains each with its line, its column and the nearest names.
     """
     rules, faults = check_rules(text, release, processes)
     if faults:
@@ -587,6 +587,6 @@ def save_rules(path: Path | str, text: str, reading: Sources = ()) -> None:
     """Write a rule file; an old one is replaced only once the new one is complete.
 
     Raises:
-        WriteError: It cannot be written, or is among `reading`, the files that must not be replaced.
+        WriteError: The file cannot be written, or is among `reading`, the files that must not be replaced.
     """
     write_file(path, text if text.endswith("\n") or not text else text + "\n", reading=reading)

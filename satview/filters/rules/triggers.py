@@ -114,7 +114,7 @@ class Watch:
 
 @dataclass(slots=True)
 class _Spans:
-    """The spans of threads (from the first event of a pair to the last) where one part of a stream ends.
+    """The state of each thread's span (from the first event of a pair to the last) at the end of one part of a stream.
 
     All columns are int64 (threads,), sorted by key: `key` is pid << 32 | tid; `begin` is when an unfinished span began,
     in cycles, -1 for none; `length_ns` is the length of the last finished span, -1 for none or one that has hit; `seen`
@@ -127,7 +127,7 @@ class _Spans:
     seen: _Rows = field(default_factory=lambda: np.empty(0, np.int64))  # cycles of its last event
 
     def find(self, key: _Rows) -> _Rows:
-        """Return for each thread, given by its key, the index of its entry, int64 (n,); -1 if it has none."""
+        """Return for each thread, given by its key, the index of its entry, int64 (n,); -1 = no entry."""
         if not len(self.key):
             return np.full(len(key), _NONE)
         position = np.minimum(np.searchsorted(self.key, key), len(self.key) - 1)
@@ -201,9 +201,9 @@ class Scan:
         Args:
             trace: The trace.
             rows: The events.
-            span: For each event, the span whose length is its latency.
-            known: Length of that span; negative = not known.
-            with_span: Which events would be hits if a span could count repeatedly.
+            span: int64 (len(rows),), number of the span whose length is the latency at each event.
+            known: int64 (len(rows),), length of that span, nanoseconds; negative = not known.
+            with_span: bool (len(rows),), events that would be hits if a span could count repeatedly.
         """
         is_hit = with_span.copy()
         counted = np.flatnonzero(with_span & (known >= 0))
@@ -214,7 +214,7 @@ class Scan:
         return is_hit, spent
 
     def _ends(self, trace: Trace, rows: _Rows, pair: nodes.Latency) -> tuple[_Rows, _Rows, _Rows, _Rows]:
-        """Return the events that begin or end a span of a pair, by thread; events of unknown threads are left out.
+        """Return the events that begin or end a span, sorted by thread and time, without events of unknown threads.
 
         Args:
             trace: The events.
@@ -319,7 +319,7 @@ def _last_of_thread(rows: _Rows, key: _Rows, events: _Rows, own: _Rows) -> _Rows
 def trigger_hits(
     triggers: Sequence[Trigger], trace: Trace, passes: Bools | None = None, derived: DerivedColumns | None = None
 ) -> tuple[_Rows, _Rows]:
-    """Return the hits of triggers in a trace: event rows, int64 (n,), ascending, and the number of the trigger of each.
+    """Return the hits of triggers in a trace: event rows, ascending, and indices in `triggers`, int64 (n,) each.
 
     Args:
         triggers: The triggers; hits at the same event are in the order of the triggers.

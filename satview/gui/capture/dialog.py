@@ -72,8 +72,8 @@ class RuleBox(QWidget):
     """An editor for capture rules, with faults underlined while the user types.
 
     Attributes:
-        edit: The text.
-        faults: Faults, in text order.
+        edit: Text editor with the rules.
+        faults: Faults in the rules, in text order.
 
     Signals:
         checked: `faults` was updated for the current text.

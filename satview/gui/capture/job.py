@@ -69,7 +69,8 @@ class CaptureOutcome:
     Attributes:
         path: File to open.
         summary: A sentence about the amount captured.
-        findings: A sentence for each thing worth knowing: a deadlock, a program that raised, a lost connection.
+        findings: A sentence for each thing worth knowing, such as a deadlock, an exception in a program or a lost
+            connection.
         are_titled: True if each finding begins with its kind and a colon, such as `deadlock:`.
     """
 

@@ -82,7 +82,7 @@ class TargetDialog(Dialog):
     Attributes:
         target, is_wide, rules, ending, seconds, files, disk, kernel_buffers, own_buffers, path: Editors.
         start_button, stop_button, close_button: Buttons.
-        message: Label with a missing or wrong value; during a capture, with the progress.
+        message: Label that tells which value is missing or wrong, or shows the progress of a capture.
     """
 
     def __init__(self, job: CaptureJob, settings: Settings, parent: QWidget | None = None) -> None:

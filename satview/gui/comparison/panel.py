@@ -55,7 +55,7 @@ class ComparisonPanel(AnswerPanel):
     Attributes:
         view: Computes the changes.
         overlaid: Computes the durations of the selected row in both traces.
-        table, model: The rows.
+        table, model: The table of changed figures, and its model.
         kind, words, every, extent: Fields that select the rows to show.
         statement: Label with both traces, and how they are aligned.
         plot: The histograms; None until a row is selected.

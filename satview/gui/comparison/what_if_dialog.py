@@ -177,7 +177,7 @@ _MOST_ACTIVITIES: Final = 8
 
 
 class WhatIfDialog(Dialog):
-    """Dialog that predicts the effect of changes in a child process, and opens the predicted trace below the trace.
+    """Dialog that predicts the effect of changes in a child process, and opens the predicted trace below the open one.
 
     Attributes:
         changes: A change per line, as `satview whatif --set` takes them.
@@ -590,7 +590,7 @@ class AxisDialog(Dialog):
 
     @Slot()
     def _on_open(self) -> None:
-        """Align the files in the background, for which they may be read, and write the axis file."""
+        """Align the files, which may require reading them, and write the axis file, both in the background."""
         rows = self._rows()
         offsets = {row.name: row.offset for row in rows[1:] if row.offset}
         text = self.align.currentText().strip()

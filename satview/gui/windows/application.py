@@ -176,7 +176,7 @@ class Application(QObject):
             window.close()
 
     def close_unasked(self) -> None:
-        """Close all windows without asking; print a message for notes that cannot be saved on standard error."""
+        """Close all windows without asking; report notes that cannot be saved on standard error."""
         windows = list(self.windows)
         for failure in [failure for window in windows for failure in window.save_notes()]:
             say(failure)

@@ -418,7 +418,7 @@ def size_part(trace: Trace, busy: float | None) -> SummaryPart:
 
 
 def verdict_part(trace: Trace, verdicts: Verdicts) -> SummaryPart:
-    """Return the summary part with the most severe verdict, its longest occurrence, and the number of others."""
+    """Return the summary part of the most severe verdict: its longest occurrence, and the number of other verdicts."""
     wrong = [verdict for verdict in verdicts.verdicts if verdict.severity is not Severity.INFO]
     if not wrong:
         if verdicts.verdicts:  # only verdicts of severity INFO; the status bar counts them too

@@ -57,7 +57,7 @@ class DocumentViews(QObject):
 
     Signals:
         open_requested: The user asks for another file.
-        capture_requested: Open the capture dialog with these rules.
+        capture_requested: The capture dialog is requested; sends the rules for it.
     """
 
     open_requested = Signal()

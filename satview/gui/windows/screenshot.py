@@ -43,7 +43,7 @@ class ScreenshotRequest:
 
     Attributes:
         trace: The file to open.
-        output: Output file. `.svg` and `.pdf` contain the lanes with title and legend; others are a PNG of the window.
+        output: Output file. `.svg` and `.pdf` contain the lanes with title and legend, `.png` the window.
         width_px, height_px: Size of the window in logical pixels.
         scale: Device pixels per logical pixel: 1 or 2.
         looks: Settings by key, such as theme, state colours and labels; others have their defaults.
@@ -78,7 +78,7 @@ def take(request: ScreenshotRequest) -> int:
     Raises:
         TraceFormatError: The file is not a trace.
         UsageError: The range or event does not exist.
-        WriteError: The output cannot be written, or has an ending that no picture has.
+        WriteError: The output cannot be written, or its file extension is not in `PICTURE_ENDINGS`.
     """
     reading = source_files(request.trace)
     # Report a bad output file before the trace is read.

@@ -253,7 +253,11 @@ class MarkCommands:
         return self._workspace().active.opened.selection
 
     def _key_time(self) -> int:
-        """Return the time on which a key acts, cycles: edge or event at the mouse, or selected event, or the middle."""
+        """Return the time on which a key acts, cycles.
+
+        This is the time at the mouse, snapped (`snapped`); else that of the selected event if it is in the window; else
+        the middle of the window.
+        """
         active = self._workspace().active
         opened, cycles = active.opened, active.motion.anchor()
         if cycles != opened.selection.mouse_cycles:

@@ -722,7 +722,7 @@ class Workspace(QWidget):
 
     @Slot()
     def _on_second_notes(self) -> None:
-        """Create the field about notes of the second trace only if there is a problem, because it covers messages."""
+        """Create the field about notes of the second trace only if they have a problem, as the field hides messages."""
         second = self.comparison.second
         if (
             second is not None

@@ -206,7 +206,7 @@ class IntervalLabels:
         self._calls = keys[keys >> 32 > 0]  # of threads that are known
 
     def _call_texts(self, rows: NDArray[np.int64]) -> list[str]:
-        """Return for each row the call in which the thread waits: its last call if not yet left; else ""."""
+        """Return the name of the kernel call that each row's thread has entered and waits in; "" = none."""
         events, trace = self._trace.events, self._trace
         texts = [""] * len(rows)
         if not len(self._calls):

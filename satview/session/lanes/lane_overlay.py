@@ -143,13 +143,12 @@ class LaneOverlay:
         return answer
 
     def _sum(self, lane: int, name: str, events: Mask, waits: bool) -> NDArray[np.uint32] | None:
-        """Return as element i how many of a lane's first i intervals begin with one of some events.
+        """Return, as element i, how many of the first i intervals of a lane begin with one of `events`.
 
         Args:
             lane: Index of the lane.
             name: Name of the set of events: `shown`, `dimmed`, `faded` or another; also decides whether an interval
-                counts
-                that no event began.
+                that no event began is counted.
             events: bool (events,), the set of events.
             waits: False to return None if the computation would delay a frame.
 
@@ -174,9 +173,9 @@ class LaneOverlay:
 
 
 def _reach(spans: LaneSpans, edges: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the range of intervals in each pixel: index of the first, and of the first after it, intp (pixels,) each.
+    """Return the range of intervals in each pixel: index of the first, and of the last plus one, intp (pixels,) each.
 
-    Both are 0 before the lane begins.
+    Both are 0 in pixels before the first interval of the lane.
 
     Args:
         spans: Intervals of the lane.

@@ -95,8 +95,8 @@ class SortFigures:
     """Figures that threads and processes are sorted by, largest first.
 
     Attributes:
-        of_thread: int64 (threads,).
-        of_process: int64 (processes,).
+        of_thread: int64 (threads,), figure of each thread: cycles or priority.
+        of_process: int64 (processes,), figure of each process, likewise.
     """
 
     of_thread: _Ints

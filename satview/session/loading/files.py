@@ -113,7 +113,7 @@ class Follow(QObject):
 
     Signals:
         due: The file must be read: it has changed, and the pause after the last read is over.
-        changed: Something shown in the status bar changed.
+        changed: The event rate, `is_sticking` or `note` may have changed.
         noted: `note` changed; sends the new note, which may be "".
         over: The file is complete, and all of it has been read.
     """

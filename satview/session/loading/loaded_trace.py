@@ -34,8 +34,8 @@ class LoadedTrace:
         trace, timeline: The trace and its lanes.
         events_of_thread: int64, shape (threads,), number of events of each thread.
         silent: Lanes of CPUs without events or intervals, which are hidden at first.
-        restart: Sentence on why a followed file had to be read from its start again; empty if it had not.
-        key: Cache key of the file, taken before it was read, if it may be cached; else empty.
+        restart: Sentence on why a followed file had to be read from its start again; else empty.
+        key: Cache key of the file, computed before the file was read; empty if the trace is not to be cached.
         is_cached: True if the trace was read from the cache.
     """
 

@@ -203,7 +203,7 @@ def read_file(
         path: The file.
         show: Called with the preview made of the sample.
         cache_bytes: Size of the cache; 0 = do not use it.
-        memory_bytes: Limit for columns in memory; 0 = as the environment says.
+        memory_bytes: Limit for columns in memory; 0 = the limit set in the environment.
         is_cancelled: Polled during the work.
         report: Called with the completed fraction.
 

@@ -1,1 +1,1 @@
-"""What panels show: models without widgets."""
+"""Models of panels, without widgets: they hold the data that panels show."""

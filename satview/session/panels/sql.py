@@ -118,7 +118,7 @@ class Drawing:
         has_ends: True if the rows are intervals.
         group: int64, index into `groups`.
         groups: Values that the rows are grouped by; all but the most frequent ones are in the last group.
-        values: float64 by column; NaN for null.
+        values: float64 (n,) of each numeric column, by column name; NaN for null.
     """
 
     row: _Ints
@@ -253,7 +253,7 @@ def query_of(view: View, trace: Trace, window: TimeWindow) -> str:
 
 
 def event_of_row(trace: Trace, result: Result, row: int) -> int | None:
-    """Return the event of a result row: its column `event`, else the first `..._event`; None if it has none."""
+    """Return the event that a result row names in column `event`, else in the first `..._event`; None if in none."""
     columns = [name for name in result.columns if name == "event" or name.endswith("_event")]
     for name in sorted(columns, key=lambda name: name != "event"):
         value = _number(result, name, row)
