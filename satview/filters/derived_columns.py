@@ -320,10 +320,10 @@ class EventMask:
         return cls(np.ones(CODE_COUNT, np.bool_), np.ones(len(trace.threads), np.bool_))
 
     def test(self, events: EventTable, occurs: Bools | None = None) -> Callable[[Rows], Bools]:
-        """Return a function that takes rows and returns which events pass, bool (n,); make it once for all chunks.
+        """Return a function that takes rows and returns which events pass, bool (n,); one function serves all chunks.
 
         Args:
-            events: The events.
+            events: The event table.
             occurs: Codes that occur (`trace.code_counts > 0`), which makes some masks cheaper; None = any code may.
         """
         by_code, by_thread = TableTest(self.codes, occurs), TableTest(self.threads)

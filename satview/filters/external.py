@@ -171,10 +171,10 @@ def external_of(event_code: int, release: Release) -> ExternalEvent:
 
 
 def internal_codes(external: ExternalClass, number: int, release: Release) -> tuple[int, ...]:
-    """Return the codes in trace slots for an event of TraceEvent(), including both widths of a kernel call.
+    """Return the codes in trace slots for an event of TraceEvent(), with both widths of kernel calls and SYSTEM events.
 
     Args:
-        external: The class; KERCALL and INT include all their subclasses.
+        external: The class; KERCALL includes all its subclasses, INT only INTENTER and INTEXIT.
         number: Index in the class, see `ExternalEvent.number`; ignored for interrupts.
         release: Release that the numbers are for.
     """
@@ -227,7 +227,7 @@ class EventContext:
         process_name: Path or name of the process; empty if not known.
         thread_name: Name of the thread; empty if it has none.
         priority: Priority of the thread at that time; None = not known.
-        duration_ns: Length of the kernel call that the event enters or leaves; None = not known (yet).
+        duration_ns: Length of the kernel call or interrupt that the event enters or leaves; None = not known (yet).
         length_ns: How long the thread stays in the state that the event begins; None = not known (yet).
         raw: Payload bytes as they are in the file; None = made from the words.
         word_count: Payload words without the padding of the last slot, at least 2; 0 = not known.

@@ -247,7 +247,7 @@ def message_family(trace: Trace, threads: Bools, graph: NDArray[np.int64] | None
     """Return `threads` and all threads to which these send messages, directly or through others; bool (threads,).
 
     Args:
-        trace: The events.
+        trace: The trace.
         threads: bool (threads,), the senders to begin with.
         graph: Result of `message_graph`; None = it is computed.
     """
@@ -380,7 +380,7 @@ class PassEvaluator:
     """Evaluates passes over one trace and keeps the latest results, so that a pass is switched off at no cost.
 
     Args:
-        trace: The events.
+        trace: The trace.
         derived: Source of durations and priorities; None = computed from the trace.
         load_function: Loads the handlers that rules call; None = such rules are refused.
     """

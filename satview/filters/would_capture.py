@@ -346,7 +346,7 @@ def why_nothing(
         built: The rules, with their own conditions.
         conditions: Other conditions that must hold as well.
         trace: The filtered trace.
-        rows: Part of its events.
+        rows: Rows of the examined part of the trace.
         derived: Source of durations and priorities.
     """
     if not len(trace.events):

@@ -44,7 +44,7 @@ def arguments_as(trace: Trace, event: int, *, is_wide: bool, most: int | None = 
     An argument that was not logged has a text that says so.
 
     Args:
-        trace: The events.
+        trace: The trace.
         event: Row of the event table.
         is_wide: True for wide mode, False for fast mode.
         most: Limit for giant events, as for `PayloadSource.decode`.
@@ -115,7 +115,7 @@ def argument_names(trace: Trace, event: int) -> Mapping[str, Meaning]:
     The first call for a trace builds all its links.
 
     Args:
-        trace: The events.
+        trace: The trace.
         event: Row of the event table.
     """
     make_ready(trace)

@@ -723,7 +723,7 @@ class Search(QObject):
 
 
 def task_for(text: str, trace: Trace, evaluator: FilterEvaluator) -> TaskFunction:
-    """Return a task function that searches for a text: as a condition if it is a valid one, else in names.
+    """Return a task function that searches for a text: as a condition if the text is a valid one, else in names.
 
     The task returns the ascending rows of matching events, uint32 (n,).
 
@@ -778,7 +778,7 @@ def find_names(trace: Trace, fits: Callable[[str], bool], is_cancelled: IsCancel
 
 
 def matching_codes(trace: Trace, fits: Callable[[str], bool]) -> NDArray[np.bool_]:
-    """Return a mask of the event codes for whose name in this trace `fits` returns True, bool (32768,)."""
+    """Return the event codes that occur in a trace and for one of whose names `fits` is True, bool (32768,)."""
     mask = np.zeros(CODE_COUNT, np.bool_)
     for code in np.flatnonzero(trace.code_counts):
         spec = trace.catalogue.spec(int(code))
@@ -788,6 +788,6 @@ def matching_codes(trace: Trace, fits: Callable[[str], bool]) -> NDArray[np.bool
 
 
 def matching_threads(trace: Trace, fits: Callable[[str], bool]) -> NDArray[np.bool_]:
-    """Return a mask of the threads for whose name `fits` returns True, bool (threads,)."""
+    """Return the threads for whose name `fits` is True, bool (threads,)."""
     threads = trace.threads
     return np.array([row > 0 and fits(trace.thread_name(row)) for row in range(len(threads))], np.bool_)

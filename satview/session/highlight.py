@@ -315,7 +315,7 @@ def of_latency(waking: Latencies, position: int) -> Highlighted:
 
 
 def _of_verdict(table: Table, row: int) -> Highlighted:
-    """Return the highlight of a verdict: of its worst case, or of the case in `row` if that is a case.
+    """Return the highlight of a verdict: of the case in `row`, or of the worst case if `row` is the verdict itself.
 
     It shows the wait of the suffering thread, the wait of each thread along the chain of waits, and the runs or wait of
     each other thread of the verdict.
@@ -431,7 +431,8 @@ class Marks(QObject):
     """Holds the marks (bookmarks, notes) of one trace, ordered by time, and stores them beside the trace.
 
     Changes that other windows store are shown at once; those of other programs are kept, and shown after the next
-    change made here. An edit is stored as a removal and an addition: if two people edit one note, both texts stay.
+    change made in this window. An edit is stored as a removal and an addition: if two people edit one note, both texts
+    stay.
 
     Attributes:
         selected: The mark that was set or visited last, or None.
@@ -449,7 +450,7 @@ class Marks(QObject):
         """Read the files.
 
         Args:
-            trace_path: The trace.
+            trace_path: Path of the trace.
             limits: Its time range.
             parent: Owner.
             recorded: Marks that a recorder left in the trace: shown, but stored in no file.
@@ -567,7 +568,7 @@ class Marks(QObject):
 
     @Slot()
     def _show(self) -> None:
-        """Update the shown marks: all within the trace, and those set here that are temporary or outside the trace."""
+        """Update the shown marks: all within the trace, and marks of this window that are temporary or outside it."""
         stored = self._files.marks(self._limits)
         own = [mark for mark in self._marks if mark.is_temporary or (mark in stored and mark in self._added)]
         marks = sorted({*self._fitting(), *own}, key=by_time)

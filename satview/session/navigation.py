@@ -402,7 +402,7 @@ SNAP_PX: Final = 6
 
 
 class Moved(Enum):
-    """The kind of object that the user drags; its own position is left out when it is snapped to others."""
+    """The kind of object that the user drags; when the object is snapped to others, its own position is left out."""
 
     CURSOR_A = auto()
     CURSOR_B = auto()

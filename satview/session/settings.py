@@ -33,7 +33,7 @@ class Stored(QObject):
         path: The file, or the name that stands for several files; None stores nothing.
         failure: Why the last change could not be stored, one sentence; empty if everything is stored.
         notice: Problem of the existing file, one sentence; empty if none.
-        is_stored: True if all changes are stored.
+        is_stored: True if all changes are stored or given up.
 
     Signals:
         changed: `failure` or `notice` has changed.

@@ -329,7 +329,7 @@ class PathSearch(Answer):
         """Start to search for the critical path of a thread.
 
         Args:
-            trace: The events.
+            trace: The trace.
             thread: Row of the thread table.
             window: The interval, cycles.
         """
@@ -420,7 +420,7 @@ class WhySearch(Answer):
         """Start to search for the answer.
 
         Args:
-            trace: The events.
+            trace: The trace.
             thread: Row of the thread table.
             at_cycles: The moment.
         """

@@ -342,7 +342,7 @@ class NameFinder:
         ]
 
     def lanes(self, lane: workspace_file.OwnedLane) -> tuple[LaneKey, ...]:
-        """Return the lanes with pid, tid and names of a stored lane; without such lanes, all that fit its names."""
+        """Return the lanes with pid, tid and names of a stored lane; if there are none, all that fit the names."""
         kind, cpu, pid, tid = lane.key
         if not (kind in (LaneKind.PROCESS, LaneKind.THREAD) or (":" in kind and pid > 0)):
             return tuple(other for other in self._keys if other[:2] == (kind, cpu))

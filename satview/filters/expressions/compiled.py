@@ -66,7 +66,7 @@ class RowColumns:
     """The values of fields and arguments, as columns, for some events of a trace.
 
     Args:
-        trace: The events.
+        trace: The trace.
         derived: Source of durations, lengths and priorities.
         rows: A slice of the event table, or ascending rows.
     """
@@ -117,7 +117,7 @@ class RowColumns:
     def errors(self) -> Values:
         """Return the error numbers of failed kernel calls, int64 (events,), and for which events the number is known.
 
-        It is known only at the exits of calls that failed, if their payload shows it.
+        The number is known only at the exits of calls that failed, if the payload shows it.
         """
         values, known = np.zeros(len(self.code), np.int64), np.zeros(len(self.code), np.bool_)
         exits = np.flatnonzero(EXITS.take(self.code))
@@ -538,7 +538,7 @@ class _Test:
     def numbers(self, node: nodes.Node) -> Bools | bool:
         """Return the result of a comparison of numbers for each event, bool (n,); False where a number is not known.
 
-        It is a single bool if it is the same for all events.
+        The result is a single bool if it is the same for all events.
         """
         if isinstance(node, nodes.Compare):
             return self.compared(node.sign, self.number(node.left), self.number(node.right))

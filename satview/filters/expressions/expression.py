@@ -51,7 +51,7 @@ def two_valued(node: nodes.Node, release: Release, negated: bool = False) -> nod
     Args:
         node: The condition, from `semantics.resolve`.
         release: Release whose names it uses.
-        negated: Return a condition that is true where `node` is false, and false elsewhere, instead.
+        negated: True to return instead a condition that is true where `node` is false, and false elsewhere.
 
     Returns:
         A tree without `nodes.Is`, in which `nodes.Not` means that its part is not true.
@@ -272,7 +272,7 @@ class Expression:
         text: The text of the expression.
         release: Release whose names it uses.
         negated: Whether the expression holds where the text is false, as `not (text)`, instead of where it is true.
-        taught: Arguments that a trace adds (`store.arguments.taught`); None = those that all traces have added.
+        taught: Arguments that a trace adds (`store.arguments.taught`); None = those that all traces added so far.
         is_trigger: True for the condition of a WHEN rule, which may compare a latency.
 
     Attributes:
@@ -357,7 +357,7 @@ class Expression:
         """Return for each event of a trace whether the expression holds.
 
         Args:
-            trace: The events.
+            trace: The trace.
             rows: Event rows, ascending; None = all.
             derived: Source of durations and priorities; None = computed from the trace.
             cancelled: Called between chunks; if it returns True, `Cancelled` is raised.

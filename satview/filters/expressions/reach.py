@@ -177,7 +177,7 @@ def _in_traces(node: nodes.Node, release: Release) -> Bools:
 
 
 def _is_contradiction(parts: Iterable[nodes.Node]) -> bool:
-    """Return whether conditions joined by `and` contradict each other: no number fits, or a needed value is unknown."""
+    """Return whether conditions joined by `and` contradict: no number fits, or a value must be known and unknown."""
     bounds: dict[tuple[type, object], tuple[int, int]] = {}
     known: set[object] = set()
     unknown: set[object] = set()

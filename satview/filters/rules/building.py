@@ -95,7 +95,7 @@ def build(
         load_function: Loads `file.py:name` as a handler, after the user has allowed that file to run
             (`satview.filters.rules.handlers.Handlers`); None = rules with functions are refused.
         is_wide: Whether everything is wide before the rules, as after `tracelogger -w`.
-        taught: Arguments described by the trace (`store.arguments.taught`); None = by all traces so far.
+        taught: Arguments that a trace adds (`store.arguments.taught`); None = those that all traces added so far.
 
     Raises:
         RuleError: A rule that the kernel would refuse.
@@ -189,7 +189,7 @@ class TraceloggerCommand:
 
     Attributes:
         text: The command line.
-        is_exact: True if a capture with it has exactly the events that the rules let pass.
+        is_exact: True if a capture with this command has exactly the events that the rules let pass.
         reasons: Rules that tracelogger cannot carry out but the C program can, one sentence each; empty if exact.
     """
 

@@ -72,7 +72,7 @@ def _inserted_events(trace: Trace) -> Inserted:
 
 
 def inserted_by_code(trace: Trace) -> Bools:
-    """Return the codes of events that programs have inserted in this trace, bool (32768,)."""
+    """Return the codes that only programs log, or of events that programs inserted in this trace; bool (32768,)."""
     logged = np.bincount(trace.events.code[inserted_events(trace).surely], minlength=CODE_COUNT)
     return inserted_codes(trace.release).surely | (logged > 0)
 

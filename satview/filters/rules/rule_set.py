@@ -364,7 +364,7 @@ class RuleSet(Switches):
         """Return which events of a trace pass; the same result as `admits()` called for each event in time order.
 
         Args:
-            trace: The events.
+            trace: The trace.
             rows: Event rows, ascending; None = all.
             derived: Source of durations and priorities; None = computed from the trace.
 

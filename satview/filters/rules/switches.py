@@ -256,7 +256,7 @@ class Switches:
     # ---- static filter -------------------------------------------------------------------------------------------
 
     def add_all_classes(self) -> int:
-        """Switch all events of all classes on; wide and fast stay as they are."""
+        """Switch on all events of all classes except SEC; wide and fast stay as they are."""
         for external in self.known - {SECURITY, C.THREAD}:
             self._switch_class(external, True)
         self.user[:] = True  # governs what no class does, so all events of other systems, which have no class USER
@@ -370,11 +370,11 @@ class Switches:
         return self._width_of_all(True)
 
     def set_class_fast(self, external: int) -> int:
-        """Log a class in short form; classes without two forms are accepted."""
+        """Log a class in short form; ENOTSUP for USER, while other classes without two forms are accepted."""
         return self._width_of_class(external, False)
 
     def set_class_wide(self, external: int) -> int:
-        """Log a class in full; classes without two forms are accepted."""
+        """Log a class in full; ENOTSUP for USER, while other classes without two forms are accepted."""
         return self._width_of_class(external, True)
 
     def set_event_fast(self, external: int, event: int) -> int:

@@ -154,7 +154,7 @@ class Rule:
         event: The event argument of TraceEvent(), a mask for classes with masks; None if the mode takes none.
         pid, tid: None if the mode takes none.
         process: Name of the process, if it was written instead of the pid; otherwise empty.
-        condition: Expression of a dynamic rule; empty for other rules.
+        condition: Expression of a dynamic rule, of `WHERE` alone or of a trigger; empty for other rules.
         function: `file.py:name` of a dynamic rule that is a Python function; empty for other rules.
         action: Action at an event that fits the condition; None if the rule is not a trigger.
         line: Line number from 1; 0 = written by the program.

@@ -168,7 +168,7 @@ class Scan:
         """Return the events at which the trigger hits, int64 (n,), ascending.
 
         Args:
-            trace: The events.
+            trace: The trace.
             rows: Rows to test, ascending, after those of the last call.
             derived: Source of priorities; None = computed from the trace.
         """
@@ -217,7 +217,7 @@ class Scan:
         """Return the events that begin or end a span, sorted by thread and time, without events of unknown threads.
 
         Args:
-            trace: The events.
+            trace: The trace.
             rows: Rows to search.
             pair: The pair of events.
 
@@ -323,7 +323,7 @@ def trigger_hits(
 
     Args:
         triggers: The triggers; hits at the same event are in the order of the triggers.
-        trace: The events.
+        trace: The trace.
         passes: Events that the rules let pass, bool (events,); None = all.
         derived: Source of priorities; None = computed from the trace.
     """

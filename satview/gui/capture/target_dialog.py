@@ -273,7 +273,7 @@ class TargetDialog(Dialog):
 
     @Slot()
     def reject(self) -> None:
-        """Stop the running capture, and close when it has ended; otherwise close."""
+        """Stop the running capture, and close when it has ended or stay open to show an error; otherwise close."""
         if self._is_running:
             self._closes_when_stopped = True
             self._stop()
@@ -281,7 +281,7 @@ class TargetDialog(Dialog):
             super().reject()
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Stop the running capture, and stay open to show its result; without a capture, close."""
+        """Stop the running capture, and close when it has ended or stay open to show an error; otherwise close."""
         if self._is_running:
             self._closes_when_stopped = True
             self._stop()

@@ -153,8 +153,8 @@ class ComparisonPanel(AnswerPanel):
     def go_to(self, change: ChangedRow) -> None:
         """Show in both traces where the value of a changed figure occurred, such as the longest duration.
 
-        For a figure without a position in time, this is the longest duration of its thread, state or other subject; if
-        there is none either, the lane of the subject or one of its events.
+        For a figure without a position in time, show the longest duration of its thread, state or other subject. If
+        there is none either, show the lane of the subject or one of its events.
         """
         linked = self._comparison.is_linked
         self._comparison.is_linked = False  # the positions differ

@@ -135,7 +135,7 @@ class Application(QObject):
             pending.watch(window, link)
 
     def open_link(self, link: TraceLink, window: MainWindow) -> None:
-        """Go to the range and event of a link in the window that shows the file; without such a window, open the file.
+        """Go to the position of a link in the window that shows its file; without position or window, open the file.
 
         Raises:
             UsageError: The open file has no such range or event.

@@ -83,7 +83,7 @@ def panel_layout(window: QMainWindow, docks: Docks) -> PanelLayout:
 
 
 def restore_layout(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
-    """Move the panels to the positions of a layout; hide panels that the layout does not name, without moving these.
+    """Move the panels to the positions of a layout; hide other panels, which stay on their side of the window.
 
     Args:
         window: Window that contains the docks.
@@ -408,7 +408,7 @@ class SummaryPart:
 
 
 def size_part(trace: Trace, busy: float | None) -> SummaryPart:
-    """Return the summary part with the trace's length and, if `busy` (0 to 1) is known, the busy share of its CPUs."""
+    """Return the summary part with the trace's length, number of CPUs and, if known, their busy share, 0 to 1."""
     length = format_duration(trace.clock.duration_ns(trace.window.length))
     if trace.pairs is not None:  # recorded by a threads library, which has no CPU information
         threads = counted(len(trace.threads) - 1, "thread")

@@ -613,7 +613,7 @@ class Workspace(QWidget):
             field.deleteLater()
 
     def watch_file(self, file: StoredJson, content: str) -> None:
-        """Show a field in the status bar whenever a user's file cannot be saved."""
+        """Show a field in the status bar whenever a user's file has a problem; `content` is as for `StoreField`."""
         self._file_fields.append(StoreField(file, content, self._window.statusBar()))
 
     def report(self, text: str) -> None:

@@ -59,7 +59,7 @@ class WorkspaceKeeper(QObject):
         Args:
             views: The workspace.
             files: Where states are stored.
-            path: The trace.
+            path: Path of the trace.
             is_lasting: True if the trace is a permanent file; otherwise nothing is stored.
             view_links: Groups of views that follow each other.
         """
@@ -75,6 +75,8 @@ class WorkspaceKeeper(QObject):
 
     def begin(self, is_followed: bool) -> None:
         """Restore the last state; view, selection, filter and second set of lanes only if the file is the same trace.
+
+        Without a stored state, show the mark that a flight recorder left in the trace, if there is one.
 
         Args:
             is_followed: True for a growing file: show its end, without selection and second set of lanes.

@@ -161,7 +161,7 @@ def _shown(
     timing_file: str,
     is_cancelled: IsCancelled,
 ) -> str:
-    """Add the requested lanes to the timeline; return a sentence on faulty rules or timing file, or "" without fault.
+    """Add the requested lanes to the timeline; return the sentence that `ClassLoader.failed` sends, or "" for none.
 
     For a worker thread.
     """

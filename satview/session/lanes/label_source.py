@@ -110,7 +110,7 @@ class IntervalLabels:
     `texts` leaves these labels out.
 
     Args:
-        trace: The events.
+        trace: The trace.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -227,7 +227,7 @@ class IntervalLabels:
         self._waits = row[order], order
 
     def _partner_texts(self, rows: NDArray[np.int64]) -> list[str]:
-        """Return the thread that each row's thread waits for: receiver, mutex holder or joined thread; else ""."""
+        """Return the name of the thread that each row's thread waits for, or of its process if not known; "" = none."""
         texts, (keys, order) = [""] * len(rows), self._waits
         if not len(keys):
             return texts

@@ -677,7 +677,10 @@ class LaneList(QObject):
             self._lay_out()
 
     def reveal(self, index: int) -> None:
-        """Make a lane visible: unhide the lane, and unhide and unfold its parents."""
+        """Make a lane visible: unhide the lane, unhide and unfold its parents, and unfold its group.
+
+        The class of the lane is shown, and empty lanes are no longer hidden.
+        """
         if self.row_of(index) is not None:
             return
         above = self._above(index)

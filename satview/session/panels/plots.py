@@ -394,7 +394,7 @@ class PlotsView(ExtentAnswer):
         self._request()
 
     def set_conditions(self, text: str) -> None:
-        """Set the conditions to count, separated by `;`, in the syntax of the search."""
+        """Set up to `MOST_CONDITIONS` conditions to count, separated by `;`, in the syntax of the search."""
         self.conditions = tuple(part.strip() for part in text.split(";") if part.strip())[:MOST_CONDITIONS]
         self._request()
 

@@ -114,11 +114,11 @@ class Drawing:
     Attributes:
         row: int64, row of the result.
         start_cycles: int64, time of the row, or start of its interval.
-        end_cycles: int64, end of the interval; equal to the start if the result has no ends.
+        end_cycles: int64, end of the interval; equal to the start for rows without an end.
         has_ends: True if the rows are intervals.
         group: int64, index into `groups`.
-        groups: Values that the rows are grouped by; all but the most frequent ones are in the last group.
-        values: float64 (n,) of each numeric column, by column name; NaN for null.
+        groups: Values that the rows are grouped by; if there are too many, the last group has the less frequent ones.
+        values: float64 (n,) of each numeric column that can be plotted, by column name; NaN for null.
     """
 
     row: _Ints
@@ -240,7 +240,7 @@ def run_query(trace: Trace, query: str, timing_file: str, is_cancelled: IsCancel
 
 
 def query_of(view: View, trace: Trace, window: TimeWindow) -> str:
-    """Return the text of a query that shows all of a view, or of a macro called for the visible window."""
+    """Return the text of a query for the first 1000 rows of a view, or of a macro called for the visible window."""
     clock = trace.clock
     value_of = _SAMPLES | {
         "from_ns": str(clock.ns(max(window.start, trace.window.start))),
