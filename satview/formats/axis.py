@@ -80,7 +80,7 @@ def _names(kind: type) -> list[str]:
 
 
 def _event_column(axis: FileAxis, per_file: list[NDArray[np.uint32]]) -> NDArray[np.uint32]:
-    """Join columns that contain an event row for each event, and convert them to rows of the axis.
+    """Join the columns of all files that contain an event row for each event, and convert the rows to rows of the axis.
 
     Args:
         axis: The files.
@@ -301,7 +301,7 @@ class AxisPayloads:
 
     @property
     def described(self) -> dict[int, UserEvent]:
-        """Descriptions of events, by code; equal for all files."""
+        """The user's descriptions of events, by event code; equal for all files."""
         return self._axis.parts[0].trace.payloads.described
 
     @property
@@ -354,17 +354,22 @@ class AxisPayloads:
         return replace(payload, arguments=tuple(_with_axis_number(part, argument) for argument in payload.arguments))
 
     def column(self, events: NDArray[np.integer], word: int) -> Words:
-        """Return payload word number `word` of many events, uint32 (len(events),); 0 if an event is shorter."""
+        """Return payload word number `word` of many events, uint32 (len(events),); 0 if an event is shorter.
+
+        Pids are those of the axis.
+        """
         out = np.zeros(len(events), np.uint32)
         for part, rows, own in self._axis.split(events):
             out[rows] = self._with_pids(part, events[rows], word, part.trace.payloads.column(own, word))
         return out
 
     def pair(self, events: NDArray[np.integer], word: int) -> tuple[Words, Words]:
-        """Return the payload words `word` and `word` + 1 of many events.
+        """Return the payload words `word` and `word` + 1 of many events; 0 if an event is shorter.
+
+        Pids are those of the axis.
 
         Returns:
-            Two arrays, uint32 (len(events),).
+            Two arrays, uint32 (len(events),) each.
         """
         firsts, seconds = np.zeros(len(events), np.uint32), np.zeros(len(events), np.uint32)
         for part, rows, own in self._axis.split(events):
@@ -374,7 +379,9 @@ class AxisPayloads:
         return firsts, seconds
 
     def block(self, events: NDArray[np.integer], count: int) -> Words:
-        """Return the first `count` payload words of many events.
+        """Return the first `count` payload words of many events; 0 for words that an event does not have.
+
+        Pids are those of the axis.
 
         Returns:
             uint32 (len(events), count).
@@ -531,7 +538,7 @@ def _refuse(path: Path, members: Sequence[Member]) -> None:
 def _parts(path: Path, members: Sequence[Member], rate: int) -> tuple[list[AxisPart], Catalogue]:
     """Return the files as parts of the axis, and the catalogue of all files.
 
-    Each part has its start on the axis and its first numbers of CPUs, threads and processes, but no event rows yet.
+    Each part has its start on the axis and the numbers of its CPUs, threads and processes there, but no event rows yet.
 
     Args:
         path: The axis file, for errors.
@@ -562,7 +569,7 @@ def _parts(path: Path, members: Sequence[Member], rate: int) -> tuple[list[AxisP
 
 
 def _base(members: Sequence[Member], rate: int) -> int:
-    """Return the start of the axis in cycles of `rate`: that of the first file's trace, or 0 if that is too large."""
+    """Return the start of the axis in cycles of `rate`: the start of the first file, or 0 if this start is too late."""
     trace = members[0].trace
     base = trace.window.start * rate // trace.clock.cycles_per_s
     return base if abs(base) < _LARGEST // 2 else 0
@@ -625,7 +632,7 @@ def _pids(traces: Sequence[Trace]) -> list[_Ints]:
 
 
 def _axis(parts: list[AxisPart], order: NDArray[np.intp]) -> FileAxis:
-    """Return the axis with the row of each file's events.
+    """Return the axis, in which each part has the axis rows of its events.
 
     Args:
         parts: The files in order.
@@ -650,7 +657,7 @@ def _axis(parts: list[AxisPart], order: NDArray[np.intp]) -> FileAxis:
 def _as_named(part: AxisPart, start: int) -> AxisPart:
     """Return a part whose process names, CPU titles and time zero are those of the axis, for texts about the part.
 
-    `start` is the start of the axis in its cycles.
+    `start` is the start of the axis in cycles of the axis.
     """
     own, clock = part.trace.processes, part.trace.clock
     processes = ProcessTable(own.pid, own.parent_pid, ("", *(_process_name(part, row) for row in range(1, len(own)))),
@@ -721,7 +728,7 @@ def _processes(parts: list[AxisPart]) -> ProcessTable:
 
 
 def _process_name(part: AxisPart, row: int) -> str:
-    """Return the name of a process on the axis, after that of its file: `guest:devb-ahci`, unnamed `guest:pid 7`."""
+    """Return a process name with the file name before it: `guest:devb-ahci`, or `guest:pid 7` without a name."""
     name = part.trace.short_process_name(row)
     return f"{part.name}:{name or f'pid {int(part.trace.processes.pid[row])}'}"
 

@@ -80,7 +80,7 @@ class Binary:
             raise ValueError("names of sections do not end")
 
     def _functions(self) -> tuple[bytes, NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint32]]:
-        """Return the table of names, and start, end, and offset of the name in that table for each function, (n,)."""
+        """Return the name table, and start, end and offset of the name in this table of each function, (n,) each."""
         layout = np.dtype(_SYMBOL_64 if self._elf.elfclass == 64 else _SYMBOL_32)
         layout = layout.newbyteorder("<" if self._elf.little_endian else ">")
         for section_name in (".symtab", ".dynsym"):
@@ -137,7 +137,7 @@ class Binary:
 
     @cached_property
     def _dwarf(self) -> Any:
-        """DWARF debug information; None if there is none, or if it is too large or in the old compression format."""
+        """DWARF debug information; None if it is missing, too large, or in the old compression format."""
         parts = [section for section in self._elf.iter_sections() if section.name.startswith((".debug_", ".zdebug_"))]
         has_room = sum(max(section.header.sh_size, section.data_size) for section in parts) <= _MOST_DEBUG_BYTES
         # The old compression format does not give the uncompressed size.

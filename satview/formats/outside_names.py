@@ -84,7 +84,7 @@ class Symbols:
 
     Attributes:
         folder: The folder.
-        trace_programs: Row of a process to its programs, each with the bytes by which it was relocated.
+        trace_programs: Programs of each process, by its row, each with the bytes by which the program was relocated.
         notes: Problems, a sentence each.
     """
 
@@ -252,7 +252,7 @@ def _files(folder: Path) -> dict[str, list[Path]]:
 
 
 def _best(paths: Mapping[str, list[Path]], name: str) -> list[Path]:
-    """Return the files that may be a program: those of its name whose folders match best."""
+    """Return the files that may be a program: of the files with its name, those whose folders match best."""
     parts = PurePosixPath(name).parts
     candidates = paths.get(parts[-1], []) if parts else []
 
@@ -264,7 +264,10 @@ def _best(paths: Mapping[str, list[Path]], name: str) -> list[Path]:
 
 
 def _with_functions(candidates: list[Binary], name: str, notes: list[str]) -> Binary | None:
-    """Return the only program that names functions, or of those in one folder, as `x` and `x.sym`, the one with most.
+    """Return the file of a program that names the most functions; None if no file names any.
+
+    Several such files must be in one folder, such as `x` and `x.sym`; otherwise the result is None. A note is added if
+    there are candidates but the result is None.
 
     Args:
         candidates: The files of a program that could be read.
@@ -378,7 +381,7 @@ def read_pidin(path: Path) -> PidinNames:
 
 
 def with_names(trace: Trace, names: PidinNames) -> Trace:
-    """Return a trace whose unnamed processes and threads get the names from pidin, instead of names from earlier text.
+    """Return a trace with names from pidin for unnamed processes and threads; these replace names from earlier texts.
 
     Raises:
         UsageError: The trace is not that of one QNX target.

@@ -520,7 +520,7 @@ def _date(wall_ns: int) -> str:
 
 
 def _with_wall_clock(trace: Trace, contents: Contents) -> Trace:
-    """Return the trace with a clock that puts its last event at the file's end time."""
+    """Return the trace with a clock that puts its last event at the file's end time; unchanged without an end time."""
     if not _date(contents.end_ns) or not len(trace.events):
         return trace
     since_zero_ns = int(trace.events.time_cycles[-1]) * NS_PER_S // trace.clock.cycles_per_s
@@ -670,7 +670,9 @@ def one_pass(path: Path) -> OnePass:
 
 
 def _slot_times(trace: Trace) -> NDArray[np.int64]:
-    """Return the time of every slot: the time of the last event that begins at or before the slot.
+    """Return the time of every slot, cycles: that of the last event that starts at or before the slot.
+
+    Slots before the first event have the time of this event.
 
     Returns:
         int64 (slots,).

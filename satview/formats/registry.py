@@ -224,7 +224,7 @@ def _renamed(plain: Path, path: Path, open_plain: Callable[[Path], Trace]) -> Tr
 
 @contextmanager
 def _plain_file(file: BinaryIO, path: Path, cancelled: Callable[[], bool] | None) -> Iterator[Path]:
-    """Unpack to a temporary file and yield its path; it is removed after the block, but stays readable while open."""
+    """Unpack to a temporary file and yield its path; the file is removed after the block, but readable while open."""
     folder = Path(tempfile.mkdtemp(prefix="satview-"))
     try:
         first_bytes = file.read(4)
@@ -298,7 +298,8 @@ def open_trace(path: Path | str, progress: Progress | None = None, cancelled: Ca
     `-` is standard input.
 
     Raises:
-        TraceFormatError: No reader accepts the file, or nothing can be read; has file, byte, reason and remedy.
+        TraceFormatError: No reader accepts the file, or nothing can be read; the error has file, byte, reason and
+            remedy.
         Cancelled: `cancelled()` returned True.
     """
     if not str(path):  # as a Path it would be the current folder

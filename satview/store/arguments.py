@@ -63,7 +63,7 @@ _VARIANTS: Final = (1 << _VARIANT_BITS) - 1
 Text = TypeVar("Text", str, "str | None")
 MORE_WORDS: Final = "more_words"
 _BLOCK_ROWS: Final = 1 << 17
-_TABLE_LIMIT: Final = 1 << 17  # kinds of payloads that are counted in a table; more are sorted
+_TABLE_LIMIT: Final = 1 << 17  # kinds of payloads that are counted in a table; more are hashed
 
 
 def codes_with(name: str, release: Release) -> NDArray[np.bool_]:
@@ -257,7 +257,7 @@ class _PayloadPairs:
 
 
 def argument_under(trace: Trace, rows: Rows, *names: str) -> NDArray[np.int64]:
-    """Return a numeric argument whose name differs between releases, int64 (n,); -1 for events without it.
+    """Return a numeric argument whose name differs between releases, int64 (n,); -1 for events without the argument.
 
     Args:
         trace: The trace.
@@ -634,7 +634,7 @@ def _narrowed(positions: Positions, selected: NDArray[np.intp]) -> NDArray[np.in
 
 
 def _value_texts(block: _Block, positions: Positions, parts: Sequence[PayloadPart]) -> Iterator[Piece]:
-    """Yield the names of values, such as those of an enumeration, as one more text argument per argument with names.
+    """Yield a further text argument for each argument whose values have names, as those of an enumeration do.
 
     Args:
         block: Payload words of events.

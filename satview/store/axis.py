@@ -478,7 +478,7 @@ def files_in(path: Path) -> list[Path]:
 
 
 def names_for(paths: Sequence[Path]) -> list[str]:
-    """Return unique short names for files: each without its ending, with a number if it is already used."""
+    """Return unique short names for files: file names without ending, with a number added to repeated ones."""
     names: list[str] = []
     for path in paths:
         stem = _ENDING.sub("", path.name) or path.name

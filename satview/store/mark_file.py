@@ -497,7 +497,7 @@ def mark_text(number: int, text: str) -> str:
 
     Args:
         number: Number of earlier marks in the recording.
-        text: Text of the mark from the rule.
+        text: Text that the trigger rule gives its marks.
     """
     return f"#{number % _MOST_MARKS:07} trigger: {text}"
 

@@ -19,7 +19,7 @@ def _freeze(table: object) -> None:
 
 
 def never_decreases(times: NDArray[np.int64]) -> bool:
-    """Return whether times are in ascending order.
+    """Return whether no time is less than the time before it.
 
     Args:
         times: int64 (n,).

@@ -114,7 +114,7 @@ class TimeRanges:
 
     @classmethod
     def of_rows(cls, rows: Cycles) -> TimeRanges:
-        """Return the union of the ranges in the first two columns of some rows."""
+        """Return the union of ranges, given as `rows`, int64 (n, 2 or more), with start and end as first columns."""
         return cls.of(rows[:, 0], rows[:, 1])
 
     @classmethod
@@ -165,10 +165,10 @@ def overlaps(
 
     Args:
         thread: (n,), thread of each interval of the first set.
-        begin: int64 (n,), begins: rows of the event table, or any numbers below 2^32 that increase with time.
+        begin: int64 (n,), starts: rows of the event table, or any numbers below 2^32 that increase with time.
         end: int64 (n,), ends; not included.
         spans_thread: (m,), thread of each interval of the second set, in which intervals of a thread do not overlap.
-        spans_begin: (m,), begins; the second set is sorted by thread and begin.
+        spans_begin: (m,), starts; the second set is sorted by thread and start.
         spans_end: (m,), ends; not included.
 
     Returns:
@@ -229,7 +229,7 @@ _FULL: Final = 0.98  # of the largest buffer; the fill level at hand-over varies
 
 
 def losses(trace: Trace) -> NDArray[np.int64]:
-    """Return the time ranges in which events are missing, int64 (k, 3): start and end in cycles, and CPU; by start.
+    """Return the time ranges in which events are missing, int64 (k, 3), by start: start and end in cycles, and CPU.
 
     The range of a lost buffer is from the last event before it to the next buffer. Up to 7.x all CPUs share the
     buffers, so the CPU is `EVERY_CPU`. In 8.0 the kernel also reports events that it dropped. A trace of 8.0 may begin
@@ -263,7 +263,10 @@ def _losses(trace: Trace) -> NDArray[np.int64]:
 
 
 def _last_before(trace: Trace, ends: NDArray[np.int64], cpus: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the time, cycles, of the last event before each given time on its CPU, int64 (n,); else the given time."""
+    """Return the time of the last event before each of `ends` on its CPU, cycles, int64 (n,).
+
+    Without such an event, the result is the time in `ends` itself.
+    """
     starts = ends.copy()
     for cpu in np.unique(cpus).tolist():
         of_cpu = np.flatnonzero(cpus == cpu)
@@ -453,7 +456,10 @@ def outside_record(trace: Trace) -> dict[str, Any] | None:
 
 
 def trusted_part(trace: Trace) -> Trace:
-    """Return the trace without the events after `trusted_window`; row numbers are unchanged."""
+    """Return the trace without the events after `trusted_window`; row numbers are unchanged.
+
+    A trace of several files is returned whole.
+    """
     if trace.axis is not None or trusted_window(trace).end == trace.window.end:
         return trace
     return trace.cached("trusted_part", _trusted_part)
@@ -490,9 +496,9 @@ def _beyond(trace: Trace) -> list[tuple[int, Problem]]:
 def count_cpus(events: EventTable, declared: int) -> int:
     """Return the number of CPUs of a target, 1 to 64.
 
-    A CPU whose number is too large for the declared number of CPUs counts if it logged TIME events and other events, or
-    at least 1 % of all events. If nothing is declared, all CPUs up to the first gap in the numbers count, because a
-    damaged number is rarely just the next number.
+    All declared CPUs count; if nothing is declared, all CPUs up to the first gap in the numbers, because a damaged
+    number is rarely just the next number. A CPU with a larger number counts, together with all CPUs before it, if it
+    logged TIME events and other events, or at least 1 % of all events (if nothing is declared, at least 3 events, too).
 
     Args:
         events: Events of the trace.
@@ -515,7 +521,8 @@ def count_cpus(events: EventTable, declared: int) -> int:
 def damage(trace: Trace) -> list[tuple[int, Problem]]:
     """Return problems that damaged the trace, except losses, with their times in cycles, sorted by time.
 
-    If only the byte offset of a problem is known, its time is that of the first event at or after the offset.
+    If only the byte offset of a problem in a .kev file is known, its time is roughly that of the first event at or
+    after the offset. Other problems without a time are left out.
     """
     first_byte = trace.header.length + (trace.header.number("SYSPAGE_LEN") or 0)
     damages = []

@@ -114,7 +114,7 @@ class PayloadSource(Protocol):
 
     @property
     def described(self) -> dict[int, UserEvent]:
-        """Descriptions of events in addition to the tables, by code; set by `arguments.describe_events`."""
+        """The user's descriptions of events, by event code; set by `arguments.describe_events`."""
 
     @property
     def check(self) -> Callable[[], None]:
@@ -152,7 +152,7 @@ class PayloadSource(Protocol):
         """Return the payload words `word` and `word` + 1 of many events, like `column`; faster if `word` is even.
 
         Returns:
-            Two arrays, uint32 (len(events),).
+            Two arrays, uint32 (len(events),) each.
         """
         return self.column(events, word), self.column(events, word + 1)
 
@@ -307,7 +307,7 @@ class Trace:
         problems: Problems of the file.
         pairs: uint32, (n,): row of the event that ends or begins the same call, 2**32 - 1 = none; None if the format
             does not pair calls, so that `linkage` pairs them.
-        cpu_titles: Titles of the CPU lanes if they are not CPUs, such as `LWP 3`; empty = `CPU 0`, ...
+        cpu_titles: Titles of the CPU lanes if the lanes are not CPUs, such as `LWP 3`; empty = `CPU 0`, ...
         lines: Number of lines of a listing by kind, adding up to all of its lines; empty for other formats.
         gaps: int64 (n, 4): ranges with missing events that no BUFFER event reports: last time before, first time after,
             CPU (-1 = all), and time of the BUFFER event that shows this loss at another place (-1 = none).
@@ -367,7 +367,7 @@ class Trace:
         Args:
             names: Printed classes (`KER_CALL`) and event names (`MSG_SENDV`, `KER_EXIT/MSG_SENDV`), of which an event
                 must match any; none = all events.
-            pid: Process id of the event's thread; None = any, here and below.
+            pid: Process id of the event's thread; None = any, as for each of the following arguments.
             tid: Thread number of the event's thread.
             cpu: Number of the CPU.
             start_ns: Earliest time, in nanoseconds since the first event.
@@ -393,7 +393,7 @@ class Trace:
         return self.cached("code_counts", _count_codes)
 
     def cached(self, name: str, make: Callable[[Trace], _Kept]) -> _Kept:
-        """Return `make(self)`, computed once for each name, also with several threads; do not modify the value.
+        """Return `make(self)`, computed once for each name, even if several threads ask; do not modify the value.
 
         The value must not contain a reference to the trace, which would be a cycle.
         """
@@ -449,7 +449,7 @@ class Trace:
         return MomentAxis(self.clock, self.window, self.events.time_cycles)
 
     def rows_between(self, window: TimeWindow) -> slice:
-        """Return the event rows whose time is in a window."""
+        """Return the rows of the events whose time is in a window, as a slice."""
         times = self.events.time_cycles
         return slice(int(np.searchsorted(times, window.start)), int(np.searchsorted(times, window.end)))
 
@@ -463,7 +463,9 @@ class Trace:
         return "CPU" if self.pairs is None else "LWP"
 
     def process_name(self, process: int, *, with_pid: bool = True) -> str:
-        """Return a label for a process: its name without directories, with the pid if not unique; `pid N` without name.
+        """Return a label for a process: its name without directories, with the pid if several processes have the name.
+
+        Without a name the label is `pid N`, for row 0 it is `unknown`.
 
         The label of the process that sent the trace ends with `OF_CAPTURE`, as the capture causes its load.
 
@@ -517,12 +519,15 @@ class Trace:
         return "Linux" if self.release is Release.LINUX else ""
 
     def short_process_name(self, process: int) -> str:
-        """Return the name of a process row without directories; names of Linux tasks are not paths and stay whole."""
+        """Return the name of a process row without directories.
+
+        Names of Linux tasks are not paths, and names on an axis are short already: both are returned unchanged.
+        """
         name = self.processes.names[process]
         return name if self.release is Release.LINUX or self.axis is not None else _short_name(name)
 
     def thread_name(self, thread: int) -> str:
-        """Return a label for a thread row: `devb-eide 2`, `procnto 1 (idle)`."""
+        """Return a label for a thread row: `devb-eide 2`, `procnto 1 (idle)`; `unknown` for row 0."""
         if thread == 0:
             return "unknown"
         label = f"{self.process_name(int(self.threads.process[thread]))} {int(self.threads.tid[thread])}"
@@ -586,7 +591,7 @@ class Event:
 
     @property
     def tid(self) -> int:
-        """Thread number within the process, from 1; -1 = unknown."""
+        """Thread number within the process, from 1; 0 = only the process is known, -1 = unknown."""
         return int(self.trace.threads.tid[self.thread])
 
     @property
@@ -684,7 +689,7 @@ class NumberPayloads(PayloadSource):
         return np.array(self.values(event), "<i8").tobytes()
 
     def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
-        """Return payload word number `word` of many events: the low or high half of argument `word // 2`.
+        """Return payload word number `word` of many events: half of argument `word // 2`, 0 beyond the last argument.
 
         Returns:
             uint32 (len(events),).

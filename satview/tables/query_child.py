@@ -290,7 +290,7 @@ def _rows_that_fit(batch: Any, most_bytes: int) -> int:
 
 
 def _common(rows: Any) -> Any:
-    """Return a query's relation, changed so that DuckDB converts types that some output formats lack to text."""
+    """Return a query's relation, changed so that DuckDB converts to text the types that some output formats lack."""
     if rows is None:
         raise UsageError("this is no query that has rows")
     shown = [_common_type(kind) for kind in rows.types]

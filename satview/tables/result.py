@@ -1,8 +1,8 @@
 """The result of a query: its columns, its rows as Python values, and values as text.
 
-`satview.tables.query_child` converts types that some output formats lack to text: intervals, bits, unions, UUIDs, times
-with a zone or in nanoseconds, variants, integers beyond 128 bits. All other values have a Python type, except days
-before the year 1 and beyond 9999, infinity and 24:00, which are texts in DuckDB's form.
+`satview.tables.query_child` converts to text the types that some output formats lack: intervals, bits, unions, UUIDs,
+times with a zone or in nanoseconds, variants, integers beyond 128 bits. All other values have a Python type, except
+days before the year 1 and beyond 9999, infinity and 24:00, which are texts in DuckDB's form.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Result(Frames):
 
     @property
     def shows_nothing(self) -> bool:
-        """Whether the result has no rows, or one of nothing but zeros and nulls, as sums and counts of no rows are."""
+        """Whether the result has no rows, or a single row of zeros and nulls, as a count or sum of no rows gives."""
         return len(self) == 0 or (len(self) == 1 and all(value is None or value == 0 for value in self.rows()[0]))
 
     @property

@@ -67,7 +67,7 @@ class TableSchema:
         name: Name in SQL.
         meaning: Meaning of a row.
         columns: Columns in SQL, in order.
-        question: The columns in the form of answers.
+        question: The same columns in the form that answers use.
         answer: Function that makes the table; None = a function of `BUILDERS` in `tables.table` makes its columns.
         timed: Function that makes the table from the trace and a timing file; None = the table needs no such file.
     """
@@ -548,8 +548,8 @@ class View:
         parameters: Parameters of a macro; empty for views.
         group: Topic, for the docs.
         own_columns: Columns of the query that defines it, in order.
-        needs: What a trace must have if the absence of rows is to mean something, besides what the tables need; rows
-            mean nothing either where a need can never be met.
+        needs: What a trace must have, besides what the tables need, for a result without rows to mean anything. If a
+            need can never be met, rows mean nothing either.
     """
 
     name: str
@@ -562,7 +562,7 @@ class View:
 
     @property
     def columns(self) -> dict[str, str]:
-        """SQL expressions of the columns by name: those of the query, and after each one in cycles the same in ns."""
+        """SQL expressions of the columns by name; each column in cycles is followed by the same one in ns."""
         selected: dict[str, str] = {}
         for name in self.own_columns:
             selected[name] = name
@@ -618,7 +618,7 @@ def with_list(query: str, tables: Iterable[str], more: Iterable[tuple[str, str, 
 
 
 def with_thread_rows(query: str, row_of: Callable[[str], int]) -> str:
-    """Return a query in which names of threads, as arguments of macros and `thread_named`, are replaced by rows.
+    """Return a query in which thread names, as arguments of macros and `thread_named`, are replaced by row numbers.
 
     Args:
         query: The user's query.
@@ -691,7 +691,7 @@ _CHECKED: Final = {
 def definition(view: View) -> str:
     """Return the statement that creates a view or macro as a temporary object of a connection.
 
-    A macro raises an error for a bin of no length, and for a range that ends before it begins.
+    A query with a macro fails if `bin_ns` is not above 0, or if `to_ns` is before `from_ns`.
     """
     kind, query = f"MACRO {view.usage} AS TABLE" if view.parameters else f"VIEW {view.name} AS", view.sql
     for name in view.parameters:

@@ -209,10 +209,10 @@ def _close_all() -> None:
 
 
 def start_early(trace: Trace | None = None) -> None:
-    """Start a process if none is idle, so that it is ready for the first query; starting takes 0.2 s.
+    """Start a process for a trace that has no idle one, so that it is ready for the first query; this takes 0.2 s.
 
     Args:
-        trace: The trace that will be queried, if known, so that `close_processes(trace)` ends the process.
+        trace: The trace that will be queried, so that `close_processes(trace)` ends the process; None = not known.
     """
     owner = owner_number(trace) if trace is not None else 0
     with waiting.lock, contextlib.suppress(UsageError):  # the query will raise the same error
@@ -328,7 +328,7 @@ class Query:
 
     @contextlib.contextmanager
     def _guarded(self) -> Iterator[None]:
-        """End the query process if the block raises an exception, as nobody would wait for the answer."""
+        """End the query process if the block raises an exception, unless the process only refused a faulty query."""
         try:
             yield
         except EOFError as error:
@@ -568,7 +568,7 @@ def _doubts(trace: Trace, tables: Iterable[str], view_names: Iterable[str], resu
 
 
 def _lacks(trace: Trace) -> dict[str, tuple[str, ...]]:
-    """Return by table, for those made so far, the reasons why the trace cannot show rows of it; empty if it can.
+    """Return for each table made so far, by name, why the trace cannot show rows of the table; empty if it can.
 
     The dictionary is cached with the trace; the caller adds tables that are made later.
     """

@@ -143,7 +143,7 @@ def _listed_arguments(trace: Trace, codes: Sequence[int]) -> Iterator[PayloadPar
 
 
 def _as_columns(arguments: Arguments) -> Arguments:
-    """Return arguments by unique column names; case does not distinguish names, as in SQL."""
+    """Return the arguments under column names that are unique even if case is ignored, as in SQL."""
     named: Arguments = {}
     taken = {*_OWN}
     for argument, values in arguments.items():
@@ -198,8 +198,9 @@ class ArgumentTable(Frames):
         return html_rows(shown.columns, zip(*parts, strict=True), f"{len(self):,} events")
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        """Return one column as a numpy array: int64 (n,), texts as objects.
+        """Return one column as a numpy array, (n,).
 
+        Arguments are int64, or objects for texts; the other columns have integer types, as in the event table.
         Decimal arguments are signed, others unsigned; 64-bit values from 2^63 on are negative, with the same bits.
         Arguments that an event does not have are 0 or empty text; `known` tells which.
 
@@ -820,7 +821,7 @@ def why_empty(trace: Trace, name: str, timing: Mapping[str, Timing] | None = Non
         timing: As for `table`.
 
     Returns:
-        A sentence for each reason; empty if there is nothing to show.
+        A sentence for each reason; empty if there is none.
     """
     if name in SCHEMAS:
         return tuple(f"{name}: {why}" for why in table(trace, name, timing).missing)

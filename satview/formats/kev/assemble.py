@@ -78,8 +78,8 @@ def cut_buffers(decoded: Decoded, count: int, region: EventRegion, *, per_cpu: b
         per_cpu: Whether every CPU has its own buffers (8.0).
 
     Returns:
-        int64 (n, 4): last time before the gap, first time after it, CPU or `EVERY_CPU`, and time of the BUFFER event
-        that shows the loss, -1 = none.
+        int64 (n, 4): last time before the gap, first time after the gap, CPU or `EVERY_CPU`, and time of the BUFFER
+        event that shows the loss, -1 = none; times in cycles.
     """
     is_buffer = (decoded.code[decoded.rare_rows] == wire.CONTROL_BUFFER) & (decoded.rare_rows < count)
     rows, words = decoded.rare_rows[is_buffer], decoded.rare_words[is_buffer].astype(np.int64)
@@ -121,7 +121,7 @@ def cut_buffers(decoded: Decoded, count: int, region: EventRegion, *, per_cpu: b
 def _following(ring: NDArray[np.int64]) -> NDArray[np.intp]:
     """Return for each buffer the index of the next buffer of the same CPU, intp (n,); -1 = there is none.
 
-    `ring` is the CPU of each buffer, int64 (n,); it has one value only if all CPUs share the buffers.
+    `ring` is the CPU of each buffer, int64 (n,); all its values are equal if all CPUs share the buffers.
     """
     after = np.full(len(ring), -1)
     for number in np.unique(ring):
@@ -131,10 +131,10 @@ def _following(ring: NDArray[np.int64]) -> NDArray[np.intp]:
 
 
 def _longest_steps(decoded: Decoded, begin: int, end: int, ring: int) -> list[tuple[int, int, int]]:
-    """Return (CPU, event before, event after) of the longest step in time between the events of a truncated buffer.
+    """Return the longest step in time between the events of a truncated buffer, as (CPU, row before, row after).
 
-    A buffer of one CPU that contains events of other CPUs was spliced. The result is then a step for each of the other
-    CPUs, from its last event before the buffer to its first event inside.
+    The list is empty for a buffer of one event. A buffer of one CPU that contains events of other CPUs was spliced: the
+    list then has a step for each of the other CPUs, from its last event before the buffer to its first event inside.
 
     Args:
         decoded: Columns in file order.
@@ -186,10 +186,10 @@ def open_interrupts(events: EventTable, known: Gaps, region: EventRegion, proble
         events: Events in time order.
         known: Other gaps, after which the nesting depth is reset.
         region: Converts slots to byte offsets, for reports.
-        problems: Receives the contradictions.
+        problems: Receives a `contradiction` for each interrupt whose exit is missing.
 
     Returns:
-        As for `cut_buffers`; no gaps of a CPU on which so many interrupts have no exit that nothing can be concluded.
+        As for `cut_buffers`. A CPU has no gaps if so many of its interrupts lack an exit that nothing can be concluded.
     """
     rows = links.rows_with(events.code, np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.INT)
     gaps: list[Gaps] = [no_gaps()]
@@ -245,7 +245,9 @@ def _of_threads(events: EventTable, begin: int, end: int) -> NDArray[np.intp]:
 def _left_open(
     segment: NDArray[np.intp], part: NDArray[np.int64], step: NDArray[np.int8]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return first and last index of each run of equal segment and part that ends within an interrupt, intp (k,) each.
+    """Return the first and last index of each run of interrupt events that ends inside an interrupt, intp (k,) each.
+
+    The events of a run have equal `segment` and equal `part`.
 
     Args:
         segment: intp (n,), number of kernel calls and RUNNING events of the CPU before each of its interrupt events.
@@ -272,7 +274,11 @@ _MAX_RATE: Final = 1_000_000_000_000
 
 
 def choose_release(header: Header, system: SystemInfo | None, problems: Problems) -> Release:
-    """Return the release whose event tables apply: by SYS_RELEASE, else (reported) by the system page, else 7.x."""
+    """Return the release whose event tables apply, according to SYS_RELEASE in the header.
+
+    Without a usable SYS_RELEASE, the release is guessed from the system page, or is 7.x if there is no system page. 8.0
+    with a system page of the old layout is read as 6.6. These cases are reported.
+    """
     named = release_of(header.get("SYS_RELEASE"))
     kind = system.values.get("type", 0) if system else None
     if named is not None:
@@ -291,7 +297,7 @@ def choose_release(header: Header, system: SystemInfo | None, problems: Problems
 
 
 def choose_rate(header: Header, system: SystemInfo | None, problems: Problems) -> int:
-    """Return the clock rate in cycles per second: from the header, else from the system page, else 1 GHz."""
+    """Return the clock rate in cycles per second: from the header, else from the system page, else (reported) 1 GHz."""
     # The header comes first: on MIPS and SH the rate in the system page is shifted by a constant (section 1.1).
     rates = (header.number("CYCLES_PER_SEC"), system.values.get("qtime.cycles_per_sec") if system else None)
     for rate in rates:
@@ -337,7 +343,7 @@ def trace_from_slots(
         path: The file, for titles and errors.
         format_name: `kev`, `traceprinter`, ...
         header: The header; its keys determine release and clock rate.
-        system_page: Image in the target's byte order; may be empty.
+        system_page: Image of the system page in the target's byte order; may be empty.
         slots: (n, 4) words, or a source to read them from.
         byte_order: Byte order of the target.
         problems: Receives problems; becomes part of the trace.
@@ -433,7 +439,7 @@ def trace_from_slots(
 def _tables(
     decoded: Decoded, named_by: EventTable, payloads: SlotPayloads, buffers: BufferTable, count: int
 ) -> tuple[int, ThreadTable, ProcessTable, StateIndex]:
-    """Return the end of the opening state dump, the tables of threads and processes, and the index of states.
+    """Return the end of the opening state dump, cycles, the tables of threads and processes, and the index of states.
 
     Args:
         decoded: Columns in time order.
@@ -495,7 +501,7 @@ def _has_common_clock(system: SystemInfo | None, release: Release) -> bool:
 
 
 def _declared_cpus(header: Header, system: SystemInfo | None, problems: Problems) -> int:
-    """Return the number of CPUs by header and system page, 0 to 64; report a number that no trace can have."""
+    """Return the number of CPUs according to header and system page, 0 to 64; report an impossible number."""
     said, in_page = header.get("CPU_NUM"), len(system.cpus) if system else 0
     cpus = header.number("CPU_NUM")
     if said and (cpus is None or not 1 <= cpus <= _CPUS_MAX):
@@ -511,7 +517,7 @@ def _report_skew(cpus: int, system: SystemInfo | None, release: Release, problem
 
 
 def _activity() -> NDArray[np.bool_]:
-    """Return which codes are activity, which the opening state dump never contains, bool (32768,)."""
+    """Return which event codes are activity, and so never in the opening state dump, bool (32768,)."""
     codes = np.arange(wire.CODE_COUNT)
     kind = codes >> wire.CLASS_SHIFT
     # System events may be in the dump: names of partitions, the frequency of each CPU (section 8.8).

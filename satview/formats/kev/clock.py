@@ -97,7 +97,7 @@ class ClockReview:
         """Return the verdicts on all TIME events so far, as if no events followed; more events can be added afterwards.
 
         Args:
-            ends: CPU to row and time of its last event, if known.
+            ends: By CPU, row and time (cycles) of its last event, if known.
             is_damaged: Whether there are TIME events with an impossible value.
         """
         settled = self.settled
@@ -211,7 +211,7 @@ def _added(corrections: list[Correction], cpu: int, row: int) -> int:
 def misplaced(
     time: NDArray[np.int64], cpu: NDArray[np.uint8], rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-    """Return events whose damaged stamps put them far from their neighbours on their CPU, and the distance.
+    """Return the events that damaged stamps put far from their neighbours on the same CPU, and how far.
 
     An event is misplaced if the times of the events before and after are close to each other, and the time of the event
     itself is far earlier or far later than both.
@@ -222,7 +222,8 @@ def misplaced(
         rows: (k,), rows that a sort by time would move, ascending; no other row can be misplaced.
 
     Returns:
-        Rows (m,), and cycles to subtract from their times, int64 (m,): the distance from the CPU's event before.
+        Rows of the events, intp (m,), and cycles to subtract from their times, int64 (m,): the distance from the event
+        before on the same CPU.
     """
     rows = rows[slice(*np.searchsorted(rows, (1, len(time) - 1)).tolist())]
     # In pieces that fit the cache, because `rows` are nearly all events if each CPU has its own buffers.
@@ -309,7 +310,8 @@ class ClockChunk:
         stamps: uint32 (n,), low halves of the clock; damaged stamps of TIME events are repaired.
         cpus: uint8 (n,).
         time_rows: Positions of the TIME events, ascending.
-        time_values: int64, clock values in the TIME events, from `time_values`; negative = unusable.
+        time_values: int64 (k,), cycles, clock values in the TIME events, from the function `time_values`; negative =
+            unusable.
         same_as_next: Positions of BUFFER events that have the stamp of the next event: they take its time and do not
             move the clock.
         first_row: Number of the chunk's first event, for reports.
@@ -469,8 +471,8 @@ class ClockRebuilder:
         Args:
             chunk: The first events of the file.
             held: Number of events before this TIME event.
-            value: Clock value in this TIME event.
-            out: (n,), receives the times.
+            value: Clock value in this TIME event, cycles.
+            out: int64 (n,), receives the times, cycles.
 
         Returns:
             The chunk without these events.
@@ -509,7 +511,7 @@ class ClockRebuilder:
 
         Args:
             row: The first event that is left out.
-            ends: CPU to row and time of its last event before `row`.
+            ends: By CPU, row and time (cycles) of its last event before `row`.
         """
         ignored = [
             (time_row, cpu) for time_row, cpu in zip(self.ignored, self._ignored_cpus, strict=True) if time_row < row
@@ -543,7 +545,7 @@ class ClockRebuilder:
 
         Args:
             chunk: The n events; chunks come in file order.
-            out: (n,), receives the times in cycles.
+            out: int64 (n,), receives the times, cycles.
         """
         self.rows = chunk.first_row + len(chunk.stamps)
         if not len(chunk.stamps):
@@ -577,7 +579,7 @@ class ClockRebuilder:
         Args:
             log: int64 (m, 4): kind, row, and two numbers, as clock.c describes them.
             chunk: The events.
-            out: (n,), their times.
+            out: int64 (n,), times of the events, cycles.
             cpu_before: CPU of the event before them, -1 = none.
         """
         # At the same row, a crossing comes after other entries.

@@ -58,7 +58,10 @@ def contested(event_keys: NDArray[np.uint64], is_open: NDArray[np.bool_]) -> NDA
 
 
 def is_expired(now: NDArray[np.int64], begun: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which open events are given up: their CPU's time `now` is a rollover or more from `begun`, bool (n,)."""
+    """Return which open events are given up: those whose start is a rollover or more from `now`, bool (n,).
+
+    `now` is the current time of each event's CPU, `begun` the start of the event, both in cycles.
+    """
     return np.asarray(np.abs(now - begun) >= ROLLOVER)
 
 
@@ -259,7 +262,7 @@ def _expire(
     *,
     ascends: bool,
 ) -> bool:
-    """Match continuation slots again whose event was given up before (`is_expired`); return whether there are any.
+    """Match again the continuation slots whose event had been given up (`is_expired`); return whether any exist.
 
     Args:
         owner: int64 (n,), owners found so far; changed in place.
@@ -375,8 +378,8 @@ def last_times(
     """Return the time of the last event of a CPU up to a row, for many pairs, in cycles, shape (len(cpus),).
 
     Args:
-        cpus: (n,), the CPUs.
-        before: (n,), the rows.
+        cpus: (n,), CPU of each pair.
+        before: (n,), row of each pair.
         event_times: Times of all events, in file order.
         event_cpus: CPUs of all events.
         earlier: (64,), result for a CPU that has no such event.
@@ -450,8 +453,9 @@ def predecessors(cpu: NDArray[np.uint8], time_cycles: NDArray[np.int64], release
 def missing_before(sequence: NDArray[np.uint32], before: NDArray[np.intp]) -> NDArray[np.uint32]:
     """Return how many buffers are missing, by their numbers, between every buffer and its predecessor, uint32 (n,).
 
-    A number is damaged if it is far from the number before it, while the number after it continues from the number
-    before: then nothing is missing. Smaller jumps may come from blocks out of order in a file that lost many buffers.
+    A buffer number is damaged if it is far from the number before it, and the number after it continues from the number
+    before it. No buffer is then missing before it. Smaller jumps are not taken for damage, as blocks out of order in a
+    file that lost many buffers cause them, too.
 
     Args:
         sequence: uint32 (n,), sequence number of each buffer.
@@ -498,7 +502,7 @@ def buffer_table(
 
 
 def report_buffers(buffers: BufferTable, region: EventRegion, release: Release, problems: Problems) -> None:
-    """Report gaps, buffers out of order, and buffers whose length differs from their announced length."""
+    """Report lost buffers, buffers out of order, and buffers whose length differs from their announced length."""
     before = predecessors(buffers.cpu, buffers.time_cycles, release)
     for group in _sequences(buffers.cpu, release):
         # The first number of a file shows no gap: the kernel counts on over several captures (section 6.1).
@@ -520,7 +524,7 @@ def report_buffers(buffers: BufferTable, region: EventRegion, release: Release, 
 def _report_step(
     buffers: BufferTable, row: int, in_file: int, in_time: int, region: EventRegion, problems: Problems
 ) -> None:
-    """Report a gap or wrong order before a buffer; `in_file` and `in_time` are the rows of the buffers before it."""
+    """Report a gap or wrong order before a buffer, given the buffers before it in file order and in time order."""
     position, time, lost = (
         region.byte(int(buffers.slot[row])),
         int(buffers.time_cycles[row]),

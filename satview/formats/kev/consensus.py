@@ -373,8 +373,7 @@ class _Clock:
         """Return for each run how strongly stamps show that there was no pause of whole rollovers before it, in bits.
 
         A run consists of successive TIME events that agree. Stamps of a CPU with few events show little, because the
-        CPU is
-        often silent for long.
+        CPU is often silent for long.
 
         Returns:
             float64 (runs,).
@@ -456,9 +455,9 @@ class Consensus:
 
     Args:
         claims: Notes of the walk in file order.
-        standing: CPU to the rollovers already added to its times; its first claim includes them.
+        standing: By CPU, the rollovers already added to its times, which its first claim includes.
         surroundings: Information on the clocks besides the TIME events.
-        ends: CPU to row and time of its last event.
+        ends: By CPU, row and time (cycles) of its last event.
     """
 
     def __init__(
@@ -516,7 +515,12 @@ class Consensus:
                     self._place_within(clock, timed)
 
     def _trust(self, clock: _Clock) -> tuple[float, int, int]:
-        """Return a sort key for how far a CPU can be trusted: agreement with others, undisputed TIME events, header."""
+        """Return a sort key that is larger the more a CPU can be trusted.
+
+        The key is the mean number of other CPUs that agree (0 with fewer than two others), the number of undisputed
+        TIME events up to a limit, and minus the distance of the first time from the uptime in the header, cycles (0
+        without uptime).
+        """
         others = [other for other in self.clocks.values() if other is not clock and other.weight.any()]
         agreeing = self._agreeing(clock, clock.placed[:, None], others)
         uptime = self._surroundings.uptime_cycles

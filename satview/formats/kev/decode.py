@@ -175,7 +175,7 @@ class ThreadNumbers:
         return self._count
 
     def keys(self) -> NDArray[np.uint64]:
-        """Return the keys by row; row 0 is meaningless.
+        """Return the key (pid, tid) of each row; that of row 0 is meaningless.
 
         Returns:
             uint64 (threads,).

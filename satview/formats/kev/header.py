@@ -172,7 +172,7 @@ def _unended(data: bytes, path: Path | None, file_size: int) -> TraceFormatError
 
 
 def header_bytes(pairs: Sequence[tuple[str, str]]) -> bytes:
-    """Return the bytes of a header: begin, pairs, end; long values are split for the vendor's tools.
+    """Return the bytes of a header: start mark, pairs, end mark; long values are split for the vendor's tools.
 
     Raises:
         UsageError: A key or value would be read back differently, or a key is too long.
@@ -199,7 +199,7 @@ def holds_key(value: str) -> bool:
 
 
 def key_byte_order(header: Header) -> str | None:
-    """Return `little` or `big` according to the header keys; None if they name neither, both or MIDDLE_ENDIAN."""
+    """Return `little` or `big` according to the header keys; None if they name neither or both, or MIDDLE_ENDIAN."""
     keys = {key for key, _ in header.pairs}
     order_keys = keys & {"LITTLE_ENDIAN", "BIG_ENDIAN", "MIDDLE_ENDIAN"}
     if order_keys == {"LITTLE_ENDIAN"}:
@@ -208,7 +208,10 @@ def key_byte_order(header: Header) -> str | None:
 
 
 def slot_byte_order(slots: bytes) -> str:
-    """Guess the byte order from the first slots: in the right order, header words have zero bits and known classes."""
+    """Return `little` or `big`, guessed from the first slots.
+
+    In the right byte order, most header words have zeros in the unused bits, and a known class.
+    """
     usable = len(slots) // 16 * 16
     scores = {}
     for order, dtype in (("little", "<u4"), ("big", ">u4")):

@@ -69,8 +69,8 @@ def message(name: str, raw: bytes, words: Sequence[int], first_word: int, count:
 def message_text(data: bytes) -> str:
     """Return the text that listings show for message words.
 
-    A word of 4 bytes with a character that is neither printable nor a line feed is shown as no characters. The text
-    ends with the first word that is shown as fewer than 4 characters.
+    Each word of 4 bytes is shown up to its first NUL; a word with a character that is neither printable nor a line feed
+    is left out. The text ends with the first word that is shown as fewer than 4 characters.
     """
     shown = ""
     for start in range(0, len(data), 4):
@@ -672,7 +672,7 @@ class SlotPayloads:
         """Return the payload words `word` and `word` + 1 of many events, like `column`; faster if `word` is even.
 
         Returns:
-            Two arrays, uint32 (len(events),).
+            Two arrays, uint32 (len(events),) each.
         """
         if word % 2:
             return self.column(events, word), self.column(events, word + 1)
@@ -698,7 +698,7 @@ class SlotPayloads:
             self._one_reads_ahead.release()
 
     def _halves(self, events: NDArray[np.integer], step: int) -> NDArray[np.uint32]:
-        """Return the payload words of slot `step` of each event, (n, 2); 0 if an event has no such slot."""
+        """Return the payload words of slot `step` of each event, uint32 (n, 2); 0 if an event has no such slot."""
         self.check()
         ahead = self._ahead
         words = ahead.halves(events, step) if ahead is not None else None

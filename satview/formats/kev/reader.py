@@ -228,7 +228,7 @@ def slots_of(file: SourceFile, offset: int, byte_order: str, problems: Problems)
 def _outside_buffers(heads: Iterator[tuple[int, int]]) -> list[int]:
     """Return the offsets of BUFFER slots, except those inside a buffer that ends right before another BUFFER slot.
 
-    `heads` are offset of each BUFFER slot and end of its buffer.
+    `heads` are the offset of each BUFFER slot and the offset of the end of its buffer.
     """
     buffers, offsets, over = list(heads), list[int](), 0
     starts = {start for start, _ in buffers}
@@ -319,10 +319,10 @@ _CPUS: Final = 64
 
 
 def arrays_of(trace: Trace) -> dict[str, NDArray[Any]]:
-    """Return the columns of a trace by name, without copying them.
+    """Return the columns of a trace by name (`TABLE.COLUMN`), without copying them.
 
     Returns:
-        Arrays (n,) of the types in `satview.store.tables`.
+        Arrays (n,) of the types in `satview.store.tables`; `gaps` is `Trace.gaps`, flattened.
     """
     columns = {
         f"{name}.{column.name}": getattr(getattr(trace, name), column.name)

@@ -75,7 +75,7 @@ def time_order(
 def rows_of_shared_time(
     time: NDArray[np.int64], rows_given: NDArray[np.int64], moves: tuple[NDArray[np.int64], NDArray[np.int64]] | None
 ) -> NDArray[np.int64]:
-    """Return the rows that share their time with one of the given rows, ascending.
+    """Return the rows that share their time with one of the given rows, ascending, int64 (m,).
 
     A given row is included if another row has the same time.
 
@@ -98,7 +98,7 @@ def rows_of_shared_time(
 def rows_of_equal_time(
     time: NDArray[np.int64], moves: tuple[NDArray[np.int64], NDArray[np.int64]] | None
 ) -> NDArray[np.int64]:
-    """Return the rows that share their time with another row, ascending.
+    """Return the rows that share their time with another row, ascending, int64 (m,).
 
     Args:
         time: int64, (n,), in any order.
@@ -133,7 +133,7 @@ def group_rows(
         thread_count: Number of threads.
 
     Returns:
-        The grouped rows, and the index of each thread's first row, shape (thread_count + 1,).
+        The grouped rows, uint32 (n,), and the index of each thread's first row, int64 (thread_count + 1,).
     """
     grouped = column_arrays.empty(len(rows), np.uint32)
     start = loading.rows_by_thread(np.ascontiguousarray(rows), thread, thread_count, grouped)
@@ -255,7 +255,7 @@ def _fragments(decoded: Decoded, matched: combine.Matched, region: EventRegion, 
 
 
 def sort(decoded: Decoded, moves: Moves) -> NDArray[np.unsignedinteger]:
-    """Sort the columns by time, and update the rows that refer to events.
+    """Sort the columns by time, and update the row numbers that refer to events.
 
     Args:
         decoded: Columns in file order; changed in place.

@@ -154,9 +154,10 @@ def _read_order(count: int) -> NDArray[np.int64]:
 
 
 def _extents(trace: Trace, position: NDArray[np.int64], positions: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return first and last time of every sample, cycles, int64 (samples,); for an empty sample the bounds of int64.
+    """Return first and last time of every sample, cycles, int64 (samples,) each.
 
-    BUFFER events are ignored, as the time of a BUFFER event before the TIME event of its CPU may be a rollover off.
+    An empty sample has the largest int64 as first time and the smallest as last time. BUFFER events are ignored, as the
+    time of a BUFFER event before the TIME event of its CPU may be a rollover off.
 
     Args:
         trace: Events of the samples.

@@ -1,7 +1,7 @@
 """Sources of the slots of a trace: a file, by positioned reads, or an array in memory.
 
 A file is never mapped: if a mapped file is truncated, the next access to a lost page ends the program with a bus error.
-A check before each access leaves a gap (5 of 16 commands died whose file was truncated while they ran), and a signal
+A check before each access leaves a gap (of 16 commands whose file was truncated while they ran, 5 died), and a signal
 handler in Python never runs, because the faulting access is repeated first. A positioned read of a lost page gives
 fewer bytes or an error, both of which can be reported. Times for 46 M slots (743 MB, warm, two busy cores): all headers
 in chunks of 2^17 slots 0.30 s instead of 0.11 s with a map; a payload word of every third slot 0.22 s instead of
@@ -197,7 +197,7 @@ class SourceFile:
     def take_halves(
         self, slot_numbers: NDArray[np.int64], offset: int, slots: int, half: int
     ) -> NDArray[np.uint64] | None:
-        """Return words 0 and 1, or 2 and 3, of each slot as a number, uint64 (n,); None if any slot cannot be read.
+        """Return words 0 and 1, or 2 and 3, of each slot as one uint64, (n,); None if any slot cannot be read.
 
         Args:
             slot_numbers: int64 (n,), ascending.

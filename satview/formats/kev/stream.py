@@ -99,7 +99,7 @@ class OpenEvents:
         return self._count + events <= MAX_OPEN and self._words + words <= MAX_WORDS
 
     def add(self, key: int, event: OpenEvent) -> None:
-        """Add an open event; drop the oldest ones beyond the limits."""
+        """Add an open event; if there are then too many events or words, drop the oldest events."""
         self._queues.setdefault(key, deque()).append(event)
         self._count += 1
         self._words += len(event.words[0])
@@ -112,11 +112,14 @@ class OpenEvents:
     ) -> OpenEvent | None:
         """Append slots to the oldest open event of a key; return the event if it is now complete, else None.
 
+        An event that reaches the maximum number of slots is returned as if it were complete.
+
         Args:
             key: Key of the event.
             words: Payload to append.
-            slots: Number of slots.
-            now_cycles: Time of the last event before the slots on their CPU; events a whole rollover away are dropped.
+            slots: Number of slots to append.
+            now_cycles: Time of the last event before the slots on their CPU; open events a rollover or more away are
+                dropped.
             closes: Whether the last slot is an end slot.
 
         Raises:
@@ -177,7 +180,7 @@ def cpus_of(headers: NDArray[np.uint32]) -> NDArray[np.uint8]:
 def without_contested(slots: NDArray[np.uint32], groups: Groups, open_keys: NDArray[np.uint64]) -> Groups:
     """Mark events as incomplete if an open event has the same CPU, stamp, class and number; return the groups.
 
-    The continuation slots after an event so marked belong to the oldest open event of the key, perhaps another event.
+    The continuation slots after a marked event belong to the oldest open event of its key, which may be another event.
 
     Args:
         slots: The chunk.
@@ -239,7 +242,7 @@ class TailRuns(NamedTuple):
 
     Attributes:
         key: uint64, CPU, class, event and stamp.
-        row: int64, for the start of an event this event, for continuation slots the last event before them.
+        row: int64, row of the event that starts here; for continuation slots, row of the last event before them.
         start: int64, first slot.
         end: int64, the slot after the last.
         header: uint32, header of the first slot.
@@ -514,7 +517,7 @@ class EventStream:
         """Return pid and tid by thread number, for all threads so far; -1 for number 0.
 
         Returns:
-            Two arrays, int32 (threads,).
+            Two arrays, int32 (threads,) each.
         """
         keys = np.ascontiguousarray(self._numbers.keys()).view(np.uint32).reshape(-1, 2).astype(np.int32)
         keys[0] = -1
@@ -545,7 +548,10 @@ class EventStream:
 
     @staticmethod
     def _usable(slots: NDArray[np.uint32]) -> int:
-        """Return the number of slots to process now: BUFFER slots at the end wait for the next event, for its time."""
+        """Return the number of slots to process now.
+
+        BUFFER events and zero slots at the end wait, because a BUFFER event takes the time of the next event.
+        """
         headers = slots[:, 0]
         waits = (headers == 0) | (headers & np.uint32(wire.CODE_MASK) == wire.CONTROL_BUFFER)
         if not len(slots) or not waits[-1]:

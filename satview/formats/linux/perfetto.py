@@ -51,9 +51,9 @@ _TEXTS = 5
 
 
 def _column(bundles: Fields, number: int) -> tuple[Ints, Ints]:
-    """Return the numbers in the packed field with the number `number` of all messages, and the message of each.
+    """Return the numbers that a packed field has in all messages, and the message of each number, int64 (n,) each.
 
-    Both arrays are int64 (n,).
+    `number` is the number of the field.
     """
     values, owners = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for row in bundles.bytes_rows(number).tolist():  # one per bundle of many events
@@ -337,7 +337,7 @@ class _Tracks:
     """The tracks of a Perfetto trace, which contain slices.
 
     Attributes:
-        thread: Track to the number of the thread to which the track, or a track above it, belongs.
+        thread: By track, the number of the thread to which the track, or a track above it, belongs.
     """
 
     thread: dict[int, int] = field(default_factory=dict)
@@ -435,7 +435,10 @@ def _ftrace(data: NDArray[np.uint8], bundles: Fields, tasks: Tasks, problems: Pr
 
 
 def _add_names(inner: Fields, number: int, name: int, tasks: Tasks) -> None:
-    """Add to `tasks` the last name that events contain for each thread; `number` and `name` are the fields to read."""
+    """Add to `tasks` the last name in the events of each thread that has no name yet.
+
+    `number` and `name` are the numbers of the fields with the thread and with its name.
+    """
     name_rows = inner.bytes_rows(name)
     threads = inner.numbers(number)[inner.message[name_rows]]
     numbers, last = np.unique(threads[::-1], return_index=True)
@@ -494,7 +497,9 @@ def _slices(packets: Fields, tracks: _Tracks, problems: Problems) -> _Slices:
 
 
 def _wake_ups(events: Fields, rows: Ints, time: Ints, thread: Ints) -> WakeUps:
-    """Return the wake-ups in satview's exports: two instants of one flow, of which the cause has an argument `cpu`.
+    """Return the wake-ups in satview's exports.
+
+    A wake-up is two instants of one flow: that of the waker, which has an argument `cpu`, and that of the woken thread.
 
     Args:
         events: The n track events of the file.

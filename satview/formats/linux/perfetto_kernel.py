@@ -87,7 +87,7 @@ class Fields:
         return self.data[begin : begin + int(self.length[row])].tobytes().decode("utf-8", "replace")
 
     def text_column(self, number: int) -> TextColumn:
-        """Return the text in the field `number` of each message, of few distinct texts; empty if there is none."""
+        """Return the text in field `number` of each message, empty without the field; fast for few distinct texts."""
         text_rows = self.bytes_rows(number)
         code, texts = np.zeros(self.messages, np.int64), [""]
         length = np.minimum(self.length[text_rows], _MOST_TEXT)
@@ -257,7 +257,7 @@ class KernelStates:
 
 @dataclass(frozen=True, slots=True)
 class _KindPackets:
-    """Packets of one kind: messages, times (n,), and indices into the list of machines (traced systems) (n,)."""
+    """Packets of one kind: their fields, times in ns, (n,), and machines (traced systems), (n,), as list indices."""
 
     fields: Fields
     time_ns: Ints
@@ -404,7 +404,7 @@ def _numbered(keys: Sequence[tuple[int, int]], names: Sequence[str], pid_of: Map
 def _idle(
     keys: Sequence[tuple[int, int]], number: Ints, numbers: Ints, prio: Ints, flagged: NDArray[np.intp], cpus: int
 ) -> list[int]:
-    """Return the idle threads: the flagged ones, else threads of process 1 with low numbers and always priority 0.
+    """Return the numbers of the idle threads: those flagged, else the first of process 1 that always have priority 0.
 
     Up to 7.x the idle threads are the first threads of process 1, one for each CPU (format description, 8.4).
 
@@ -436,7 +436,7 @@ class _KernelChanges(ColumnTable):
 
 
 def _changes(rows: _KernelChanges, problems: Problems) -> tuple[States, Points]:
-    """Return state changes without rejected ones, and creations and ends."""
+    """Return the accepted state changes, and the creations and ends of threads."""
     rows = _accepted(rows.taken(np.lexsort((rows.record, rows.time_ns, rows.number))), problems)
     is_state = (rows.state > _CREATED) & (rows.state < _DESTROYED) & (rows.number > 0)
     # If another thread takes the CPU of a thread that has no state change at this time, the latter's state is unknown.
@@ -454,7 +454,11 @@ def _changes(rows: _KernelChanges, problems: Problems) -> tuple[States, Points]:
 
 
 def _accepted(rows: _KernelChanges, problems: Problems) -> _KernelChanges:
-    """Return the state changes that Perfetto's engine accepts; it refuses changes of threads that do not exist then."""
+    """Return the state changes that Perfetto's engine accepts, and report the others.
+
+    Perfetto refuses unknown states, creations of threads that exist, ends of threads that have ended, and changes to
+    RUNNING of threads that already run.
+    """
 
     def without(refused: NDArray[np.bool_], says: str) -> _KernelChanges:
         if count := int(np.count_nonzero(refused)):

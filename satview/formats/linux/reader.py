@@ -521,7 +521,7 @@ def _without_early_wakeups(events: _Unsorted) -> _Unsorted:
 
 
 def _numbered(events: _Unsorted) -> tuple[Ints, NDArray[np.intp]]:
-    """Return the thread table: keys of the threads, the unknown one first, and the row in it of every event's thread.
+    """Return the key of each row of the thread table, the unknown thread first, and the row of every event's thread.
 
     Returns:
         int64 (threads,), ascending; intp (events,).

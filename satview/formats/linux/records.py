@@ -179,9 +179,10 @@ class RecordField:
     Attributes:
         name: Name in Linux.
         offset, size: Bytes from the start of the record, and size in bytes.
-        is_signed: Whether it is a number that may be negative.
-        is_text: Whether it is an array of characters.
-        is_dynamic: Whether it refers to a text in the record: offset in the lower half, length in the upper half.
+        is_signed: Whether the field is a number that may be negative.
+        is_text: Whether the field is an array of characters.
+        is_dynamic: Whether the field refers to a text in the record: the lower half is the offset of the text, the
+            upper half its length.
     """
 
     name: str
@@ -448,8 +449,8 @@ class Records:
         Args:
             rows: The records.
             offset: Bytes from the start of a record.
-            size: 1, 2, 4 or 8.
-            is_signed: Whether it may be negative.
+            size: Bytes of the number: 1, 2, 4 or 8.
+            is_signed: Whether the number may be negative.
         """
         is_there = self.size[rows] >= offset + size
         offsets = np.where(is_there, self.offsets[rows] + offset, 0)

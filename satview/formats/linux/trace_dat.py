@@ -131,7 +131,7 @@ def _step(
         order: Byte order, `<` or `>`.
         page: int64 (k,), numbers of the unfinished pages.
         offset: int64 (k,), offset of the next event of each of these pages.
-        time: Time of the last event of every page; advanced.
+        time: int64, ns, time of the last event of every page; changed in place.
         end: End offset of the content of every page.
         is_damaged: Set for every page with an event beyond its end.
         records_by_step: Receives the columns of the records that were read.
@@ -625,8 +625,8 @@ def _read_tracing_data(cursor: Cursor, features: int, features_offset: int, meta
 def _starts(data: NDArray[np.uint8], begin: int, end: int, order: ByteOrder, problems: Problems) -> Ints:
     """Return the offsets of the records of a file, int64 (n,), by the lengths in their headers.
 
-    Many records are followed at once: a table has for every word the start of the next record, as if a record began at
-    the word; composing the table with itself doubles the number of steps.
+    Many records are followed at once: a table has for every 8-byte word the place where the next record would start if
+    a record started at this word. Composing the table with itself doubles the number of records that a step skips.
 
     Args:
         data: uint8, bytes of the file.

@@ -64,7 +64,7 @@ class ListPattern:
         readers: For each group, the function that converts its text to words.
         code: Event code of the list.
         names: For each group, the name of the argument; empty for texts and messages, which have only one notation.
-        spellings: For each group, the name of the argument.
+        spellings: For each group, the name of the argument, also for texts and messages.
     """
 
     regex: re.Pattern[str]

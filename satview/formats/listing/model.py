@@ -69,7 +69,7 @@ class Stamps:
         self.is_decimal = bool(stamps) and all(_DECIMAL.fullmatch(stamp) for stamp in stamps)
 
     def notation(self, default_digits: int, has_clock: bool) -> StampNotation | None:
-        """Return the notation of times; None if it is that of the printer: hexadecimal with all known digits.
+        """Return the notation of times; None if times are printed as by the release's printer, `0x%08x`.
 
         Args:
             default_digits: Digits of the printer: 8 for the low half, more for the whole clock.
@@ -143,7 +143,10 @@ class Stamps:
 
 
 def _restored(digits: str, last: int) -> int:
-    """Repair a time of eight digits that lost one digit: return the earliest possible time from `last` on."""
+    """Return the number that hexadecimal digits show.
+
+    If there are only seven digits, one of eight was lost: the result is then the earliest possible time from `last` on.
+    """
     if len(digits) != 7 or last < 0:
         return int(digits, 16)
     base = last & ~0xFFFFFFFF
@@ -212,7 +215,7 @@ class SlotList:
         return np.frombuffer(self._words, np.uint32).reshape(-1, 4)
 
     def listed(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Return last slots, ascending, and layout variants of the events whose layout comes from their line.
+        """Return the last slot and the layout variant of each event whose layout comes from its line; slots ascend.
 
         Returns:
             int64 (n,) and int32 (n,).

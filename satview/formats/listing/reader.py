@@ -50,8 +50,9 @@ _ORDER: Final = (Release.QNX_7, Release.QNX_8, Release.QNX_6_6, Release.QNX_6)
 def possible_releases(events: Sequence[tuple[str, str]]) -> tuple[Release, ...]:
     """Return the releases that printed events may be from, most likely first.
 
-    If an event exists only in 8.0, the result is 8.0; otherwise the releases with most of the kernel calls by number
-    and name. A narrow class column makes 6.x the most likely; a wide column, or times above 32 bits, exclude 6.x.
+    If an event exists only in 8.0, the result is 8.0. Otherwise the result is the releases that have the most of the
+    printed kernel calls, by number and name. A narrow class column makes 6.x the most likely; a wide column, or times
+    above 32 bits, exclude 6.x.
 
     Args:
         events: For some events, the text after `CPU:00 ` and the text before it.
@@ -472,7 +473,7 @@ def trace_of_listing(listing: Listing, path: Path, cancelled: Callable[[], bool]
 
 
 def _listed_rows(trace: Trace, slots: NDArray[np.int64], variants: NDArray[np.int32]) -> Listed:
-    """Return rows, ascending, and layout variants of the events whose last slots are given, (n,) each."""
+    """Return the row and the layout variant of each event whose last slot is in `slots`, (n,) each; rows ascend."""
     last = trace.last_slots()
     order = np.argsort(last, kind="stable")
     position = np.minimum(np.searchsorted(last[order], slots), max(0, len(last) - 1))

@@ -65,11 +65,11 @@ class PairedRecords:
 
     Attributes:
         time_ns: int64, (n,).
-        code: uint16, (n,), without start or end (`events.unixware.plain`).
+        code: uint16, (n,), without outcome (`events.unixware.plain`).
         thread: (n,), row of the thread table.
         arguments: a1 to a5, (n,) each.
-        by_thread: Rows grouped by thread, in time order; of records of processor time only the last one of a thread, if
-            it shows that the thread still existed.
+        by_thread: Rows grouped by thread, in time order. Records of processor time are left out, except the last record
+            of a thread if it shows that the thread still existed.
         partner: uint32, (n,), row of the other record of the call; `NOBODY` for a record without one.
     """
 
@@ -199,7 +199,7 @@ def _by_count(calls: PairedRecords, rows: Rows, *_: object) -> Bools:
 
 
 def _unless_last(calls: PairedRecords, rows: Rows, *_: object) -> Bools:
-    """Return whether each call waits at a barrier: all do except the last of each round, before which none leaves.
+    """Return whether each call waits at a barrier: all do except the last call of each round, which lets the others go.
 
     `rows` are the first records of the calls.
 
@@ -316,7 +316,7 @@ def effects(
 
 
 def with_outcomes(calls: PairedRecords, waiting: Bools, other: Effects) -> NDArray[np.uint16]:
-    """Return the codes with start or end, and with the common codes for creation and end of threads.
+    """Return the codes with their outcome (`RecordOutcome`); creations and ends of threads get the codes of QNX.
 
     Args:
         calls: The records.
@@ -482,7 +482,7 @@ def state_index(
 
     Args:
         calls: The records, in time order.
-        code: Event codes of the records, which show whether a record is a start or an end.
+        code: uint16 (records,), codes from `with_outcomes`.
         lwp: Lane of the LWP of every record.
         other: Records that change another thread's state.
         thread_count: Number of rows of the thread table.
@@ -769,7 +769,10 @@ def _numbering(
 
 
 def _lanes(pid: Ints, lwp_id: Ints, problems: Problems) -> tuple[NDArray[np.uint8], tuple[str, ...]]:
-    """Return the lane of every record's LWP, uint8 (records,), and the titles of the lanes."""
+    """Return the lane of every record's LWP, uint8 (records,), and the titles of the lanes.
+
+    If there are too many LWPs, the remaining ones share the last lane, which is reported.
+    """
     keys, lane = np.unique(pid << 32 | lwp_id, return_inverse=True)
     several = len(np.unique(keys >> 32)) > 1
     titles = [f"LWP {k & 0xFFFFFFFF}" + (f" of {k >> 32}" if several else "") for k in keys[:_MOST_LANES].tolist()]
