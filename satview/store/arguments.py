@@ -320,7 +320,7 @@ def _with_payload(
 
 
 def describe_events(trace: Trace, events: Mapping[int, UserEvent]) -> None:
-    """Replace the user's descriptions of events, by code; the described fields become arguments."""
+    """Replace the user's descriptions of events, given by event code; the described fields become arguments."""
     axis = files_of(trace)
     for file_trace in [trace] if axis is None else [part.trace for part in axis.parts]:
         file_trace.payloads.described.clear()

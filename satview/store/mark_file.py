@@ -518,7 +518,7 @@ def recorded_marks(trace: Trace, limit: int = 1000) -> list[tuple[int, str]]:
     """Return the marks that a recorder added to a trace: event rows, ascending, and texts.
 
     Args:
-        trace: The events.
+        trace: The trace.
         limit: Maximum number of marks; later ones are left out.
     """
     marks = []

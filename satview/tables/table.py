@@ -549,7 +549,7 @@ def _first_events(trace: Trace, times: CutRuns, run_positions: NDArray[np.intp])
     """Return the RUNNING event that begins each of some runs, int64 (n,); -1 = only the opening dump reports the run.
 
     Args:
-        trace: The events.
+        trace: The trace.
         times: All runs of the trace.
         run_positions: (n,), positions of the runs in `times`.
     """

@@ -716,7 +716,7 @@ def _in_range(pid: int) -> int:
 
 
 def dump_end(events: EventTable, code_is_activity: NDArray[np.bool_], first_loss_cycles: int) -> int:
-    """Return the end of the opening state dump: just before the first event that is real activity.
+    """Return the end of the opening state dump: the time of its last event, after which real activity begins.
 
     On the CPU that called START, the trace begins with creation, name and one state of every existing process and
     thread. So the dump ends before this CPU's first event of another kind (a kernel call, an interrupt, a message), or

@@ -566,7 +566,7 @@ def report_control_events(
     region: EventRegion,
     problems: Problems,
 ) -> None:
-    """Report damaged BUFFER_END marks and DROPPED events.
+    """Report DROPPED events, and BUFFER_END marks that are damaged.
 
     Args:
         code: (n,), codes of the CONTROL events.

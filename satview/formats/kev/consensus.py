@@ -732,8 +732,8 @@ class Consensus:
         """Return the runs (of agreeing TIME events) of a CPU that begin after a pause of whole rollovers.
 
         Returns:
-            For each: number of the run, the earliest end of the pause, and whether another CPU was active during the
-                pause.
+            For each: number of the run, the earliest end of the pause (cycles), and whether another CPU was active
+                during the pause.
         """
         steps, is_time = np.diff(clock.placed), clock.weight > 0
         runs = np.flatnonzero((steps > 0) & is_time[1:] & is_time[:-1]) + 1

@@ -235,6 +235,8 @@ Pairs = tuple[tuple[str, str], ...]
 def windowed_pairs(pairs: Sequence[tuple[str, str]]) -> Pairs:
     """Split pairs so that they fit the windows of 99 bytes in which the vendor's tools read the header.
 
+    A pair that only pads may be added at the end, so that a window does not split the end mark.
+
     Args:
         pairs: Key without `TRACE_`, value.
 
@@ -253,7 +255,7 @@ def windowed_pairs(pairs: Sequence[tuple[str, str]]) -> Pairs:
 
 
 def plain_pairs(pairs: Sequence[tuple[str, str]]) -> Pairs:
-    """Join pairs that `windowed_pairs` has split; other pairs are unchanged."""
+    """Join pairs that `windowed_pairs` has split, and remove its pad; other pairs are unchanged."""
     plain: list[tuple[str, str]] = []
     expected = ("", 0)
     for key, value in pairs:
@@ -631,7 +633,7 @@ def write_kev(
     Args:
         path: The file, which is replaced once the new one is complete; or a pipe or device.
         pairs: Header keys without `TRACE_`, in order; SYSPAGE_LEN and the byte order key must be among them.
-        system_page: Image, may be empty.
+        system_page: Image of the system page; may be empty.
         slots: Shape (n, 4), host order.
         byte_order: `little` or `big`.
         reading: Files that must not be replaced, as for `NewFile`.

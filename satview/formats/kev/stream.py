@@ -406,7 +406,7 @@ class BufferWatch:
         self._rows: list[NDArray[np.int64]] = []
 
     def take(self, batch: Batch) -> None:
-        """Record the CONTROL events of a batch."""
+        """Record the BUFFER events of a batch; report dropped events and damaged end marks."""
         code = batch.code
         rows = np.flatnonzero(code >> wire.CLASS_SHIFT == wire.WireClass.CONTROL)
         if not len(rows):
@@ -420,7 +420,7 @@ class BufferWatch:
         self._rows.append(controls[code[rows] == wire.CONTROL_BUFFER])
 
     def finish(self, slot_count: int) -> None:
-        """Report gaps and wrong lengths of buffers, once all slots have been read."""
+        """Report lost buffers, and buffers out of order or of wrong length, once all slots have been read."""
         if not self._rows:
             return
         slot, cpu, sequence, slots, time = np.concatenate(self._rows).T

@@ -223,7 +223,7 @@ class SlotList:
         return np.frombuffer(self._listed_slot, np.int64), np.frombuffer(self._listed_variant, np.int32)
 
     def times(self) -> NDArray[np.int64]:
-        """Return the printed time of every slot, shape (n,)."""
+        """Return the printed time of every slot, int64 (n,), cycles."""
         return np.frombuffer(self._times, dtype=np.int64)
 
 
@@ -315,7 +315,7 @@ class Listing:
         return self.slots.slots()
 
     def full_times(self) -> NDArray[np.int64] | None:
-        """Return the time of every slot, shape (n,), if the listing has full times; else None."""
+        """Return the time of every slot, int64 (n,), cycles; None if the listing lacks full times or has raw slots."""
         return self.slots.times() if self.slots.has_full_times and not self.line_counts.raw_slot else None
 
 

@@ -857,7 +857,7 @@ def open_thread_trace(
         the two records of a call.
 
     Raises:
-        TraceFormatError: No file can be read, or none contains a record.
+        TraceFormatError: No file can be read or, without `categories`, none contains a record.
         UsageError: A category does not exist.
         Cancelled: `cancelled()` returned True.
     """
