@@ -592,12 +592,12 @@ def _part(
     Args:
         trace: The events.
         trigger: Kind of the trigger, one word.
-        group: int64 (n,), group of each instance.
+        group: int64 (n,), key of each instance; instances with the same key may become one activity.
         thread: int64 (n,), thread that does the work, a row of the thread table; 0 = not known.
         start: int64 (n,), row of the event that triggers the instance.
         begin_cycles: int64 (n,), when the thread starts to work; cut to the time from start to end.
         end: int64 (n,), row of the event that ends the instance; -1 = not in the trace.
-        is_exact: bool (n,), whether events name trigger and work.
+        is_exact: bool (n,), whether events name the trigger and the work, so that the instance is not inferred.
     """
     time, is_open = trace.events.time_cycles, end < 0
     is_known = is_whole(trace, start, np.where(is_open, last_rows(trace, start), end))

@@ -280,7 +280,7 @@ class TraceBuffers:
         return buffer
 
     def time(self, cpu: int, time: int) -> None:
-        """Write a TIME event, if it passes the filters."""
+        """Write a TIME event of a CPU if it passes the filters; `time` is in cycles, without the skew of the CPU."""
         self._put_time(self.rings[cpu if self._per_cpu else 0], cpu, time + self.skew_cycles[cpu])
 
     def _put_time(self, ring: BufferRing, cpu: int, time: int) -> None:

@@ -36,7 +36,7 @@ class Grouped:
         size: uint32 (n,), number of adjacent slots of each event.
         stamp: uint32 (n,).
         trait: uint8 (n,), flags of the code of each event.
-        longest: Number of slots of the longest event, as a uint16 column of sizes holds at most 65,535.
+        longest: Number of slots of the longest event; above 65,535 a column of sizes must be wider than uint16.
         opened: uint32, events whose end does not follow directly.
         run_at, run_size: uint32, first slot and number of slots of each run of continuation slots (tails) that does not
             follow its event.
@@ -45,7 +45,7 @@ class Grouped:
         zero: uint32, all-zero slots.
         key: uint64, threads of the events with `IS_SUBJECT`: pid and tid as two words in payload order.
         state_row: uint32, rows of state events in the file.
-        rare, unknown: uint32, events with these flags.
+        rare, unknown: uint32, events whose code has the flag `IS_RARE` or `IS_UNKNOWN`.
     """
 
     length: int

@@ -55,7 +55,10 @@ def is_exit(code: int) -> bool:
 
 @cache
 def _kinds(release: Release) -> NDArray[np.uint8]:
-    """Return for each code its kind of variants, uint8 (32768,): `_EXIT`, `_COUNTED` (TRACE_EVENT), or 0 for none."""
+    """Return for each code what selects the variant of its payload layout, uint8 (32768,).
+
+    `_EXIT` = whether the kernel call failed, `_COUNTED` = its number of arguments (TRACE_EVENT), 0 = always `BY_COUNT`.
+    """
     table = np.zeros(CODE_COUNT, np.uint8)
     if release.is_qnx:
         table[EXITS] = _EXIT
@@ -88,7 +91,9 @@ def counted_call(release: Release) -> tuple[int, int]:
 
 
 def variant_of(release: Release, code: int, words: Sequence[int]) -> int:
-    """Return the variant of an event other than a user event; this is `BY_COUNT` for nearly all.
+    """Return the variant of the payload layout of an event other than a user event.
+
+    For nearly all events it is `BY_COUNT`: code and number of words alone determine the layout.
 
     Args:
         release: Release of the trace.

@@ -230,7 +230,11 @@ def offset_rows(release: Release, codes: Iterable[int], find: Find) -> list[str]
 
 
 def _rows_of(release: Release, code: int, find: Find) -> Iterator[str]:
-    """Yield rows for one code: variant, minimum and maximum word count with the same position, and the position."""
+    """Yield the fields of rows in C for one code, as text.
+
+    They are the variant, the minimum and maximum number of payload words for which the argument stands at one position,
+    and that position.
+    """
     for variant in _variants_of(release, code):
         least, before = 2, _position(find(code, 2, variant))
         for count in (*range(4, _MOST_WORDS + 2, 2), 0):

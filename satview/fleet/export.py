@@ -111,7 +111,14 @@ def _widened(table: pa.Table) -> pa.Table:
 
 
 def _record(trace: Trace, source: DatasetSource, tables: tuple[str, ...], lacks: Sequence[str]) -> pa.Table:
-    """Return the table `trace` of one trace, with the columns that exist only in a data set."""
+    """Return the table `trace` for one trace, one row, with the columns that only a data set has, such as its path.
+
+    Args:
+        trace: The trace.
+        source: The file of the trace.
+        tables: Names of the exported tables, stored in the metadata.
+        lacks: Why tables of the trace are empty, see `why_empty`.
+    """
     pyarrow = required("pyarrow")
     record = _widened(arrow_of(trace, RECORD))
     begin = trace.clock.wall_time(trace.window.start) if len(trace.events) else None

@@ -543,8 +543,8 @@ class Metric:
         title: Name for readers.
         unit: Unit of the value.
         sql: Query with the columns `trace` and `value`; optional columns are `start_ns`, `end_ns` and `event`.
-        is_zero: Whether a trace without a row in the result has the value 0; otherwise it has no value. A trace that
-            cannot show such rows has none, and a count of 0 is its lower bound.
+        is_zero: Whether a trace without a row in the result has the value 0; otherwise it has no value. If the
+            trace cannot show such rows, its value is not known, except that a count is then at least 0.
     """
 
     name: str

@@ -309,7 +309,9 @@ class Services(ReadOnlyColumns):
 
 
 def services(trace: Trace) -> Services:
-    """Return the services of a trace; computed once and cached with it. Source: formula 2 of the reference.
+    """Return the intervals in which threads serve the messages of other threads; cached with the trace.
+
+    Source: formula 2 of the reference.
 
     Messages from or to threads that are not known are left out.
     """

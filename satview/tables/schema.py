@@ -67,7 +67,7 @@ class TableSchema:
         name: Name in SQL.
         meaning: Meaning of a row.
         columns: Columns in SQL, in order.
-        question: The same columns in the form that answers use.
+        question: The question that the table answers: its title, and the same columns in the form that answers use.
         answer: Function that makes the table; None = a function of `BUILDERS` in `tables.table` makes its columns.
         timed: Function that makes the table from the trace and a timing file; None = the table needs no such file.
     """

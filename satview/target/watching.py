@@ -145,7 +145,13 @@ class Arrival:
         self._write(data)
 
     def _without_header(self, data: bytes) -> bytes:
-        """Write the header with the added keys once it is complete; return the bytes that have not been written."""
+        """Write the header with the added keys once `data` contains all of it; return the bytes behind it.
+
+        Until then `data` is returned unchanged.
+
+        Raises:
+            TargetError: The data is no trace.
+        """
         if not data.startswith(BEGIN[: len(data)]):
             raise TargetError(f"what came is no trace, it begins with {byte_text(data[:40])}; "
                               "look at tracelogger there")  # fmt: skip
@@ -346,7 +352,10 @@ class Recording(Arrival):
             self._check(is_all=True)
 
     def finish(self) -> None:
-        """Check the remaining buffers; write the file of an incident that has not ended, or the ring without a hit."""
+        """Check the remaining buffers, then write what is not in a file yet.
+
+        This is an incident that has not ended; or the ring, if a recorder of a single incident had no hit.
+        """
         if not self.began_s:
             return
         if len(self._part):

@@ -385,7 +385,9 @@ def sporadic_of(trace: Trace, row: int, usual_priority: int, tick_ns: int) -> tu
 
 
 def _inferred(trace: Trace) -> LearnedPriorities:
-    """Return priorities, policies and alternatives that fit a trace of fast events.
+    """Return priorities and policies that fit the order of events in a trace of fast events, which shows none.
+
+    Other priorities that fit as well are returned as alternatives.
 
     A thread is above a second one if it takes the CPU from the second before the time slice is over, or sends a message
     later but is served first. Servers run at their clients' priorities, which show nothing about their own. A thread

@@ -874,7 +874,15 @@ def _messages(scope: Scope, column: str, threads: Mask | None) -> Occurrences:
 
 
 def _runs(scope: Scope, threads: Mask | None) -> Occurrences:
-    """Return the runs of threads that are no idle threads, interrupts included, as `CpuTable.longest_run_cycles`."""
+    """Return the runs that begin in the window, without those of idle threads.
+
+    The duration of a run includes interrupts handled during it, as in `CpuTable.longest_run_cycles`. Runs whose start
+    or end is not in the trace count as unfinished.
+
+    Args:
+        scope: Trace and window.
+        threads: bool (threads,), whose runs count; None = all.
+    """
     runs, trace = scope.basis.runs, scope.trace
     begun = np.flatnonzero((runs.value >= FIRST_PROCESS) & (runs.thread > 0) & _begin_in(scope, runs.start))
     cpu, start, end, thread = runs.cpu[begun], runs.start[begun], runs.end[begun], runs.thread[begun]

@@ -553,7 +553,7 @@ _RECEIVE: Final = STATE_BY_NAME["RECEIVE"].value
 
 
 def waited_for(evidence: Evidence, blocked_by: Blockers, wait: int) -> str:
-    """Return a text for the object of a wait: a mutex, a reply, a process that shall receive, time to pass."""
+    """Return a text for the object of the wait in a row of `blocked_by.waits`: a mutex, a reply, a receiver, a time."""
     waiting = blocked_by.waits
     value, thread, target = int(waiting.value[wait]), int(waiting.thread[wait]), int(waiting.object[wait])
     if value == SEND:

@@ -127,8 +127,9 @@ class Matched:
     """Result of `match`: the event to which each run of continuation slots belongs.
 
     Attributes:
-        owner: int64, shape (n,): for each unmatched row the row in file order of its event; -1 = orphan.
-        unfinished: int64, rows of events whose end is missing.
+        owner: int64 (n,), for each row of the given `Unmatched` the event to which it belongs, as a row in file order; -1 =
+            a run of continuation slots without an event.
+        unfinished: int64, rows in file order of the events whose end is missing, ascending.
     """
 
     owner: NDArray[np.int64]
