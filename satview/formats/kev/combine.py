@@ -127,8 +127,8 @@ class Matched:
     """Result of `match`: the event to which each run of continuation slots belongs.
 
     Attributes:
-        owner: int64 (n,), for each row of the given `Unmatched` the event to which it belongs, as a row in file order; -1 =
-            a run of continuation slots without an event.
+        owner: int64 (n,), for each row of the given `Unmatched` the event to which it belongs, as a row in file order;
+            -1 = a run of continuation slots without an event.
         unfinished: int64, rows in file order of the events whose end is missing, ascending.
     """
 
