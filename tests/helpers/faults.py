@@ -152,7 +152,7 @@ def _call(main: Any, command: list[str]) -> int:
     if command[1] == "--help":
         return 0
     try:
-        read_file(Path(command[1]), None, lambda _sample: None, 0, 0, lambda: False, lambda _share: None)
+        read_file(Path(command[1]), lambda _sample: None, 0, 0, lambda: False, lambda _share: None)
     except (SatviewError, MemoryError) as error:  # what a window shows instead of the trace
         sys.stderr.write(f"satview: {str(error) or 'there is not enough memory'}\n")
         return 2
