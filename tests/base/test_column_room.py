@@ -120,9 +120,7 @@ def test_a_window_sets_it_for_what_it_reads(bound):
     bound(None)
 
     def read(memory_bytes):
-        loaded = read_file(
-            Path(SAMPLE), None, lambda _preview: None, 0, memory_bytes, lambda: False, lambda _share: None
-        )
+        loaded = read_file(Path(SAMPLE), lambda _preview: None, 0, memory_bytes, lambda: False, lambda _share: None)
         return loaded.trace.events.time_cycles
 
     assert column_arrays.is_mapped(read(1))
