@@ -8,6 +8,7 @@ import importlib
 import os
 import re
 import sys
+from itertools import pairwise
 from types import ModuleType
 from typing import Final, NoReturn
 
@@ -85,9 +86,10 @@ def _check(arguments: list[str]) -> None:
     Raises:
         UsageError: An argument is refused; the message names it.
     """
-    for argument in arguments:
+    for before, argument in pairwise(["", *arguments]):
         if not argument or re.fullmatch(r"--[a-z-]+=", argument):
-            raise UsageError(f"argument {argument or repr(argument)} is empty; is a variable of the shell not set?")
+            name = argument or " ".join((before, repr(argument)) if before.startswith("-") else (repr(argument),))
+            raise UsageError(f"argument {name} is empty; is a variable of the shell not set?")
         if fault := name_fault(argument):
             raise UsageError(f"argument {ascii(argument)[:60]}: {fault}")
         if argument.startswith("-") and argument.lstrip("-") and (argument.endswith("=--") or argument[2:] == "--"):

@@ -111,7 +111,10 @@ def test_what_the_viewer_is_to_show_is_checked_first(capsys, tmp_path, more, mes
         (["convert", "a.kev", "-o--"], "argument -o--: -- is no value"),
         (["info", ""], "argument '' is empty; is a variable of the shell not set?"),
         (["stats", "a.kev", "--symbols="], "argument --symbols= is empty; is a variable of the shell not set?"),
-        (["query", "a.kev", "select 1", "--pidin", ""], "argument '' is empty; is a variable of the shell not set?"),
+        (
+            ["query", "a.kev", "select 1", "--pidin", ""],
+            "argument --pidin '' is empty; is a variable of the shell not set?",
+        ),
         (["records", "none"], "none: there is no such file; check the name"),
         (["traceprinter", "none.kev"], "none.kev: there is no such file; check the name"),
         (["catalogue", "learn", "none.txt"], "none.txt: there is no such file; check the name"),

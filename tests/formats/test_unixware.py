@@ -325,7 +325,7 @@ class TestDamage:
     def test_nothing_to_read(self, tmp_path):
         with pytest.raises(TraceFormatError, match="no thread trace"):
             open_thread_trace(tmp_path)
-        with pytest.raises(TraceFormatError, match="cannot be read"):
+        with pytest.raises(TraceFormatError, match="there is no such file; check the name"):
             open_thread_trace(tmp_path / "tr.0000001.001")
         (tmp_path / "tr.0000001.001").touch()
         with pytest.raises(TraceFormatError, match="no line of it"):
