@@ -115,11 +115,11 @@ def test_the_command_compares_with_other_files(tmp_path: Path, capsys: pytest.Ca
 
 
 @pytest.mark.parametrize("arguments", [(), ("--schedulability", "--no-replay")])
-def test_an_empty_name_is_not_every_activity(
+def test_a_name_of_no_activity_is_not_every_activity(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
 ) -> None:
-    assert main(["late", str(loop(tmp_path / "a", ()).path), "", *arguments]) == 2
-    assert capsys.readouterr().err == "satview: '' names no activity; there are control 1\n"
+    assert main(["late", str(loop(tmp_path / "a", ()).path), "none", *arguments]) == 2
+    assert capsys.readouterr().err == "satview: 'none' names no activity; there are control 1\n"
 
 
 def test_the_command_names_the_trace_that_lacks_an_activity_of_the_timing(

@@ -84,10 +84,12 @@ def test_sensitivity_shows_that_the_store_counts_most(servers: Path) -> None:
     [
         (("--set", "nobody:priority=1"), "the trace has no such thread or process"),
         (("--search", "everything"), "is not cpus, TARGET:priority or TARGET:threads"),
-        (("--search", ""), "--search '' is not cpus, TARGET:priority or TARGET:threads"),
-        (("--sensitivity", ""), "'' names no activity; there are store 1 (keeper), "),
-        (("--search", "", "--set", "cpus=1"), "make changes of their own"),
-        (("--search", "", "--sensitivity", ""), "--search and --sensitivity are two questions: give one of them"),
+        (("--search", ""), "argument --search '' is empty"),
+        (("--sensitivity", "none"), "'none' names no activity; there are store 1 (keeper), "),
+        (
+            ("--search", "cpus", "--sensitivity", "none"),
+            "--search and --sensitivity are two questions: give one of them",
+        ),
         (("--search", "cpus", "--set", "cpus=1"), "make changes of their own"),
         (("--sensitivity", "nothing"), "names no activity; there are "),
         (("--changes", "missing.toml"), "missing.toml"),
