@@ -58,7 +58,6 @@ def jobs(tmp_path):
         ('arg.state not in ("RUNNING", "READY")', [3, 6]),
         ('arg.state ~ "R*Y"', [2, 5]),
         ("arg.state !~ /^RUN/", [2, 3, 5, 6]),
-        ('arg.state ~ "X*"', []),
         ('arg.kind == "key"', [1]),
         ('arg.kind == "5 key"', [1]),
         ('arg.kind == "late"', [2, 3]),
@@ -74,6 +73,11 @@ def test_values_are_found_by_their_texts(jobs, condition, rows):
         row for row, context in enumerate(event_contexts(jobs, np.arange(len(jobs.events)))) if expression(context)
     ]
     assert alone == rows
+
+
+def test_a_pattern_that_no_text_fits_is_refused(jobs):
+    with pytest.raises(ExpressionError, match=r"no event can ever fit 'arg.state ~ \"X\*\"'"):
+        select(jobs, 'arg.state ~ "X*"')
 
 
 @pytest.mark.parametrize(
