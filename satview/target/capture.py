@@ -53,8 +53,9 @@ _BUILD_S: Final = 120.0
 _PROGRAM_BYTES_MAX: Final = 64 << 20
 _ERROR: Final = re.compile(r"\berror\b|undefined reference", re.IGNORECASE)
 PROGRAM, ENDED = f"{OWN_WORDS}program", f"{OWN_WORDS}program-ended"  # followed by the program's pid; by its status
-# After `sleep 1` tracelogger waits for tracing to start. If the program ends by itself, this script ends the logger.
-START: Final = f"""( trap exit TERM; sleep 1; {{program}} & child=$!; is_over=; trap 'is_over=1; kill -TERM $child' TERM
+# After `sleep 2` tracelogger waits for tracing to start, even on a busy target; a program that came earlier would fail.
+# If the program ends by itself, this script ends the logger.
+START: Final = f"""( trap exit TERM; sleep 2; {{program}} & child=$!; is_over=; trap 'is_over=1; kill -TERM $child' TERM
 echo {PROGRAM} $child >&2; wait $child; code=$?; wait $child
 [ $is_over ] || {{{{ echo {ENDED} $code >&2; kill -TERM $logger; }}}} ) </dev/null 3<&- >&2 &
 program=$!"""
