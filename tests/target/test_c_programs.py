@@ -168,7 +168,7 @@ def test_handlers_of_the_guide_let_events_pass_in_turns(resident, run_program, l
     opened = log("-d1", "-n", "1")
     handlers = run_program("event_handlers", is_background=True)
     assert resident.waits_until(lambda: resident.target.kernel.emitter.is_tracing)
-    for _ in range(3):  # each process that ends costs the process manager RING0 calls
+    for _ in range(6):  # each process that ends costs the process manager RING0 calls
         run_program("periodic")
     assert handlers.wait(30) == 0
     kinds = [kind for kind, _ in listed(opened().path)]
