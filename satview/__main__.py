@@ -88,7 +88,7 @@ def _check(arguments: list[str]) -> None:
     """
     for before, argument in pairwise(["", *arguments]):
         if not argument or re.fullmatch(r"--[a-z-]+=", argument):
-            name = argument or " ".join((before, repr(argument)) if before.startswith("-") else (repr(argument),))
+            name = argument or (f"{before} ''" if before.startswith("-") else "''")
             raise UsageError(f"argument {name} is empty; is a variable of the shell not set?")
         if fault := name_fault(argument):
             raise UsageError(f"argument {ascii(argument)[:60]}: {fault}")

@@ -150,7 +150,7 @@ def diagnosis(trace: Trace, key: str, is_quick: bool = False) -> Diagnosis:
         return Diagnosis(trace, analysis, NO_EVENTS, is_helped=True)
     unmet = _unmet(trace, analysis.needs, is_quick)
     # Systems other than QNX never log some events; that does not make an answer a bound.
-    bounds = tuple(need for need in analysis.bounds if trace.release.is_qnx or _may_be_there(need))
+    bounds = tuple(need for need in analysis.bounds if _may_be_there(trace, need))
     limits = unmet or _unmet(trace, bounds, is_quick)
     if not limits:
         proofs = [] if is_quick or not analysis.is_verdict else [
@@ -214,9 +214,9 @@ def _applies(trace: Trace, analysis: Analysis) -> bool:
     return analysis.key != "locks" or trace.release is Release.UNIXWARE
 
 
-def _may_be_there(need: Need) -> bool:
-    """Return whether other systems than QNX may log what meets a need."""
-    return need.lack not in _NOT_THERE and not need.is_of_qnx
+def _may_be_there(trace: Trace, need: Need) -> bool:
+    """Return whether the system of a trace may log what meets a need; QNX logs all of it."""
+    return trace.release.is_qnx or (need.lack not in _NOT_THERE and not need.is_of_qnx)
 
 
 def _unmet(trace: Trace, needs: tuple[Need, ...], is_quick: bool) -> tuple[Need, ...]:
@@ -430,7 +430,7 @@ class Judge:
             if files is None:
                 return Trust(unmet.lack, reason), None
             parts = [part for part in files.parts if unmet.reason(part.trace)
-                     and (part.trace.release.is_qnx or _may_be_there(unmet))]  # fmt: skip
+                     and _may_be_there(part.trace, unmet)]  # fmt: skip
             of_parts = self._rows_of(parts)
             if of_parts is None and parts:
                 is_bound = unmet.lack in _NOT_THERE and len(parts) < len(files.parts)

@@ -94,11 +94,11 @@ def _refuse_options_without_effect(args: argparse.Namespace) -> None:
         UsageError: Such an option is given with one that boots no target; the text names both.
     """
     others = {"--shell": args.shell, "--run": args.run is not None, "--end": args.end}
-    given = [name for name in _DEFAULTS if getattr(args, name) is not None]
-    if args.sdk is not None and (useless := [name for name in given if name != "release"]):
+    named = [name for name in _DEFAULTS if getattr(args, name) is not None]
+    if args.sdk is not None and (useless := [name for name in named if name != "release"]):
         raise UsageError(f"--sdk: cannot be used with {_flags(useless)}, because it writes files and needs no target")
     for flag, is_given in others.items():
-        if is_given and (of_boot := [name for name in given if name in _OF_BOOT]):
+        if is_given and (of_boot := [name for name in named if name in _OF_BOOT]):
             raise UsageError(f"{flag}: cannot be used with {_flags(of_boot)}, because it boots no target")
     for name, default in _DEFAULTS.items():
         if getattr(args, name) is None:
