@@ -99,7 +99,7 @@ _EVERY: Final = (
     "   20 stay, and 500,000,000 bytes at most; 0 = no limit:",
     "     this_program incident 20 500000000 */",
 )
-_EVERY_HEADERS: Final = frozenset({"signal.h", "stdlib.h", "sys/stat.h", "sys/wait.h", "time.h", "unistd.h"})
+_EVERY_HEADERS: Final = frozenset({"signal.h", "stdlib.h", "sys/stat.h", "sys/wait.h", "time.h"})
 _MATCHING: Final = {"fits_glob": "fnmatch.h", "fits_regex": "regex.h"}
 
 
@@ -113,9 +113,9 @@ def head(title: str, has_handlers: bool, has_names: bool, used: set[str], ring: 
         used: Names of the parts that the program uses, whose headers are included.
         ring: Number of buffers of a ring capture that a trigger ends; 0 = no trigger ends the capture.
     """
-    headers = {"errno.h", "stdio.h", "string.h", "sys/kercalls.h", "sys/neutrino.h", "sys/trace.h"}
+    headers = {"errno.h", "stdio.h", "string.h", "sys/kercalls.h", "sys/neutrino.h", "sys/trace.h", "unistd.h"}
     if has_handlers:
-        headers |= {"stddef.h", "stdint.h", "unistd.h"}
+        headers |= {"stddef.h", "stdint.h"}
     if has_names:
         headers |= {"devctl.h", "dirent.h", "fcntl.h", "stdlib.h", "sys/procfs.h"}
     headers |= {header for part, header in _MATCHING.items() if part in used}
@@ -203,9 +203,13 @@ def main(calls: Sequence[str], has_handlers: bool, has_names: bool, ring: int = 
             if ring
             else []
         ),
-        "    if (TraceEvent(_NTO_TRACE_START) == -1) {",
-        '        fprintf(stderr, "cannot start: %s\\n", strerror(errno));',
-        "        return 1;",
+        "    /* START is cancelled while there are no buffers; the logger of a busy target may need seconds. */",
+        "    for (unsigned tries = 0; TraceEvent(_NTO_TRACE_START) == -1; tries++) {",
+        "        if (errno != ECANCELED || tries == 100) {",
+        '            fprintf(stderr, "cannot start: %s\\n", strerror(errno));',
+        "            return 1;",
+        "        }",
+        "        usleep(100000);",
         "    }",
     ]
     if has_handlers:

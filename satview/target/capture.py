@@ -163,7 +163,7 @@ class Captured:
         command: Command line of tracelogger.
         offset: Offset of the target's clock; None = unknown.
         began_s: `time.monotonic()` when the header was received.
-        seconds: Time from the header to the end of the capture.
+        seconds: Time from the header, or from the start of the program of the rules, to the end of the capture.
         first_buffer_s: Time from the start of the logger until the first buffer was received; 0 = none was received.
         received: Number of bytes received.
         buffers, lost, drops: As in `Arrival`.
@@ -324,6 +324,7 @@ class _ScriptRun:
         )
         self._stderr = ""
         self._is_given_up = False
+        self._program_began_s = 0.0  # by `time.monotonic()`; 0 = not yet
 
     def receive(
         self, asks_to_stop: Callable[[], bool], tell: Callable[[str], None], grows: Callable[[Path], None]
@@ -380,9 +381,16 @@ class _ScriptRun:
         return 0 < self._request.seconds <= now_s - begin_s - late_s if begin_s else False
 
     def _begin_s(self) -> float:
-        """Return the time at which the capture began, by `time.monotonic()`; 0 = no start is known on this machine."""
+        """Return the time at which the capture began, by `time.monotonic()`; 0 = no start is known on this machine.
+
+        Nothing is logged until the program of the rules starts tracing, so the time before it does not count.
+        """
+        if self._program and not self._program_began_s:
+            if PROGRAM not in self._session.stderr_so_far:
+                return 0.0
+            self._program_began_s = time.monotonic()
         if self._file == "-" and not self._request.keeps_ring_there:
-            return self._arrival.began_s
+            return self._arrival.began_s and max(self._arrival.began_s, self._program_began_s)
         return self._began_s if _STARTED in self._session.stderr_so_far else 0.0
 
     def _why_hopeless(self, now_s: float, heard_s: float, stopped_s: float) -> str:

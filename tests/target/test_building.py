@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from satview.events.spec import Release
 from satview.formats.registry import open_trace
+from satview.target import capture as capture_module
 from satview.target.c_programs import write_sdk
 from satview.target.capture import built_program, capture
 from satview.target.line import Profile, TargetError, find_profile
@@ -83,6 +84,22 @@ def test_rules_run_on_a_simulated_target(resident, qcc, tmp_path):
     check_events(tmp_path / "run.kev")
     assert not list((resident.target.folder / "shmem").iterdir())
     assert resident.waits_until(lambda: not [name for name in resident.processes() if name.startswith("satview-")])
+
+
+@pytest.mark.thorough
+def test_a_program_that_comes_before_the_logger_has_buffers_waits_for_them(resident, qcc, tmp_path, monkeypatch):
+    monkeypatch.setattr(capture_module, "START", capture_module.START.replace("sleep 2; ", ""))
+    slow = resident.target.folder / "bin" / "tracelogger"
+    quick = slow.with_name("quick-tracelogger")
+    slow.rename(quick)
+    slow.write_text(f'#!/bin/sh\nsleep 2\nexec {quick} "$@"\n')
+    slow.chmod(0o755)
+    try:
+        captured, _ = run(replace(find_profile("sim://", tmp_path / "none.toml"), qcc=qcc), tmp_path / "run.kev")
+    finally:
+        quick.rename(slow)
+    assert captured.faults == captured.notes == []
+    check_events(tmp_path / "run.kev")
 
 
 def test_the_program_is_copied_over_ssh_run_and_removed(board, resident, qcc, tmp_path):
