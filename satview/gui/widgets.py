@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
     QDialogButtonBox,
+    QDoubleSpinBox,
     QFrame,
     QGridLayout,
     QLabel,
@@ -231,6 +232,32 @@ def guard_from_wheel(form: QWidget) -> None:
 
 
 _BEGINS_WITH_WORD: Final = re.compile(r"[a-z][a-z'-]*[,;.!?]?(?!\S)")
+
+
+class SecondsBox(QDoubleSpinBox):
+    """Box for a length of time in seconds; a comma is read as a decimal point, whatever the system's language is.
+
+    Qt takes one of the two characters for a separator of thousands and ignores it, so that 2.5 or 2,5 would be 25.
+
+    Args:
+        parent: Parent.
+        least_s: Smallest length of time.
+        most_s: Largest length of time.
+        decimals: Number of digits after the point.
+    """
+
+    def __init__(self, parent: QWidget, least_s: float, most_s: float, decimals: int) -> None:
+        super().__init__(parent)
+        self.setLocale(QtCore.QLocale.c())
+        self.setDecimals(decimals)
+        self.setRange(least_s, most_s)
+        self.setSuffix(" s")
+        self.lineEdit().setTextMargins(4, 0, 0, 0)  # the style sheet's padding does not apply to the text
+
+    def validate(self, text: str, position: int) -> tuple[QtGui.QValidator.State, str, int]:
+        """Return what Qt says of a text with points for commas: whether it is valid, the text, and the position."""
+        typed = text if text == self.specialValueText() else text.replace(",", ".")
+        return super().validate(typed, position)
 
 
 def capitalized(text: str) -> str:

@@ -276,7 +276,7 @@ def _keep_names(line: TargetLine, captured: Captured) -> None:
         captured.notes.append(f"{error}; a ring may lack names of processes")
         return
     captured.notes.append(f"names of processes and threads are in {path.name}, if the ring lacks some: open it with "
-                          f"--pidin {path.name}")  # fmt: skip
+                          f"--pidin {path.name}, or in the window by Lanes > Names from a pidin text")  # fmt: skip
 
 
 def _check_clock(line: TargetLine, name: str, captured: Captured) -> None:

@@ -391,6 +391,11 @@ class ProgramChange:
     key: str
     value: str
 
+    @property
+    def is_load(self) -> bool:
+        """Whether the change adds a thread."""
+        return self.target.startswith("load ")
+
     def __str__(self) -> str:
         return f"{self.target}:{self.key}={self.value}" if self.target else f"{self.key}={self.value}"
 
@@ -416,7 +421,7 @@ def parse_changes(texts: Sequence[str]) -> list[ProgramChange]:
     A load, which is an additional thread, is one text: `load NAME:period=10ms,work=2ms,priority=20`.
 
     Raises:
-        UsageError: A text does not have that form.
+        UsageError: A text does not have that form, or its key or value is impossible in any trace.
     """
     out = []
     for text in texts:
@@ -425,6 +430,7 @@ def parse_changes(texts: Sequence[str]) -> list[ProgramChange]:
         if not equals or not key.strip() or not value.strip():
             raise UsageError(f"{text[:60]!r} is not TARGET:KEY=VALUE, such as 'planner 1:priority=22', or cpus=2")
         out.append(ProgramChange(target.strip(), key.strip(), value.strip()))
+        _check(out[-1])
     return out
 
 
@@ -432,10 +438,10 @@ def read_changes(path: Path) -> list[ProgramChange]:
     """Return the changes in a TOML file, which has a table of keys and values for each target, and `cpus` above.
 
     Raises:
-        UsageError: The file cannot be read, or has any other content.
+        UsageError: The file cannot be read, or has any other content, or a change that is impossible in any trace.
     """
     _, content = read_toml(path, _MOST_BYTES, _EXAMPLE)
-    out = []
+    out: list[ProgramChange] = []
     for target, value in content.items():
         if not isinstance(value, dict):
             out.append(ProgramChange("", target, _text_of(path, value)))
@@ -444,6 +450,8 @@ def read_changes(path: Path) -> list[ProgramChange]:
             out += parse_changes([f"{target}:{words}"])
         else:
             out += [ProgramChange(target, key, _text_of(path, entry)) for key, entry in value.items()]
+    for change in out:
+        _check(change)
     return out
 
 
@@ -471,14 +479,8 @@ def with_changes(programs: Programs, changes: Sequence[ProgramChange]) -> Change
         earlier = made.setdefault((change.target.casefold(), change.key), change)
         if earlier is not change:
             raise UsageError(f"{change}: {earlier} changes the same; leave one of them out")
-        make = _MAKERS.get(change.key) if not change.target.startswith("load ") else _add_load
-        if make is None:
-            raise UsageError(f"{change}: there is no {change.key!r}; there are {', '.join(_MAKERS)}, and for a "
-                             "thread that is added 'load NAME:period=10ms,work=2ms,priority=20'")  # fmt: skip
-        if not change.target and change.key in KEYS:
-            raise UsageError(f"{change} is a change of something: TARGET:{change}, where TARGET is a "
-                             f"{KEYS[change.key].partition(':')[0]}")  # fmt: skip
-        make(out, change)
+        _check(change)
+        (_add_load if change.is_load else _MAKERS[change.key])(out, change)
     return out
 
 
@@ -506,21 +508,56 @@ def _nothing(change: ProgramChange, what: str, known: Sequence[str]) -> UsageErr
     return UsageError(f"{change}: the trace has no such {what}; {there_are}")
 
 
-def _number(
-    change: ProgramChange, least: float, most: float, kind: Callable[[str], float] = float, form: str = "g"
-) -> float:
-    """Return the number that a change's value is, written in plain digits.
+# Values of changes, which can be checked before there is a trace.
 
-    Args:
-        change: The change.
-        least: The smallest number that is accepted.
-        most: The largest.
-        kind: Converts the text.
-        form: How the range is written in a message.
+
+def _whole(text: str) -> int:
+    """Return a whole number; a file of changes may also have `22.0`."""
+    return int(text.removesuffix(".0"))
+
+
+_NUMBERS: Final[dict[str, tuple[float, float, Callable[[str], float], str]]] = {
+    "cpus": (1, MAX_CPUS, _whole, "g"),
+    "priority": (1, 255, _whole, "g"),
+    "runmask": (1, (1 << 64) - 1, lambda text: int(text, 0), "#x"),
+    "speed": (0.001, 1000, float, "g"),
+    "threads": (1, _MOST_THREADS, _whole, "g"),
+    "ceiling": (1, 255, _whole, "g"),
+    "budget": (0, 100, _whole, "g"),
+    "rate": (0.001, 1000, float, "g"),
+}  # for each key with a number: smallest and largest number, conversion of the text, format of the range in a message
+
+
+def _check(change: ProgramChange) -> None:
+    """Raise `UsageError` if a change is impossible in any trace: an unknown key, a value that the key cannot have."""
+    if change.is_load:
+        _load(change)
+        return
+    if change.key not in _MAKERS:
+        raise UsageError(f"{change}: there is no {change.key!r}; there are {', '.join(_MAKERS)}, and for a "
+                         "thread that is added 'load NAME:period=10ms,work=2ms,priority=20'")  # fmt: skip
+    if not change.target and change.key in KEYS:
+        raise UsageError(f"{change} is a change of something: TARGET:{change}, where TARGET is a "
+                         f"{KEYS[change.key].partition(':')[0]}")  # fmt: skip
+    if change.target and change.key not in KEYS:
+        raise UsageError(f"{change}: the CPUs are those of the target: cpus={change.value}")
+    if change.key in _NUMBERS:
+        _number(change)
+    if change.key == "policy" and change.value.casefold() not in _POLICIES:
+        raise UsageError(f"{change}: the policies are {', '.join(_POLICIES)}")
+    if change.key == "inherit" and change.value.casefold() not in ("yes", "no"):
+        raise UsageError(f"{change}: inherit is yes or no")
+    if change.key == "handler":
+        _handler_priority(change)
+
+
+def _number(change: ProgramChange) -> float:
+    """Return the number that a change's value is, written in plain digits.
 
     Raises:
         UsageError: The value is no number, or out of the range.
     """
+    least, most, kind, form = _NUMBERS[change.key]
     try:
         value = kind(change.value) if _PLAIN_NUMBER.fullmatch(change.value) else float("nan")
     except ValueError:
@@ -530,18 +567,40 @@ def _number(
     return value
 
 
-def _whole(text: str) -> int:
-    """Return a whole number; a file of changes may also have `22.0`."""
-    return int(text.removesuffix(".0"))
+def _handler_priority(change: ProgramChange) -> int:
+    """Return the priority of the thread to which a handler is moved."""
+    words = change.value.split()
+    if words[0] != "thread" or len(words) != 2:
+        raise UsageError(f"{change}: a handler is moved by handler=thread PRIORITY, as in 'handler=thread 40'")
+    return int(_number(ProgramChange(change.target, "priority", words[1])))
+
+
+def _load(change: ProgramChange) -> tuple[int, int, int]:
+    """Return period, ns, work per period, ns, and priority of an added thread."""
+    said = dict.fromkeys(("period", "work", "priority"), "")
+    for word in f"{change.key}={change.value}".split(","):
+        key, _, value = word.partition("=")
+        if key.strip() not in said or not value.strip():
+            raise UsageError(f"{change}: a load is said as 'load NAME:period=10ms,work=2ms,priority=20'")
+        said[key.strip()] = value.strip()
+    if not all(said.values()):
+        lacks = " and ".join(key for key, value in said.items() if not value)
+        raise UsageError(f"{change}: the load has no {lacks}; say it as 'load NAME:period=10ms,work=2ms,priority=20'")
+    try:
+        period_ns, work_ns = int(parse_length(said["period"])), int(parse_length(said["work"]))
+    except UsageError as error:
+        raise UsageError(f"{change}: {error}") from error
+    if period_ns < _LEAST_PERIOD_NS or not 0 < work_ns <= period_ns:
+        raise UsageError(f"{change}: the period is 10 us at least; the work is above 0 and fits into the period, as "
+                         "one thread does it")  # fmt: skip
+    return period_ns, work_ns, int(_number(ProgramChange(change.target, "priority", said["priority"])))
 
 
 # The changes.
 
 
 def _set_cpus(out: Changed, change: ProgramChange) -> None:
-    if change.target:
-        raise UsageError(f"{change}: the CPUs are those of the target: cpus={change.value}")
-    out.cpus = int(_number(change, 1, MAX_CPUS, _whole))
+    out.cpus = int(_number(change))
     _check_masks(out, change)
 
 
@@ -552,7 +611,7 @@ def _check_masks(out: Changed, change: ProgramChange) -> None:
 
 
 def _set_priority(out: Changed, change: ProgramChange) -> None:
-    priority = int(_number(change, 1, 255, _whole))
+    priority = int(_number(change))
     threads = _threads(out, change)
     changed = {thread.row for thread in threads}
     for thread in threads:
@@ -581,27 +640,25 @@ def _with(thing: Any, **values: Any) -> Any:
 
 
 def _set_policy(out: Changed, change: ProgramChange) -> None:
-    if change.value.casefold() not in _POLICIES:
-        raise UsageError(f"{change}: the policies are {', '.join(_POLICIES)}")
     for thread in _threads(out, change):
         thread.policy, thread.sporadic = _POLICIES[change.value.casefold()], None
 
 
 def _set_runmask(out: Changed, change: ProgramChange) -> None:
-    mask = int(_number(change, 1, (1 << 64) - 1, lambda text: int(text, 0), "#x"))
+    mask = int(_number(change))
     for thread in _threads(out, change):
         thread.runmask = mask
     _check_masks(out, change)
 
 
 def _set_speed(out: Changed, change: ProgramChange) -> None:
-    speed = _number(change, 0.001, 1000)
+    speed = _number(change)
     for thread in _threads(out, change):
         thread.speed *= speed
 
 
 def _set_threads(out: Changed, change: ProgramChange) -> None:
-    wanted = int(_number(change, 1, _MOST_THREADS, _whole))
+    wanted = int(_number(change))
     threads = _threads(out, change)
     pool = [thread for thread in threads if any(isinstance(step, Receive) for step in thread.steps)]
     chids = [step.chid for thread in pool for step in thread.steps if isinstance(step, Receive)]
@@ -642,20 +699,18 @@ def _lock(out: Changed, change: ProgramChange) -> Thing:
 
 def _set_inherit(out: Changed, change: ProgramChange) -> None:
     thing = _lock(out, change)
-    if change.value.casefold() not in ("yes", "no"):
-        raise UsageError(f"{change}: inherit is yes or no")
     thing.inherits = change.value.casefold() == "yes"
 
 
 def _set_ceiling(out: Changed, change: ProgramChange) -> None:
-    _lock(out, change).ceiling = int(_number(change, 1, 255, _whole))
+    _lock(out, change).ceiling = int(_number(change))
 
 
 def _set_budget(out: Changed, change: ProgramChange) -> None:
     name = re.sub(r"^partition\s+", "", change.target).casefold()
     for partition in out.programs.partitions:
         if name in (partition.name.casefold(), str(partition.number)):
-            partition.percent = int(_number(change, 0, 100, _whole))
+            partition.percent = int(_number(change))
             if sum(entry.percent for entry in out.programs.partitions if entry.number) > 100:
                 raise UsageError(f"{change}: the budgets together are more than 100 %")
             return
@@ -671,7 +726,7 @@ def _line(out: Changed, change: ProgramChange) -> InterruptLine:
 
 
 def _set_rate(out: Changed, change: ProgramChange) -> None:
-    line, rate = _line(out, change), _number(change, 0.001, 1000)
+    line, rate = _line(out, change), _number(change)
     if len(line.moments_ns) * rate > _MOST_INTERRUPTS:
         raise UsageError(f"{change}: that would be more than {_MOST_INTERRUPTS:,} interrupts")
     line.moments_ns = list(_moments(line.moments_ns, rate, out.programs.length_ns))
@@ -691,10 +746,6 @@ def _moments(moments_ns: list[int], rate: float, length_ns: int) -> Iterator[int
 
 def _move_handler(out: Changed, change: ProgramChange) -> None:
     line = _line(out, change)
-    words = change.value.split()
-    if words[0] != "thread" or len(words) != 2:
-        raise UsageError(f"{change}: a handler is moved by handler=thread PRIORITY, as in 'handler=thread 40'")
-    priority = int(_number(ProgramChange(change.target, change.key, words[1]), 1, 255, _whole))
     if not line.handlers:
         raise UsageError(f"{change}: the trace shows no handler of interrupt {line.vector:#x}")
     for pid, outcomes in line.handlers.items():
@@ -710,7 +761,7 @@ def _move_handler(out: Changed, change: ProgramChange) -> None:
         tid = 1 + max(thread.tid for thread in out.programs.threads if thread.pid == pid)
         row = _new_row(out)
         out.programs.threads.append(ThreadProgram(row, pid, tid, owner.process, f"interrupt-{line.vector}",
-                                                  f"{owner.short_process} {tid}", priority, 1, steps,
+                                                  f"{owner.short_process} {tid}", _handler_priority(change), 1, steps,
                                                   (0, len(steps))))  # fmt: skip
         line.threads = [*line.threads, row]
     line.handlers = {}
@@ -718,22 +769,7 @@ def _move_handler(out: Changed, change: ProgramChange) -> None:
 
 def _add_load(out: Changed, change: ProgramChange) -> None:
     """Add a thread that starts work of a certain length once per period."""
-    said = dict.fromkeys(("period", "work", "priority"), "")
-    for word in f"{change.key}={change.value}".split(","):
-        key, _, value = word.partition("=")
-        if key.strip() not in said or not value.strip():
-            raise UsageError(f"{change}: a load is said as 'load NAME:period=10ms,work=2ms,priority=20'")
-        said[key.strip()] = value.strip()
-    if not all(said.values()):
-        lacks = " and ".join(key for key, value in said.items() if not value)
-        raise UsageError(f"{change}: the load has no {lacks}; say it as 'load NAME:period=10ms,work=2ms,priority=20'")
-    try:
-        period_ns, work_ns = int(parse_length(said["period"])), int(parse_length(said["work"]))
-    except UsageError as error:
-        raise UsageError(f"{change}: {error}") from error
-    if period_ns < _LEAST_PERIOD_NS or work_ns <= 0:
-        raise UsageError(f"{change}: the period is 10 us at least, and the work above 0")
-    priority = int(_number(ProgramChange(change.target, "priority", said["priority"]), 1, 255, _whole))
+    period_ns, work_ns, priority = _load(change)
     name = change.target.removeprefix("load ").strip() or "load"
     pid = max([_LOAD_PID, *(thread.pid + 1 for thread in out.programs.threads if thread.pid >= _LOAD_PID)])
     steps: list[Step] = [Begin(), Every(period_ns), Work(work_ns)]

@@ -55,6 +55,15 @@ def underlined(box):
     return [each.cursor.selectedText() for each in marked if each.format.underlineStyle() == wave]
 
 
+def test_a_comma_in_the_duration_is_a_decimal_point(dialog, qtbot):
+    choose(dialog, "automotive")
+    dialog.duration.setFocus()
+    for typed in ("2,5", "2.5"):
+        dialog.duration.selectAll()
+        qtbot.keyClicks(dialog.duration, typed)
+        assert (dialog.duration.text(), dialog.duration.value()) == ("2.5 s", 2.5)
+
+
 def test_all_workloads_are_offered_with_their_lesson_in_both_themes(dialog, application):
     items = [dialog.workloads.item(row) for row in range(dialog.workloads.count())]
     offered = [(item.text(), item.toolTip()) for item in items]

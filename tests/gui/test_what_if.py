@@ -180,6 +180,11 @@ def test_cancelled_or_closed_it_stops_and_leaves_nothing(servers, qtbot):
     dialog.cancel_button.click()
     assert dialog.fit.text() == "Cancelled; nothing was predicted."
     assert not folder.exists()
+    dialog.activateWindow()
+    qtbot.waitUntil(dialog.isActiveWindow)
+    dialog.predict_button.click()
+    qtbot.keyClick(dialog, K.Key_Escape)
+    assert (dialog.isVisible(), dialog.fit.text()) == (True, "Cancelled; nothing was predicted.")
     dialog.predict_button.click()
     folder = dialog._predicted_path(dialog._folder).parent
     servers.session.close()

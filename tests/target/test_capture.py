@@ -103,7 +103,8 @@ def test_a_ring_comes_at_the_end(board, tmp_path):
     assert open_trace(path).header.get("TRACELOGGER_ARGS") == "tracelogger -r -f -"
     assert len(open_trace(path).events) > 1000
     (note,) = captured.notes
-    assert note.endswith("if the ring lacks some: open it with --pidin run.pidin.txt")
+    opened_by = "open it with --pidin run.pidin.txt, or in the window by Lanes > Names from a pidin text"
+    assert note.endswith(f"if the ring lacks some: {opened_by}")
     assert read_pidin(tmp_path / "run.pidin.txt").by_pid == {1: "procnto-smp-instr", 2: "slogger2"}
     board.add_program("pidin", "exit 127")
     captured = run(TargetRequest(board.profile, path, seconds=1.0, is_ring=True), Watch(path))

@@ -152,6 +152,18 @@ def test_what_cannot_be_changed_is_said_with_what_there_is(servers: Programs, te
     assert says in str(error.value)
 
 
+def test_what_is_impossible_in_any_trace_is_refused_before_there_is_one(tmp_path: Path) -> None:
+    """A replay takes seconds before it gets to its changes."""
+    for text in ("x:priority=300", "x:colour=red", "x:inherit=perhaps", "cpus=0", "interrupt 3:handler=thread 0",
+                 "load x:period=10ms,work=20ms,priority=5"):  # fmt: skip
+        with pytest.raises(UsageError):
+            parse_changes([text])
+    path = tmp_path / "changes.toml"
+    path.write_text('["x"]\nspeed = 0\n')
+    with pytest.raises(UsageError, match="x:speed=0: '0' is not a number"):
+        read_changes(path)
+
+
 def test_two_changes_of_the_same_are_refused(servers: Programs) -> None:
     """One of them would silently do nothing; a thread may have another priority than its process."""
     with pytest.raises(UsageError, match="cpus=1: cpus=2 changes the same; leave one of them out"):

@@ -13,7 +13,6 @@ from PySide6.QtGui import QCloseEvent, QFont, QFontDatabase, QPainter, QTextChar
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QDoubleSpinBox,
     QFormLayout,
     QHBoxLayout,
     QLabel,
@@ -53,6 +52,7 @@ from satview.gui.widgets import (
     Dialog,
     MessageLine,
     PlainLabel,
+    SecondsBox,
     flat_button,
     guard_from_wheel,
     line_up,
@@ -330,12 +330,9 @@ class NewCaptureDialog(Dialog):
         self.seed.setToolTip("The same seed gives the same file, byte for byte.")
         self.cpus = QSpinBox(self)
         self.cpus.setRange(0, 64)
-        self.duration = QDoubleSpinBox(self)
-        self.duration.setRange(0, 86_400)
-        self.duration.setDecimals(3)
+        self.duration = SecondsBox(self, 0, 86_400, 3)
         self.duration.setSingleStep(0.1)
-        self.duration.setSuffix(" s")
-        for spin in (self.seed, self.cpus, self.duration):
+        for spin in (self.seed, self.cpus):
             spin.lineEdit().setTextMargins(4, 0, 0, 0)  # the style sheet's padding does not apply to the text
         self.form = QComboBox(self)
         self.form.addItems(["Fast: the essential arguments", "Wide: all arguments"])

@@ -12,7 +12,6 @@ from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QDoubleSpinBox,
     QFormLayout,
     QHBoxLayout,
     QLineEdit,
@@ -30,7 +29,7 @@ from satview.filters.rules.text import check_rules, read_rule_text
 from satview.gui import dialogs
 from satview.gui.capture.job import CaptureJob, TargetCaptureRequest, failure
 from satview.gui.filters import rules_tab
-from satview.gui.widgets import Dialog, MessageLine, guard_from_wheel, line_up, resize_on_screen, sentence
+from satview.gui.widgets import Dialog, MessageLine, SecondsBox, guard_from_wheel, line_up, resize_on_screen, sentence
 from satview.session.settings import Settings
 from satview.target.line import (
     MOST_BUFFERS,
@@ -167,11 +166,7 @@ class TargetDialog(Dialog):
         self.rules.setToolTip("A .satrules file. It says which events there are, and which of them are wide.")
         self.ending = QComboBox(self)
         self.ending.addItems(_ENDINGS)
-        self.seconds = QDoubleSpinBox(self)
-        self.seconds.setRange(0.1, _LONGEST_S)
-        self.seconds.setDecimals(1)
-        self.seconds.setSuffix(" s")
-        self.seconds.lineEdit().setTextMargins(4, 0, 0, 0)  # the style sheet's padding does not apply to the text
+        self.seconds = SecondsBox(self, 0.1, _LONGEST_S, 1)
         self.files = self._spin_box(0, _MOST_FILES, " newest files stay")
         self.files.setSpecialValueText("all files stay")
         self.disk = QLineEdit(self, placeholderText="any size on the disk")

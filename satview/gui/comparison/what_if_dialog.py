@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QTextCursor
+from PySide6.QtGui import QKeyEvent, QTextCursor
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QComboBox,
@@ -277,6 +277,13 @@ class WhatIfDialog(Dialog):
         self._targets_task.close()
         self._save_task.close()
         super().done(result)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Cancel the running prediction on Escape, which closes the dialog otherwise, with the changes typed in it."""
+        if event.key() == Qt.Key.Key_Escape and self.cancel_button.isVisible():
+            self._on_cancel()
+        else:
+            super().keyPressEvent(event)
 
     def _stop(self) -> None:
         self._job.close()
