@@ -107,6 +107,11 @@ class Binary:
         return b"", np.empty(0, np.uint64), np.empty(0, np.uint64), np.empty(0, np.uint32)
 
     @property
+    def machine(self) -> str:
+        """The processor for which the program is: `X86_64`, `AARCH64`, `ARM`, or a number that ELF does not define."""
+        return str(self._elf.header.e_machine).removeprefix("EM_")
+
+    @property
     def function_count(self) -> int:
         """Number of functions in the file."""
         return len(self._start)

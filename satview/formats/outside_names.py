@@ -45,6 +45,7 @@ _MAGIC: Final = b"\x7fELF"
 _MOST_FILES: Final = 20_000  # maximum number of programs in a folder
 _MOST_OPEN: Final = 128
 _MOST_MAPS: Final = 10_000  # maximum number of events with load addresses of programs
+_FAMILIES: Final = (("x86", "386"), ("aarch64", "arm"), ("ppc",), ("mips",))  # how names of machines and ELF begin
 _SUFFIXES: Final = (".sym", ".debug", ".unstripped", ".elf")
 _MAPS: Final = tuple(code(WireClass.SYSTEM, number) | wide for number in (6, 8, 21) for wide in (0, KER_64BIT))
 
@@ -187,7 +188,7 @@ def _programs(
         binaries: The programs read so far, by path; more are added.
         notes: Problems so far; more are added.
     """
-    maps = _maps(trace)
+    maps, machine = _maps(trace), trace.header.get("ARCHITECTURE") or trace.header.get("MACHINE") or ""
     programs: dict[int, list[tuple[Binary, int]]] = defaultdict(list)
     for process, name in enumerate(names):
         mapped = maps.get(int(trace.processes.pid[process]), {})
@@ -195,7 +196,7 @@ def _programs(
             paths = _best(files, requested)
             for path in paths:
                 if path not in binaries:
-                    binaries[path] = _opened(path, notes)
+                    binaries[path] = _opened(path, machine, notes)
             binary = _with_functions([found for path in paths if (found := binaries[path])], requested, notes)
             moved = None if binary is None else _moved(binary, mapped.get(requested, []))
             if binary is not None and moved is not None:
@@ -210,13 +211,22 @@ def _programs(
     return dict(programs)
 
 
-def _opened(path: Path, notes: list[str]) -> Binary | None:
+def _opened(path: Path, machine: str, notes: list[str]) -> Binary | None:
+    """Return a program; None, with a note, if it cannot be read or is for another processor than the trace's machine.
+
+    Machines of unknown processors, such as names of boards, take any program.
+    """
     try:
         state = path.stat()
-        return _read_once(path, state.st_size, state.st_mtime_ns)
+        binary = _read_once(path, state.st_size, state.st_mtime_ns)
     except (UsageError, OSError) as error:
         notes.append(str(error))
         return None
+    family = next((names for names in _FAMILIES if machine.lower().startswith(names)), None)
+    if family is None or binary.machine.lower().startswith(family):
+        return binary
+    notes.append(f"{path}: it is for {binary.machine}, and the trace is from {machine}; its addresses stay numbers")
+    return None
 
 
 @lru_cache(_MOST_OPEN)

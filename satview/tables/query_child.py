@@ -273,7 +273,7 @@ def _refuse_other(duckdb: Any, connection: Any, query: str) -> None:
     """
     statements = connection.extract_statements(query)
     if len(statements) != 1:
-        raise UsageError(f"this is {len(statements)} statements; give one query")
+        raise UsageError(f"this is {len(statements) or 'no'} statement{'s' * bool(statements)}; give one query")
     if statements[0].type not in (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN):
         raise UsageError(f"{statements[0].type.name} is no query; SELECT, SHOW TABLES, DESCRIBE and EXPLAIN are")
 

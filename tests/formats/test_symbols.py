@@ -15,7 +15,7 @@ from satview.events import wire
 from satview.formats.axis import Member, trace_on_axis
 from satview.formats.elf import Binary
 from satview.formats.outside_names import Place, add_symbols, symbols_of
-from tests.helpers.elf import write_elf
+from tests.helpers.elf import AARCH64, ARM, write_elf
 from tests.helpers.extent import usually
 from tests.helpers.kev import TraceBuilder
 
@@ -47,6 +47,12 @@ def test_functions_of_a_program(bits, order, tmp_path):
     assert places == ["plan", "plan+0x10", "search", "search+0x27f", "store+0x10", ""]
     assert (symbols.function_count, symbols.notes) == (3, ())
     assert [symbols.text(1, address) for address in (0, -5, 1 << 64)] == ["", "", ""]
+
+
+def test_the_lowest_bit_of_an_address_is_the_instruction_set_on_arm_only(tmp_path):
+    for machine, start in ((ARM, 0x8049000), (0, 0x8049001)):
+        path = write_elf(tmp_path / "x" / "planner", {"plan": (0x8049001, 16)}, bits=32, machine=machine)
+        assert Binary(path).place(start)[:2] == ("plan", 0)
 
 
 def test_the_program_whose_folders_are_most_like_the_name_is_taken(tmp_path):
@@ -135,6 +141,18 @@ def test_what_cannot_be_used_is_a_sentence(tmp_path):
     with pytest.raises(UsageError, match="it is no whole ELF file"):
         add_symbols(trace, tmp_path / "x")
     assert symbols_of(trace) is None
+
+
+@pytest.mark.parametrize(("machine", "is_used"), [("x86_64", False), ("armle-v7", True), ("QEMU_virt", True)])
+def test_a_program_for_another_processor_is_not_used(machine, is_used, tmp_path):
+    builder = TraceBuilder().time_event(0).process_name(5, 7, "usr/bin/planner").state("RUNNING", 50, 7, 1)
+    trace = builder.open(tmp_path, (("ARCHITECTURE", machine),))
+    write_elf(tmp_path / "x" / "planner", FUNCTIONS, machine=AARCH64)
+    if is_used:
+        assert add_symbols(trace, tmp_path / "x").text(1, 0x8049000) == "plan"
+    else:
+        with pytest.raises(UsageError, match=r"x/planner: it is for AARCH64, and the trace is from x86_64"):
+            add_symbols(trace, tmp_path / "x")
 
 
 def test_a_stripped_program_says_so_and_gives_way_to_the_one_with_symbols(tmp_path):

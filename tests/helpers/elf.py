@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 _EXECUTABLE, _SHARED = 2, 3
-_ARM, _X86_64 = 40, 62
+X86, ARM, X86_64, AARCH64 = 3, 40, 62, 183  # e_machine
 _SYMTAB, _STRTAB = 2, 3
 
 
@@ -19,16 +19,18 @@ def write_elf(
     order: str = "<",
     base: int = 0x8048000,
     is_movable: bool = False,
+    machine: int = 0,
 ) -> Path:
     """Write a program with a table of symbols and one segment, no code.
 
     Args:
         path: The file.
         functions: Name to address and size.
-        bits: 64, or 32 for ARM.
+        bits: 64 or 32.
         order: `<` little or `>` big endian.
         base: Where its segment begins.
         is_movable: It may lie anywhere in memory.
+        machine: The processor; 0 = x86.
     """
     is_64 = bits == 64
     names, symbols = b"\0", b"\0" * (24 if is_64 else 16)
@@ -49,7 +51,8 @@ def write_elf(
     word = "Q" if is_64 else "I"
     ident = b"\x7fELF" + bytes((2 if is_64 else 1, 1 if order == "<" else 2, 1)) + b"\0" * 9
     header = ident + struct.pack(
-        f"{order}HHI{word}{word}{word}IHHHHHH", _SHARED if is_movable else _EXECUTABLE, _X86_64 if is_64 else _ARM, 1,
+        f"{order}HHI{word}{word}{word}IHHHHHH", _SHARED if is_movable else _EXECUTABLE,
+        machine or (X86_64 if is_64 else X86), 1,
         base, head, at_sections, 0, head, program, 1, section, 4, 3,
     )  # fmt: skip
     load = (1, 5, 0, base, base, 0x2000, 0x2000, 0x1000) if is_64 else (1, 0, base, base, 0x2000, 0x2000, 5, 0x1000)

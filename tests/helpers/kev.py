@@ -92,11 +92,11 @@ class TraceBuilder:
     def thread_name(self, time: int, pid: int, tid: int, name: str) -> TraceBuilder:
         return self.process_name(time, tid, name, pid, wire.PROC_THREAD_NAME)
 
-    def write(self, path: Path) -> Path:
-        return write_trace(path, self.writer.slots(), self.release, self.byte_order, self.cpus, self.rate)
+    def write(self, path: Path, attributes=()) -> Path:
+        return write_trace(path, self.writer.slots(), self.release, self.byte_order, self.cpus, self.rate, attributes)
 
-    def open(self, folder: Path) -> Trace:
-        return open_kev(self.write(folder / "built.kev"))
+    def open(self, folder: Path, attributes=()) -> Trace:
+        return open_kev(self.write(folder / "built.kev", attributes))
 
 
 def from_lanes(folder: Path, text: str, column=1000) -> Trace:

@@ -151,7 +151,7 @@ def test_nulls(small):
         ("set memory_limit = '1TB'", "SET is no query"),
         ("create table other as select 1", "CREATE is no query"),
         ("select 1; select 2", "2 statements; give one query"),
-        ("", "0 statements"),
+        ("", "no statement; give one query"),
         ("select nothing from event", '"nothing" not found'),
         ("selec 1", "syntax error"),
         ("select * from events", "a table 'events' does not exist; is event meant?"),
