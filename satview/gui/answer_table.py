@@ -292,6 +292,7 @@ _PADDING_PX: Final = 24
 _MEASURED_ROWS: Final = 24
 _LEAST_PX, _LEAST_WORDS_PX, _SCROLLED_WORDS_PX, _WIDEST_PX = 48, 120, 180, 260
 _CELL_PX, _NEAR_PX = 6, 4  # padding of a cell; tolerance of clicks beside the fold sign
+_ROW_GAP_PX: Final = 6  # between the sentences of two rows
 _COPY_ROWS_MAX: Final = 10_000
 _MARGIN: Final = 0.25  # margin on both sides when the lanes show a row
 _SAMPLE: Final = "a server 2 (work)"  # least width of a column of threads, for names in later rows
@@ -305,7 +306,7 @@ class _Wrapped(QStyledItemDelegate):
         room = option.rect
         room.setWidth(room.width() - 2 * _CELL_PX)
         option.rect = room
-        return super().sizeHint(option, index)
+        return super().sizeHint(option, index) + QSize(0, _ROW_GAP_PX)
 
 
 class AnswerPanel(TablePanel[AnswerModel]):

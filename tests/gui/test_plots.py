@@ -7,7 +7,7 @@ import csv
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QColor
+from PySide6.QtGui import QColor, QFontMetrics
 from PySide6.QtWidgets import QApplication
 
 import satview
@@ -140,6 +140,20 @@ def test_bands_have_the_hues_of_the_lanes(panel, dense, qtbot):
     x = float(plotted.load.edges[widest : widest + 2].mean()) - panel.load.plot.getAxis("bottom").origin
     position = panel.load.plot.mapFromScene(box.mapViewToScene(QPointF(x, 0.2)))
     assert picture.pixelColor(position) == requested
+
+
+def test_no_text_of_the_time_axis_is_cut_off_at_its_end(panel, dense):
+    axis, length = panel.load.plot.getAxis("bottom"), dense.session.opened.trace.window.length
+    width_of = QFontMetrics(QApplication.font()).horizontalAdvance
+    shown = 0
+    for width_px in range(300, 900, 25):
+        (_, labelled), _ = axis.tickValues(0, length, width_px)
+        texts = axis.tickStrings(labelled, 1, 1)
+        assert all(
+            x / length * width_px + width_of(text) / 2 <= width_px + 1 for x, text in zip(labelled, texts, strict=True)
+        )
+        shown += len(texts)
+    assert shown > 50
 
 
 @pytest.mark.thorough

@@ -9,7 +9,7 @@ import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
 from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QBrush, QIcon, QPainter, QPixmap, QResizeEvent
+from PySide6.QtGui import QBrush, QFontMetrics, QGuiApplication, QIcon, QPainter, QPixmap, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QListWidget, QListWidgetItem, QWidget
 
 from satview.analysis.times.cpu_times import NOBODY, OTHERS, LoadBy
@@ -56,9 +56,13 @@ class PlotTimeAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type 
         if end <= start or size < 1:
             return []
         window = TimeWindow(start, end)
-        scale = TimeScale(window, int(size))
+        scale, width_of = TimeScale(window, int(size)), QFontMetrics(QGuiApplication.font()).horizontalAdvance
         marks = [
-            (tick.x / size * window.length + start - self.origin, tick.text)
+            # A text that the right edge would cut off, and so perhaps its unit, is left out.
+            (
+                tick.x / size * window.length + start - self.origin,
+                tick.text * (tick.x + width_of(tick.text) / 2 <= size),
+            )
             for tick in ticks(scale, self._opened.trace.clock)
         ]
         marks = [(x, text) for x, text in marks if minVal <= x <= maxVal]
