@@ -499,7 +499,7 @@ def _logged(trace: Trace, event: int) -> str:
 
 
 def _numbered(subject: Subject, first: int, last: int) -> str:
-    """Return the handles from one number to another, such as `v-1 to v-3`; that alone if it is only one."""
+    """Return the handles from `first` to `last` as text, such as `v-1 to v-3`, or `v-1` if both are equal."""
     return f"{subject.value}-{first}" + (f" to {subject.value}-{last}" if last > first else "")
 
 

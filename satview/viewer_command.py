@@ -185,7 +185,7 @@ def viewer_parser() -> argparse.ArgumentParser:
 
 
 def _version_lines() -> list[str]:
-    """Return lines with the versions of satview, Python and the libraries, and the kind of core in use."""
+    """Return lines with the versions of satview, Python and the libraries, and which compiled core is loaded."""
     lines = [f"satview {__version__}", f"Python {platform.python_version()} on {platform.platform()}"]
     for name in ("PySide6-Essentials", "numpy", "pyqtgraph", "construct"):
         try:
@@ -303,7 +303,11 @@ def _check_names(text: str, known: Sequence[str], what: str) -> None:
 
 
 def _link(options: argparse.Namespace, file: str) -> TraceLink:
-    """Return the link to a file; a range or event to show at first that the link lacks is taken from the options.
+    """Return what to open and show first.
+
+    Args:
+        options: The options, which say the range and the event to show first if the link does not.
+        file: A path or a link, from the command line.
 
     Raises:
         UsageError: The link or an option is faulty.
@@ -520,7 +524,11 @@ def _data_folder() -> Path:
 
 
 def _refresh(folder: Path) -> list[str]:
-    """Make desktops read the folders again; return lines about commands that are missing or have failed."""
+    """Run the commands after which desktops know the new menu entry and file type; return what failed, as lines.
+
+    Args:
+        folder: The user's folder of shared data, in which the entry, the file type and the icons were written.
+    """
     notes = []
     for command, inner, without in _REFRESH:
         program = absolute_program(command)

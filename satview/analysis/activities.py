@@ -523,9 +523,9 @@ def _put_together(parts: Sequence[_TriggeredWork], orders: Sequence[NDArray[np.i
 
 
 def _groups(part: _TriggeredWork) -> list[NDArray[np.intp]]:
-    """Return, for each group with at least `LEAST_INSTANCES` instances, the positions of these instances in `part`.
+    """Return the positions in `part` of the instances with the same value of `part.group`, intp (k,) for each value.
 
-    The positions of each group are intp (k,).
+    Values with fewer than `LEAST_INSTANCES` instances are left out.
     """
     groups, which = distinct(part.group)
     ends = np.cumsum(np.bincount(which, minlength=len(groups)))

@@ -559,7 +559,10 @@ class _Instances:
 
 
 def _unseen_triggers(trace: Trace) -> tuple[str, ...]:
-    """Return why the trace does not show the pulses and messages that trigger work; empty texts if it shows them."""
+    """Return the reasons why the trace does not show pulses or messages that trigger work; each reason once.
+
+    An empty text among them stands for pulses, messages or both that the trace shows.
+    """
     return tuple(dict.fromkeys(KERNEL.advice(trace) or need.advice(trace) for need in (PULSES, MESSAGES)))
 
 

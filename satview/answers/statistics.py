@@ -73,8 +73,19 @@ class Columns:
     ) -> None:
         """Add a column.
 
-        `values` has only the rows of the table; all other methods of this class take all rows of the statistics.
-        `follows` is `Column.follows_filter`.
+        All arrays have one element per row of the table; all other methods of this class take all rows of the
+        statistics.
+
+        Args:
+            name: `Column.name`.
+            title: `Column.title`.
+            kind: `Column.kind`.
+            values: The cells.
+            meaning: `Column.meaning`.
+            follows: `Column.follows_filter`.
+            hides_zero: Whether 0 is shown as an empty cell.
+            moments: Time to which a click on each cell goes, cycles; None = the cells lead nowhere.
+            events: Event to which it goes instead; None = to none.
         """
         self.described.append(Column(name, kind, meaning, title, is_nullable=not kind.is_words, follows_filter=follows,
                                      hides_zero=hides_zero))  # fmt: skip

@@ -103,7 +103,10 @@ class Layout:
     described: tuple[PayloadPart, ...] = ()
 
     def rest_part(self, index: int) -> PayloadPart:
-        """Return a part for payload word `index`, from `end` on, with a name such as `word 3` or `d0`."""
+        """Return a part for payload word `index`, which no argument covers: `index` is `self.end` or more.
+
+        It is called `d3` in a user event, and `word 3` in all others.
+        """
         return PayloadPart(f"{self.rest_name}{index}", index, 1, Show.HEX)
 
     def rest_index(self, name: str) -> int | None:

@@ -292,7 +292,10 @@ def encode(plan: Plan, values: Mapping[str, int | bytes], byte_order: str) -> li
 
 
 def sigevent_words(notify: int, number: int, value: int, code: int, priority: int, byte_order: str) -> list[int]:
-    """Return the words of a sigevent of 6.x: code and priority share the last word, in memory order (section 8.6)."""
+    """Return the words of a sigevent of 6.x: code and priority share the last word, in memory order (section 8.6).
+
+    `byte_order` is `little` or `big`.
+    """
     halves = (code & 0xFFFF, priority & 0xFFFF)
     low, high = halves if byte_order == "little" else halves[::-1]
     return [notify & WORD_MASK, number & WORD_MASK, value & WORD_MASK, low | high << 16]

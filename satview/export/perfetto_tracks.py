@@ -430,7 +430,8 @@ def _nobody(cpu: int) -> str:
 def _nobodies(trace: Trace) -> Ints:
     """Return the Perfetto thread numbers of the threads called `unknown`, int64 (CPUs + 1,).
 
-    Events by nobody who is known get one of these threads: that of their CPU, or the last one if all others are in use.
+    One runs on a CPU that no known thread uses while the state of some thread is unknown; the last one is for times at
+    which all CPUs are used.
     """
     return NOBODY_PID << 32 | np.arange(1, trace.cpu_count + 2, dtype=np.int64)
 

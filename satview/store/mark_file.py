@@ -145,7 +145,7 @@ class MarkFiles:
         self._drop_removed(keys)
 
     def marks(self, limits: TimeWindow) -> set[Mark]:
-        """Return the marks of all valid rows; a mark that begins within `limits` is cut at their end."""
+        """Return the marks of all valid rows; those that begin within `limits` are cut at its end, others are whole."""
         return {mark for row in self.rows.values() if (mark := mark_of(row, limits)) is not None}
 
     def merged(self, content: Any) -> dict[str, Any]:

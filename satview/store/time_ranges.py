@@ -395,7 +395,10 @@ class Outside:
         return f"{events} from {start} to {end} {lie} outside of the time that can be trusted ({why})"
 
     def record(self, trace: Trace) -> dict[str, Any]:
-        """Return the events outside as values for JSON; times are in nanoseconds since the first event of the trace."""
+        """Return number, times and reasons of these events as values for JSON.
+
+        Times are in nanoseconds since the first event of the trace.
+        """
         return {
             "events": self.events,
             "start_ns": trace.clock.ns(self.start_cycles),

@@ -674,7 +674,7 @@ class NumberPayloads(PayloadSource):
         """Do nothing: no file is open."""
 
     def tolerate_loss(self) -> None:
-        """Do nothing: memory does not change."""
+        """Do nothing: these payloads are in memory, so a file that changes cannot take them away."""
 
     def words(self, event: int) -> NDArray[np.uint32]:
         """Return the numbers as payload words.

@@ -601,7 +601,7 @@ class _HandlerLines(ClientJob):
         return True
 
     def abandon(self) -> None:
-        """Do nothing, because all events pass without handlers."""
+        """Do nothing for a client that has disconnected: the kernel no longer waits for its handlers."""
 
 
 # The calls by name, with their arguments.

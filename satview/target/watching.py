@@ -141,7 +141,7 @@ class Arrival:
         self._write(data)
 
     def _take_slots(self, data: bytes) -> None:
-        """Write whole slots."""
+        """Write slots; `data` ends with a whole one."""
         self._write(data)
 
     def _without_header(self, data: bytes) -> bytes:

@@ -309,10 +309,10 @@ class Pictures:
     taken: int = 0
 
     def take(self, location: Location, test: str) -> str:
-        """Take a picture of a location; return its path, or the reason for having no picture.
+        """Take a picture of a location; return the path of the picture, or a text `none: ` with the reason.
 
         Args:
-            location: Location to show, selected.
+            location: What the picture shows as selected.
             test: Name of the failed test, used as the file name.
         """
         if self.folder is None:

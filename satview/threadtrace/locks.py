@@ -297,7 +297,7 @@ class TracedSimpleQueue(queue.SimpleQueue[Any]):
             _single(super().put, log, codes.SEMA, codes.SEMA_POST, address, lambda _: self.qsize(), item)
 
     def put_nowait(self, item: Any) -> None:
-        """Put an item as `put` does: in a queue without a limit that never waits."""
+        """Put an item, as `put` does, which never waits: a simple queue has no limit."""
         self.put(item)
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:

@@ -86,7 +86,7 @@ def touching(
         start_cycles: int64 (n,), ascending; of several equal ones the last is kept.
         value: uint8 (n,), lane value of each interval.
         event: uint32 (n,), event that begins each; `NO_EVENT` = none.
-        end_cycles: End of the last interval; raised if that would be empty.
+        end_cycles: End of the last interval; if the interval would be empty, it ends one cycle after its beginning.
     """
     keep = np.append(start_cycles[1:] > start_cycles[:-1], True) if len(start_cycles) else np.empty(0, np.bool_)
     if not keep.all():

@@ -457,6 +457,8 @@ def other_orders(count: int, above: list[tuple[int, int]]) -> list[tuple[int, ..
 def _reversed(order: list[int], above: list[tuple[int, int]]) -> list[int]:
     """Return threads, least urgent first, in the reverse of `order` as far as the pairs in `above` allow.
 
+    In a pair (a, b), thread a is above thread b: more urgent.
+
     Each step takes the last thread of `order` that is above no untaken thread; if there is none, as pairs form a cycle,
     the last untaken thread.
     """

@@ -697,7 +697,10 @@ class _Items:
         self.replied = self._numbered(exchanges.reply_row, by, np.arange(len(exchanges)), replied & (by > 0))
 
     def _pulses(self) -> None:
-        """Store the streams (pulses of one connection each), and the pulse or stream of each receipt or send."""
+        """Store the streams, the pulse that each receipt gets, and the streams to which each kernel call sends.
+
+        A stream is the pulses of one connection.
+        """
         builder, trace, events = self.builder, self.builder.trace, self.builder.events
         table = messages.pulses(trace)
         sends = rows_of_codes(trace, *messages.SENDS)

@@ -213,7 +213,14 @@ class Durations(ColumnTable):
 
     @classmethod
     def of(cls, keys: NDArray[np.int64], cycles: Cycles, rows: Rows, count: int) -> Durations:
-        """Return statistics of durations for each key below `count`; negative durations are unknown and left out."""
+        """Return statistics of durations for each key.
+
+        Args:
+            keys: int64 (n,), key of each duration, from 0 to `count` - 1.
+            cycles: int64 (n,), the durations; negative ones are unknown and left out.
+            rows: int64 (n,), event that stands for each duration; that of the longest is in the result.
+            count: Number of keys.
+        """
         known = cycles >= 0
         keys, cycles, rows = keys[known], cycles[known], rows[known]
         most, position = largest_by(keys, cycles, count)

@@ -156,7 +156,8 @@ def selected_events(
         built: The rules.
         expressions: Texts of conditions.
         trace: The trace to filter.
-        window: Part of the trace in which an event must pass, or the reason is returned; None = all.
+        window: If no event in this part of the trace passes, the reason is returned; the mask has events outside it,
+            too. None = the whole trace.
         derived: Durations and priorities of events; None = computed from the trace.
 
     Raises:

@@ -21,7 +21,12 @@ from satview.store.trace import Trace
 
 
 def open_named(args: argparse.Namespace, *, says_outside: bool = True) -> Trace:
-    """Open the trace `args.file` as `open_trace` does, with the options that `files.add_names` adds."""
+    """Open the trace `args.file` as `open_trace` does, with the options that `files.add_names` adds.
+
+    Args:
+        args: The parsed command line.
+        says_outside: Whether events outside the trusted part of the trace are noted on standard error.
+    """
     symbols = getattr(args, "symbols", "")
     return open_trace(args.file, args.user_events, args.pidin, symbols=symbols, says_outside=says_outside)
 

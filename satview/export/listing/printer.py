@@ -805,7 +805,7 @@ class ListRows:
         return ListColumns.TEMPLATE
 
     def heads(self, batch: Batch, rows: NDArray[np.int64]) -> list[Head]:
-        """Return the columns before class and event name."""
+        """Return the columns that are printed before class and event name, each with a text per row in `rows`."""
         return self._columns.of(self.selected.positions_in(batch, rows))
 
     def tail(self, printed: int) -> str:

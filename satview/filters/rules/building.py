@@ -290,10 +290,11 @@ def _widths_of_what_is_on(state: RuleSet, on: RuleSet) -> tuple[object, ...]:
 
 
 def from_tracelogger_args(arguments: str, release: Release) -> ImportedArguments:
-    """Return the rules that a tracelogger command line sets, written as in TRACELOGGER_ARGS, with blanks.
+    """Return the rules that a tracelogger command line sets.
 
     Args:
-        arguments: The command line, with or without `tracelogger` in front.
+        arguments: The command line as in the header key TRACELOGGER_ARGS: arguments separated by blanks, with or
+            without `tracelogger` in front.
         release: Release that the classes are for.
     """
     options, notes = _options(arguments)

@@ -496,7 +496,7 @@ class ClockRebuilder:
         return chunk.without(held)
 
     def _ignore(self, rows: NDArray[np.intp], chunk: ClockChunk) -> None:
-        """Record TIME events of a chunk with an impossible value."""
+        """Take note of TIME events whose values are impossible and therefore ignored: positions `rows` in a chunk."""
         self.ignored += (rows + chunk.first_row).tolist()
         self._ignored_cpus += chunk.cpus[rows].tolist()
 

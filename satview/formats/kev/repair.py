@@ -402,7 +402,7 @@ def verdicts_without_tail(
 
     Args:
         clock: The clock after all events.
-        time: int64 (n,), times of the last events before the tail, in file order.
+        time: int64 (n,), times of the events just before the tail, in file order; the last one of each CPU is used.
         cpu: uint8 (n,), CPUs of these events.
         tail_row: Row of the first event of the tail.
     """

@@ -800,7 +800,7 @@ class LaneList(QObject):
         return True
 
     def _busy_lanes(self) -> frozenset[int] | None:
-        """Return the lanes with events in the window; None if empty lanes are not hidden."""
+        """Return the lanes with events in the visible range of time; None if empty lanes are not hidden."""
         if not self._arrangement.hides_empty or self._window is None:
             return None
         return busy_lanes(self._timeline, self._window)
