@@ -95,7 +95,7 @@ def _intervals(trace: Trace, rows: Rows, rule: UserRule, user: UserLanes) -> Tra
     time, owner = trace.events.time_cycles, trace.events.thread[begin_rows].astype(np.int64)
     return TrackRows(Owner.THREAD, owner, time[begin_rows], np.maximum(time[end_rows], time[begin_rows] + 1),
                      begin_rows, hues(np.full(len(begin_rows), rule.number)), name, f"{rule.number}-{rule.end_number}",
-                     f"{rule.number}..{rule.end_number}", text=partial(_text, trace, event, name))  # fmt: skip
+                     f"{rule.number}..{rule.end_number}", text=partial(_text, trace, event, name=name))  # fmt: skip
 
 
 def interval_rows(trace: Trace, rows: Rows, number: int, end_number: int) -> tuple[Rows, Rows]:
@@ -173,7 +173,7 @@ def _values(trace: Trace, rows: Rows, byte: int, form: UserField) -> NDArray[np.
     return out
 
 
-def _text(trace: Trace, event: UserEvent | None, name_or_row: str | int, row: int | None = None) -> str:
+def _text(trace: Trace, event: UserEvent | None, row: int, name: str = "") -> str:
     """Return the text of a user event: `request id=5`.
 
     Without a name and a description this is the text that the event logs, or else its first words.
@@ -181,10 +181,9 @@ def _text(trace: Trace, event: UserEvent | None, name_or_row: str | int, row: in
     Args:
         trace: The events.
         event: Description of the event; None = none.
-        name_or_row: Name to show in place of that of the description; or, without `row`, the row of the event.
         row: Row of the event.
+        name: Name to show in place of that of the description; empty = that of the description.
     """
-    name, row = ("", int(name_or_row)) if row is None else (str(name_or_row), row)
     if event is not None:
         fields = " ".join(event.texts(trace.payloads.raw(row), trace.byte_order))
         return f"{name or event.name} {fields}".strip()
