@@ -100,8 +100,9 @@ def log(resident, tmp_path, monkeypatch):
         running.append(process)
         assert resident.waits_until(lambda: resident.target.logs and resident.target.logs[0].logger.is_ready)
 
-        def opened():
-            process.terminate()
+        def opened(ends_itself=False):
+            if not ends_itself:
+                process.terminate()
             assert process.wait(30) == 0, process.communicate()
             return open_trace(path)
 
@@ -164,15 +165,18 @@ def test_one_kernel_call_of_the_guide(run_program, log):
 
 
 @pytest.mark.thorough
-def test_handlers_of_the_guide_let_events_pass_in_turns(resident, run_program, log):
+def test_handlers_of_the_guide_let_events_pass_in_turns(resident, run_program, log, monkeypatch):
+    monkeypatch.setattr("satview.target.c_programs._HANDLER_S", 30)  # while one is late, events pass without handlers
+    run_program("periodic")  # compiles it, as the program of the guide traces for one second only
     opened = log("-d1", "-n", "1")
     handlers = run_program("event_handlers", is_background=True)
     assert resident.waits_until(lambda: resident.target.kernel.emitter.is_tracing)
     for _ in range(6):  # each process that ends costs the process manager RING0 calls
-        run_program("periodic")
-    assert handlers.wait(30) == 0
-    kinds = [kind for kind, _ in listed(opened().path)]
-    assert kinds[:6] == ["THREAD", "KER_CALL"] * 3
+        run_program("periodic", is_background=True)
+    assert handlers.wait(120) == 0
+    kinds = [kind for kind, _ in listed(opened(ends_itself=True).path)]
+    assert set(kinds) == {"THREAD", "KER_CALL"}  # either may be first: handlers are called before tracing starts, too
+    assert len(kinds) >= 6
     assert all(one != two for one, two in pairwise(kinds))
 
 
