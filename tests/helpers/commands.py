@@ -36,7 +36,7 @@ def satview(
     stderr: int | IO[bytes] = subprocess.PIPE,
     env: dict[str, str] | None = None,
     cwd: Path | None = None,
-    timeout: float = 60,
+    timeout: float = 240,  # a busy machine is many times slower
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a command and wait for its end; as `subprocess.run`, with bytes.
 

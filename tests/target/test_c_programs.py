@@ -180,6 +180,15 @@ def test_handlers_of_the_guide_let_events_pass_in_turns(resident, run_program, l
     assert all(one != two for one, two in pairwise(kinds))
 
 
+@pytest.mark.thorough
+def test_a_program_that_comes_before_the_buffers_of_the_logger_waits(run_program, log):
+    program = run_program("all_classes", is_background=True)
+    opened = log("-d1", "-n", "1")
+    assert program.wait(60) == 0
+    run_program("periodic")
+    assert {kind for kind, _ in listed(opened(ends_itself=True).path)} >= {"THREAD", "KER_CALL", "COMM"}
+
+
 def test_messages_of_two_processes(run_program, log):
     opened = log("-w", "-c")
     server = run_program("messages", is_background=True)

@@ -7,6 +7,6 @@ int main(void)
         return 1;
     DO(TraceEvent(_NTO_TRACE_SETALLCLASSESFAST));
     DO(TraceEvent(_NTO_TRACE_ADDALLCLASSES));
-    DO(TraceEvent(_NTO_TRACE_START));
+    DO(start_tracing());
     return 0; /* the logger ends by itself after its number of buffers */
 }

@@ -35,7 +35,7 @@ int main(void)
     DO(TraceEvent(_NTO_TRACE_ADDEVENTHANDLER, _NTO_TRACE_KERCALLENTER, __KER_RING0, ring0_call, &call_data));
     DO(TraceEvent(_NTO_TRACE_ADDEVENT, _NTO_TRACE_THREAD, _NTO_TRACE_THRUNNING));
     DO(TraceEvent(_NTO_TRACE_ADDEVENTHANDLER, _NTO_TRACE_THREAD, _NTO_TRACE_THRUNNING, thread_runs, &thread_data));
-    DO(TraceEvent(_NTO_TRACE_START));
+    DO(start_tracing());
     sleep(1);
     DO(TraceEvent(_NTO_TRACE_STOP));
     DO(TraceEvent(_NTO_TRACE_FLUSHBUFFER)); /* the last buffer is not full: hand it over */

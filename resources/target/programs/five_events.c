@@ -14,6 +14,6 @@ int main(void)
     DO(TraceEvent(_NTO_TRACE_ADDEVENT, _NTO_TRACE_INTENTER, _NTO_TRACE_INTFIRST));
 #endif
     DO(TraceEvent(_NTO_TRACE_ADDEVENT, _NTO_TRACE_KERCALLEXIT, __KER_MSG_READV));
-    DO(TraceEvent(_NTO_TRACE_START));
+    DO(start_tracing());
     return 0;
 }

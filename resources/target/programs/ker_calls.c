@@ -21,6 +21,6 @@ int main(int count, char **arguments)
         DO(TraceEvent(_NTO_TRACE_ADDCLASS, _NTO_TRACE_KERCALL));
     else
         DO(TraceEvent(_NTO_TRACE_ADDEVENT, _NTO_TRACE_KERCALL, number));
-    DO(TraceEvent(_NTO_TRACE_START));
+    DO(start_tracing());
     return 0;
 }

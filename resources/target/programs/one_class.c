@@ -8,6 +8,6 @@ int main(void)
     /* A class that is added is wide, so that fast comes after it. */
     DO(TraceEvent(_NTO_TRACE_ADDCLASS, _NTO_TRACE_THREAD));
     DO(TraceEvent(_NTO_TRACE_SETALLCLASSESFAST));
-    DO(TraceEvent(_NTO_TRACE_START));
+    DO(start_tracing());
     return 0;
 }

@@ -9,7 +9,7 @@ int main(void)
         return 1;
     DO(TraceEvent(_NTO_TRACE_SETALLCLASSESFAST));
     DO(TraceEvent(_NTO_TRACE_ADDALLCLASSES));
-    DO(TraceEvent(_NTO_TRACE_START));
+    DO(start_tracing());
     for (number = 1; number <= 4; ++number)
         DO(TraceEvent(_NTO_TRACE_INSERTSUSEREVENT, 111 * number, number, 11 * number));
     DO(TraceEvent(_NTO_TRACE_INSERTUSRSTREVENT, 555, "Hello world"));
