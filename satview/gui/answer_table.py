@@ -7,7 +7,17 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from PySide6.QtCore import QAbstractTableModel, QEvent, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt, Slot
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QEvent,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QSize,
+    Qt,
+    QTimer,
+    Slot,
+)
 from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeyEvent, QMouseEvent, QPixmap
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -292,7 +302,7 @@ _PADDING_PX: Final = 24
 _MEASURED_ROWS: Final = 24
 _LEAST_PX, _LEAST_WORDS_PX, _SCROLLED_WORDS_PX, _WIDEST_PX = 48, 120, 180, 260
 _CELL_PX, _NEAR_PX = 6, 4  # padding of a cell; tolerance of clicks beside the fold sign
-_ROW_GAP_PX: Final = 6  # between the sentences of two rows
+_ROW_GAP_PX: Final = 6  # between the wrapped sentences of two rows
 _COPY_ROWS_MAX: Final = 10_000
 _MARGIN: Final = 0.25  # margin on both sides when the lanes show a row
 _SAMPLE: Final = "a server 2 (work)"  # least width of a column of threads, for names in later rows
@@ -306,7 +316,9 @@ class _Wrapped(QStyledItemDelegate):
         room = option.rect
         room.setWidth(room.width() - 2 * _CELL_PX)
         option.rect = room
-        return super().sizeHint(option, index) + QSize(0, _ROW_GAP_PX)
+        size = super().sizeHint(option, index)
+        is_wrapped = size.height() > 2 * option.fontMetrics.lineSpacing()
+        return size + QSize(0, _ROW_GAP_PX * is_wrapped)
 
 
 class AnswerPanel(TablePanel[AnswerModel]):
@@ -336,6 +348,9 @@ class AnswerPanel(TablePanel[AnswerModel]):
         self.table = QTableView(self)
         self._set_up_table(name, context.settings.number("events/row_height_px"))
         self._wrapped = _Wrapped(self)
+        # Measures wrapped rows once after several columns have changed.
+        self._resize_rows = QTimer(self, singleShot=True, interval=0)
+        self._resize_rows.timeout.connect(self.table.resizeRowsToContents)
         self.message = Notice("", self)
         self.stack = QStackedWidget(self)
         for page in (self.table, self.message):
@@ -382,9 +397,9 @@ class AnswerPanel(TablePanel[AnswerModel]):
             self.table.setItemDelegateForColumn(len(self.model.columns) - 1, self._wrapped)
             self.table.horizontalHeader().setStretchLastSection(True)
             self.table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-            # Row heights depend on the last column's width, which a scroll bar may change later.
+            # Row heights depend on the last column's width, which each other column and a scroll bar may change.
             self.table.horizontalHeader().sectionResized.connect(
-                self.table.resizeRowsToContents, Qt.ConnectionType.UniqueConnection
+                self._resize_rows.start, Qt.ConnectionType.UniqueConnection
             )
         self._fit_columns()
         if self.keeps_unfolded:
