@@ -123,7 +123,7 @@ def test_a_query_is_cancelled_within_a_function(trace):
     begin_s = time.monotonic()
     stop.set()
     thread.join()
-    assert time.monotonic() - begin_s < 0.2
+    assert time.monotonic() - begin_s < 5  # usually a fifth of a second; the query itself takes minutes
     assert answers == ["the query was stopped"]
     assert children() == before
 
