@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
@@ -72,6 +74,13 @@ def test_a_row_says_mark_reason_and_capture(panel):
     assert colour_of(panel, "Events") == LIGHT.warning
     panel.set_theme(DARK)
     assert colour_of(panel, "Events") == DARK.warning
+
+
+def test_what_can_be_improved_comes_first(panel):
+    trusts = [texts[1] for texts in all_texts(panel.model)]
+    ranks = ["Not logged", "Needs other events", "Needs wide events", "Estimate", "Lower bound", "Exact"]
+    assert [text for text, _ in groupby(trusts)] == [rank for rank in ranks if rank in trusts]
+    assert {"Needs other events", "Lower bound", "Exact"} <= set(trusts)
 
 
 @pytest.mark.thorough

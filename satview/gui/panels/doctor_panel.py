@@ -48,6 +48,7 @@ class DoctorPanel(AnswerPanel):
         super().__init__(context, "Doctor", parent)
         self.setMinimumSize(120, 64)
         self._shown: Table | None = None  # table of the model; while it is the same, selected rows stay
+        self._order = "trust", True  # the least trusted first, as they are what can be improved
         self._lay_out(self._head(), self.stack)
         self.table.selectionModel().selectionChanged.connect(self._on_selection)
         self._opened.doctor.changed.connect(self._fill)
