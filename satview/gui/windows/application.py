@@ -118,8 +118,7 @@ class Application(QObject):
 
     def open_links(self, links: list[TraceLink], window: MainWindow | None = None, is_followed: bool = False) -> None:
         """Open files and go to the positions in their links; further arguments are those of `open_files`."""
-        from satview.gui.dialogs import may_open  # imported here so that the first window shows sooner
-        from satview.gui.windows.looks import PendingLinks
+        from satview.gui.windows.looks import PendingLinks  # imported here so that the first window shows sooner
         from satview.session.session import Stage
 
         pending = self._pending_links = self._pending_links or PendingLinks(self)
@@ -129,10 +128,8 @@ class Application(QObject):
                 continue
             if window is None or window.session.stage in (Stage.READY, Stage.LOADING):
                 window = self.new_window()
-            if not may_open(window, link.path):
-                continue
-            window.session.open(link.path, is_followed)
-            pending.watch(window, link)
+            if window.views.open(link.path, is_followed):
+                pending.watch(window, link)
 
     def open_link(self, link: TraceLink, window: MainWindow) -> None:
         """Go to the position of a link in the window that shows its file; without position or window, open the file.

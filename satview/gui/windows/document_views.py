@@ -231,10 +231,12 @@ class DocumentViews(QObject):
         self._pages.removeWidget(views)
         dismantle(views)
 
-    def open(self, path: Path) -> None:
-        """Open a file, unless it names files of other folders that the user does not allow."""
-        if dialogs.may_open(self._window, path):
-            self._window.session.open(path)
+    def open(self, path: Path, is_followed: bool = False) -> bool:
+        """Open a file, and follow it if `is_followed`; return False if the user does not allow files that it names."""
+        is_allowed = dialogs.may_open(self._window, path)
+        if is_allowed:
+            self._window.session.open(path, is_followed)
+        return is_allowed
 
     @Slot()
     def _retry(self) -> None:
