@@ -179,7 +179,12 @@ def read_toml(path: Path, limit_bytes: int, help_text: str) -> tuple[str, dict[s
     Raises:
         UsageError: The file cannot be read, is too large, or is no TOML; the text names file and line.
     """
-    data = read_small(path, limit_bytes, f"more than {limit_bytes // 1024} KiB; such a file is far smaller")
+    too_large = f"more than {limit_bytes // 1024} KiB; such a file is far smaller"
+    return parsed_toml(path, read_small(path, limit_bytes, too_large), help_text)
+
+
+def parsed_toml(path: Path, data: bytes, help_text: str) -> tuple[str, dict[str, object]]:
+    """Return the text and the parsed content of a TOML file that was read; arguments and errors as for `read_toml`."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -13,7 +13,6 @@ import subprocess
 import tempfile
 import threading
 import time
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ from platformdirs import user_config_path
 
 from satview.base.child import absolute_program
 from satview.base.errors import SatviewError, UsageError
+from satview.base.named_files import parsed_toml
 from satview.base.safe_text import visible_line
 from satview.base.shared_file import DamagedFileError, as_declared, read_shared, tables_as_declared
 from satview.target import shell
@@ -34,6 +34,7 @@ from satview.target import shell
 # `sim://` is the simulated target that `satview target` runs on this machine, `sim://NAME` the simulated target NAME.
 
 
+_CORRECT_IT: Final = "correct it there, or remove the file"
 _FILE_BYTES_MAX: Final = 1 << 20
 MOST_BUFFERS: Final = 4096
 # A host never begins with `-`, which ssh would take for an option; names in ssh's config have the same characters.
@@ -146,10 +147,10 @@ def read_profiles(path: Path) -> dict[str, Profile]:
         UsageError: The file cannot be read, or has invalid content; the text states where.
     """
     try:
-        data = read_shared(path, _FILE_BYTES_MAX) or b""
-        profiles = tables_as_declared(tomllib.loads(data.decode("utf-8")), Profile)
-    except (DamagedFileError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path.name}: {error}; correct it there, or remove the file") from error
+        _, content = parsed_toml(path, read_shared(path, _FILE_BYTES_MAX) or b"", _CORRECT_IT)
+        profiles = tables_as_declared(content, Profile)
+    except DamagedFileError as error:
+        raise UsageError(f"{path.name}: {error}; {_CORRECT_IT}") from error
     except OSError as error:
         raise UsageError(f"{path.name}: {error.strerror or error}") from error
     named = {name: msgspec.structs.replace(profile, name=name) for name, profile in profiles.items()}

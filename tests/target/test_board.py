@@ -58,12 +58,13 @@ def test_a_file_of_targets_gives_profiles_by_name(tmp_path):
             '[rig]\naddress = "ssh://rig"\nkernel_buffers = 0\n',
             "targets.toml: [rig] kernel_buffers: expected a whole number >= 1",
         ),
-        ("[rig\n", "targets.toml: Expected"),
+        ("[rig\n", "targets.toml, line 1: Expected"),
+        ('x = "\xff"\n', "targets.toml, line 1: no UTF-8 text; save it as UTF-8"),
     ],
 )
 def test_a_faulty_file_of_targets_is_one_sentence(tmp_path, text, said):
     file = tmp_path / "targets.toml"
-    file.write_text(text)
+    file.write_text(text, encoding="latin-1")
     with pytest.raises(UsageError) as error:
         read_profiles(file)
     assert said.replace("`", "") in str(error.value).replace("`", "")
