@@ -299,7 +299,6 @@ def write_slots(
     Raises:
         Cancelled: `cancelled()` returned True.
     """
-    _check(cancelled)
     layout = _RecordLayout(trace, rows, opening)
     for start in range(0, layout.count, _BLOCK):
         _check(cancelled)
@@ -407,7 +406,7 @@ class _RecordLayout:
             return np.empty(0, np.int64)
         if not self._has_buffers:
             return np.zeros(1, np.int64)
-        cpus = len(np.unique(self._cpu))
+        cpus = int(np.count_nonzero(np.bincount(self._cpu)))
         room = BUFFER_SLOTS - 1 - cpus - self.has_ends
         ends = np.cumsum(self._size)
         changes = np.diff(self._ring, prepend=self._ring[:1]) != 0
@@ -427,7 +426,7 @@ class _RecordLayout:
 
         These are the first records of their CPU in a buffer, and those after a long silence or a step back in time.
         """
-        cpu, time = self._cpu.astype(np.int64), self._time
+        cpu, time = self._cpu.astype(np.uint8), self._time  # bytes are sorted ten times as fast as wider numbers
         needed = np.zeros(len(cpu), np.bool_)
         order = np.argsort(cpu, kind="stable")
         same = cpu[order[1:]] == cpu[order[:-1]]
@@ -633,6 +632,7 @@ def write_subset(
     _check(cancelled)
     if with_context:
         _add_context(trace, keep, rows, opening)
+    _check(cancelled)
     written = np.flatnonzero(keep).astype(np.uint32)
     # In the order of first slots, so that a switch between threads stays before the events that follow it.
     written = written[np.argsort(trace.events.slot[written], kind="stable")]
@@ -693,12 +693,14 @@ def _switches_needed(trace: Trace, keep: Bools, rows: slice) -> NDArray[np.uint3
     is_thread = (events.code[others] >> 10 == wire.WireClass.PR_TH) & (events.code[others] & 1023 < 64)
     others = others[~is_thread]
     needed = []
-    for cpu in np.unique(events.cpu[others]):
+    for cpu in np.flatnonzero(np.bincount(events.cpu[others])):
         switches = running[events.cpu[running] == cpu]
         switches = switches[np.argsort(events.slot[switches], kind="stable")]
         own = others[events.cpu[others] == cpu]
         before = np.searchsorted(events.slot[switches], events.slot[own]) - 1
-        needed.append(switches[np.unique(before[before >= 0])])
+        is_needed = np.zeros(len(switches), np.bool_)
+        is_needed[before[before >= 0]] = True
+        needed.append(switches[is_needed])
     return np.concatenate(needed) if needed else np.empty(0, np.uint32)
 
 
