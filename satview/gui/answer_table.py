@@ -22,7 +22,6 @@ from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeyEvent, QMouseEvent,
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
-    QHeaderView,
     QLabel,
     QLayout,
     QSplitter,
@@ -346,11 +345,10 @@ class AnswerPanel(TablePanel[AnswerModel]):
         self._order = "", False  # sort column and whether descending; no column = the order of the answer
         self.model = AnswerModel(context.theme, self, self.shown_names)
         self.table = QTableView(self)
+        self._fitting = QTimer(self, singleShot=True, interval=0)  # once after several columns or rows have changed
+        self._fitting.timeout.connect(self._fit_rows)
         self._set_up_table(name, context.settings.number("events/row_height_px"))
         self._wrapped = _Wrapped(self)
-        # Measures wrapped rows once after several columns have changed.
-        self._resize_rows = QTimer(self, singleShot=True, interval=0)
-        self._resize_rows.timeout.connect(self.table.resizeRowsToContents)
         self.message = Notice("", self)
         self.stack = QStackedWidget(self)
         for page in (self.table, self.message):
@@ -392,15 +390,10 @@ class AnswerPanel(TablePanel[AnswerModel]):
         is_selected = is_longer and self.table.selectionModel().isSelected(current)
         unfolded, selected = (list(map(self._key, chosen)) for chosen in (rows, [current.row()] * is_selected))
         self.model.show(answer, sort_name, is_descending=is_descending)
-        if self.model.columns and self.model.columns[-1].kind is Kind.SENTENCE:  # few rows, of individual heights
+        if self._has_sentences():
             self.table.setWordWrap(True)
             self.table.setItemDelegateForColumn(len(self.model.columns) - 1, self._wrapped)
             self.table.horizontalHeader().setStretchLastSection(True)
-            self.table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-            # Row heights depend on the last column's width, which each other column and a scroll bar may change.
-            self.table.horizontalHeader().sectionResized.connect(
-                self._resize_rows.start, Qt.ConnectionType.UniqueConnection
-            )
         self._fit_columns()
         if self.keeps_unfolded:
             for row in sorted({row for row in map(self._row_of, unfolded) if row >= 0}, reverse=True):
@@ -485,12 +478,40 @@ class AnswerPanel(TablePanel[AnswerModel]):
         header.setSectionsClickable(True)
         header.setSortIndicatorShown(False)  # the model writes it into the title
         header.sectionClicked.connect(self._on_head)
+        # Row heights depend on the last column's width, which each other column and a scroll bar may change.
+        for changed in (header.sectionResized, table.verticalScrollBar().valueChanged, self.model.modelReset,
+                        self.model.rowsInserted, self.model.rowsRemoved):  # fmt: skip
+            changed.connect(self._fit_soon)
         table.clicked.connect(self._on_clicked)
         table.activated.connect(self._on_activated)
         table.selectionModel().currentRowChanged.connect(self._on_current)
         table.customContextMenuRequested.connect(self._on_menu)
         table.installEventFilter(self)
         table.viewport().installEventFilter(self)
+
+    def _has_sentences(self) -> bool:
+        """Return whether the last column has sentences, which are wrapped."""
+        return bool(self.model.columns) and self.model.columns[-1].kind is Kind.SENTENCE
+
+    @Slot()
+    def _fit_soon(self) -> None:  # not the timer's own slot, which would take a number of a signal for its interval
+        self._fitting.start()
+
+    @Slot()
+    def _fit_rows(self) -> None:
+        """Make the rows on the screen as tall as their sentences; to measure hundreds at once would take seconds."""
+        table, bottom_px = self.table, self.table.viewport().height()
+        if not self._has_sentences():
+            return
+        current = table.currentIndex()
+        is_seen = current.isValid() and 0 <= table.rowViewportPosition(current.row()) < bottom_px
+        row = max(0, table.rowAt(0))
+        while row < self.model.rowCount() and table.rowViewportPosition(row) < bottom_px:
+            table.resizeRowToContents(row)
+            row += 1
+        if is_seen and table.visualRect(current).bottom() > bottom_px:  # rows above it have grown
+            table.updateGeometries()  # otherwise the scroll bar still ends where the lower rows did
+            table.scrollTo(current)
 
     def _fit_columns(self) -> None:
         """Set column widths from the texts of the first rows, since formatting all rows would take too long."""
@@ -597,6 +618,8 @@ class AnswerPanel(TablePanel[AnswerModel]):
                 self._is_down, self._pressed_x = True, event.position().x()
             elif event.type() == QEvent.Type.MouseButtonRelease:
                 self._is_down = False
+        if watched is self.table.viewport() and event.type() in (QEvent.Type.Resize, QEvent.Type.FontChange):
+            self._fit_soon()
         # Refit only if the user has not resized a column.
         if (
             watched is self.table.viewport()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
@@ -169,6 +170,27 @@ def test_a_sentence_takes_as_many_lines_as_it_needs(empty_window, load, inversio
     text = str(table.model().index(0, 3).data())
     words = table.fontMetrics().boundingRect(0, 0, 390, 10_000, int(Qt.TextFlag.TextWordWrap), text)
     assert table.rowHeight(0) >= words.height(), "no line is cut"
+
+
+def test_of_hundreds_of_sentences_those_on_the_screen_are_measured(empty_window, load, inversion, qtbot):
+    """To measure all rows held the window for two seconds, at each new width again."""
+    window = load(empty_window, inversion)
+    panel = show(window, qtbot)
+    table, answer = panel.table, panel.model.answer
+    line_px = table.fontMetrics().lineSpacing()
+    panel.show_answer(answer.at(np.repeat(answer.positions[:1], 800)), "", is_descending=False)
+
+    def measured():
+        return [row for row in range(800) if table.rowHeight(row) > 2 * line_px]
+
+    qtbot.waitUntil(lambda: 0 in measured())
+    assert set(measured()) <= set(range(20))
+    table.selectRow(799)
+    table.scrollTo(panel.model.index(799, 0))
+    qtbot.waitUntil(lambda: 799 in measured())
+    assert len(measured()) < 60
+    shown = table.visualRect(panel.model.index(799, 0))
+    assert 0 < shown.bottom() <= table.viewport().height()
 
 
 @pytest.mark.thorough
