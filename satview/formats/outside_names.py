@@ -225,7 +225,8 @@ def _opened(path: Path, machine: str, notes: list[str]) -> Binary | None:
     family = next((names for names in _FAMILIES if machine.lower().startswith(names)), None)
     if family is None or binary.machine.lower().startswith(family):
         return binary
-    notes.append(f"{path}: it is for {binary.machine}, and the trace is from {machine}; its addresses stay numbers")
+    notes.append(f"{path}: it is for {binary.machine}, and the trace is from {visible_line(machine)}; its addresses "
+                 "stay numbers")  # fmt: skip
     return None
 
 
