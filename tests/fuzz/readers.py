@@ -74,6 +74,8 @@ def kev(data: bytes, folder: Path) -> None:
     if trace is not None:
         with numpy_passes():
             same_trace(trace, open_kev(path))
+        if "shifted-slots" in trace.problems.counts():
+            return  # only a whole file is searched for missing bytes: one that grows has no size that could be wrong
     _follow(trace, data, folder / "growing.kev")
     try:
         if trace is not None:
