@@ -228,12 +228,6 @@ def guard_from_wheel(form: QWidget) -> None:
                 field.installEventFilter(guard)
 
 
-# The line below an input: a hint, a result or an error.
-
-
-_BEGINS_WITH_WORD: Final = re.compile(r"[a-z][a-z'-]*[,;.!?]?(?!\S)")
-
-
 class SecondsBox(QDoubleSpinBox):
     """Box for a length of time in seconds; a comma is read as a decimal point, whatever the system's language is.
 
@@ -258,6 +252,12 @@ class SecondsBox(QDoubleSpinBox):
         """Return what Qt says of a text with points for commas: whether it is valid, the text, and the position."""
         typed = text if text == self.specialValueText() else text.replace(",", ".")
         return super().validate(typed, position)
+
+
+# The line below an input: a hint, a result or an error.
+
+
+_BEGINS_WITH_WORD: Final = re.compile(r"[a-z][a-z'-]*[,;.!?]?(?!\S)")
 
 
 def capitalized(text: str) -> str:

@@ -53,7 +53,7 @@ _BUILD_S: Final = 120.0
 _PROGRAM_BYTES_MAX: Final = 64 << 20
 _ERROR: Final = re.compile(r"\berror\b|undefined reference", re.IGNORECASE)
 PROGRAM, ENDED = f"{OWN_WORDS}program", f"{OWN_WORDS}program-ended"  # followed by the program's pid; by its status
-# After `sleep 2` tracelogger waits for tracing to start, even on a busy target; a program that came earlier would fail.
+# After `sleep 2` tracelogger usually has its buffers; a program that comes earlier tries to start tracing until it has.
 # If the program ends by itself, this script ends the logger.
 START: Final = f"""( trap exit TERM; sleep 2; {{program}} & child=$!; is_over=; trap 'is_over=1; kill -TERM $child' TERM
 echo {PROGRAM} $child >&2; wait $child; code=$?; wait $child

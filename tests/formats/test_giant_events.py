@@ -68,7 +68,7 @@ def test_it_shows_as_a_preview_at_once(count, tmp_path):
     start = time.perf_counter()
     details = event_details(trace, 5, None)
     row = list_row(trace, 5, None)
-    assert time.perf_counter() - start < 2  # usually 0.02 s; 20,000 slots took 4.6 s once
+    assert time.perf_counter() - start < 2  # 20,000 slots took 4.6 s once
     arguments, raw = details.sections[-2:]
     assert len(arguments.lines) == FIRST_WORDS + 1
     assert arguments.lines[0].text == "0x80000000"

@@ -320,7 +320,7 @@ def test_a_board_that_says_nothing_is_given_up_at_once(board, tmp_path):
             Watch(tmp_path),
             lambda: time.monotonic() > began_s + 0.3,
         )
-    assert time.monotonic() - began_s < 20  # usually 0.4 s
+    assert time.monotonic() - began_s < 20  # it says nothing for a minute
     assert not (board.folder / "arguments").exists()
     assert board.is_clean_within(5)
 
