@@ -68,6 +68,7 @@ def codes_of(parsed: object) -> Iterator[object]:
         yield parsed
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("folder", fewer(FOLDERS, 1))
 def test_no_pattern_needs_a_newer_python_than_debian_has(folder):
     faults = []

@@ -50,6 +50,7 @@ def capture(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return path
 
 
+@pytest.mark.thorough
 def test_verdicts_and_reasons(capture: Path) -> None:
     trace = open_trace(capture)
     faults = []

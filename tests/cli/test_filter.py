@@ -224,6 +224,7 @@ def test_what_c_cannot_do_is_reported_with_its_position(tmp_path, trace_file, ca
     assert "#error" not in program.read_text()
 
 
+@pytest.mark.thorough
 def test_conditions_of_e_are_where_lines_of_a_capture(tmp_path, trace_file, capsys):
     rules, program = tmp_path / "r.satrules", tmp_path / "out.c"
 

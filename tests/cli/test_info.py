@@ -96,6 +96,7 @@ def test_listings(name, capsys):
     )
 
 
+@pytest.mark.thorough
 def test_the_real_7_1_capture(capsys):
     code, out, _ = info(capsys, shared_path("real/qnx71-ker_call.traceprinter.txt"), "--json")
     reported = json.loads(out)

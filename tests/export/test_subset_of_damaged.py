@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from satview.base.time import TimeWindow
 from satview.capture.workloads import registry
@@ -33,6 +34,7 @@ def states(trace, times):
     return found
 
 
+@pytest.mark.thorough
 @points(ring=RING, release=fewer([Release.QNX_8, Release.QNX_6, Release.QNX_7], 2))
 def test_lanes_of_a_cut_are_those_of_the_whole(release, ring, tmp_path):
     workload = registry.find("automotive")

@@ -374,6 +374,7 @@ def test_bad_use(traces, arguments, says, monkeypatch, capsys):
     assert not is_dataset(traces.parent / "old")
 
 
+@pytest.mark.thorough
 def test_traces_beside_a_thread_trace_are_exported(traces, out, capsys):
     """`python -m satview.threadtrace` writes its files into the current folder, where other traces may be."""
     shutil.copytree("sample_traces/threads", traces, dirs_exist_ok=True)

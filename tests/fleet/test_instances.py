@@ -42,6 +42,7 @@ def test_the_slowest_of_a_data_set_are_those_of_its_traces(fleet: Path) -> None:
     assert (row["whom"], row["explains_ns"], row["in_slow"], row["in_fast"]) == ("hog 1", 4_000, 12, 60)
 
 
+@pytest.mark.thorough
 def test_the_command_takes_data_sets(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
     traces = fleet.parent / "traces"
     for option, files in (("--with", ["board/b.kev", "c.kev"]), ("--against", ["board/b.kev", "c.kev"])):

@@ -26,6 +26,7 @@ from tests.formats.test_decode import HEADER, chunks_of, opened, slot_lists
 from tests.helpers.same_trace import same_table, same_trace
 
 
+@pytest.mark.thorough
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(slot_lists(), st.lists(st.integers(0, 60), max_size=6), st.sampled_from([4, 16, 1 << 17]))
 def test_decoder_that_goes_on_equals_a_new_one(slots, stops, chunk):

@@ -45,6 +45,7 @@ def test_the_checker_sees_a_window_that_ends_in_the_end_mark(length, hangs):
     assert bool(why_it_hangs(raw_header(("A", "x" * length)))) == hangs
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("here", fewer(TARGETS[::-1], 1), ids=lambda here: here.release.name)
 def test_headers_of_captures_hold_for_every_length(here):
     for name_length in range(1, 121, usually(4, complete=1, thorough=1)):

@@ -186,6 +186,7 @@ PIECES = (
 )
 
 
+@pytest.mark.thorough
 @settings(deadline=20_000)  # ms; a busy machine took 9 s, and what hangs takes for ever
 @given(data=st.data())
 def test_damage_of_any_kind_gives_a_trace_or_one_sentence(tmp_path_factory, data):

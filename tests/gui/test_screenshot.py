@@ -71,6 +71,7 @@ def test_file_that_is_no_trace(tmp_path):
     refused(satview(tmp_path / "letter.txt", "--screenshot", tmp_path / "a.png"), "satview: letter.txt")
 
 
+@pytest.mark.thorough
 def test_names_that_do_not_fit_the_trace_are_said_as_by_commands(tmp_path):
     """A folder without a program of the trace is refused; a text with two names of a pid is used, with a note."""
     trace, out = scene(tmp_path), tmp_path / "a.png"

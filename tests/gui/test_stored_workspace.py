@@ -84,6 +84,7 @@ def stored(open_again, path, qtbot, tmp_path):
     return workspace_file(tmp_path)
 
 
+@pytest.mark.thorough
 def test_closed_and_opened_again_gives_the_same_pixels(open_again, path, qtbot):
     window = open_again(path)
     first = pixels(window)

@@ -58,6 +58,7 @@ def test_points_and_rows_in_both_themes(trends):
         assert theme.base in colours(trends.plot.plot.grab().toImage())
 
 
+@pytest.mark.thorough
 def test_a_click_on_a_point_opens_the_trace_at_the_place(trends, application, qtbot):
     plot = trends.plot.plot
     spot = next(spot for spot in trends.plot.points.points() if spot.data() == 4)

@@ -177,6 +177,7 @@ def axis(folder, monkeypatch):
     return "x.sataxis"
 
 
+@pytest.mark.thorough
 def test_what_a_user_may_open_the_server_may_not(call, axis):
     a = {"trace": axis}
     _, answers = call(("look", a), ("picture", a), ("sql", {**a, "query": "select 1"}))

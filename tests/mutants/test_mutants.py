@@ -75,6 +75,7 @@ def test_changes_of_c():
     }  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_every_change_of_the_rooms_is_python_and_changes_something():
     for room in ("base", "verdicts"):
         for file in chosen([room])[room]:

@@ -36,6 +36,7 @@ def path(tmp_path):
     return built(tmp_path)
 
 
+@pytest.mark.thorough
 def test_samples_are_of_each_kind(samples, capsys):
     assert sorted(folder.name for folder in SAMPLES.iterdir()) == ["analysis", "export", "lane", "reader", "verdict"]
     assert main(["plugins"]) == 0

@@ -81,12 +81,13 @@ def assert_same_schedule(trace, folder, window=None):
     return of_states
 
 
-@points(name=fewer([name for name, _ in registry.names()][::-1], 8), release=RELEASES, wide=WIDTH)
+@points(name=fewer([name for name, _ in registry.names()][::-1], 4), release=RELEASES, wide=WIDTH)
 def test_schedules_of_all_workloads(name, release, wide, tmp_path):
     trace = captured(name, release, tmp_path, wide=wide)
     assert len(assert_same_schedule(trace, tmp_path)) > 3
 
 
+@pytest.mark.thorough
 @points(name=["client-server", "automotive", "fork-storm"], release=RELEASES, wide=WIDTH, ring=RING)
 def test_schedules_with_losses(name, release, wide, ring, tmp_path):
     """What is not known after a loss is in no state."""

@@ -128,6 +128,7 @@ def test_a_query_is_cancelled_within_a_function(trace):
     assert children() == before
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("number", "code", "says"), fewer([(signal.SIGINT, 130, b"satview: interrupted\n"), (signal.SIGTERM, 143, b"")], 1)
 )

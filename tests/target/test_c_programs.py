@@ -189,6 +189,7 @@ def test_a_program_that_comes_before_the_buffers_of_the_logger_waits(run_program
     assert {kind for kind, _ in listed(opened(ends_itself=True).path)} >= {"THREAD", "KER_CALL", "COMM"}
 
 
+@pytest.mark.thorough
 def test_messages_of_two_processes(run_program, log):
     opened = log("-w", "-c")
     server = run_program("messages", is_background=True)

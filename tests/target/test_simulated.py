@@ -113,6 +113,7 @@ def test_a_second_logger_is_refused_and_the_first_one_can_be_ended(resident, she
     assert resident.processes() == CLIENT_SERVER
 
 
+@pytest.mark.thorough
 def test_a_logger_that_is_killed_leaves_the_kernel_ready_for_the_next(resident, shell_of, tmp_path):
     log = shell_of(f"exec tracelogger -c -f '{tmp_path / 'run.kev'}'", is_background=True)
     assert resident.waits_until(lambda: "tracelogger" in resident.processes())
@@ -198,6 +199,7 @@ def test_a_capture_of_it(resident, quick_clock, tmp_path):
     assert resident.processes() == CLIENT_SERVER
 
 
+@pytest.mark.thorough
 def test_a_target_that_ends_before_its_logger_is_a_fault_of_the_capture(targets_folder, quick_clock, tmp_path):
     """The file has less than was asked for, so that the command ends with 1 as with any other fault."""
     there = Resident("dying", ["client-server"])

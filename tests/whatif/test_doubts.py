@@ -96,6 +96,7 @@ def test_a_circle_of_who_is_above_whom_has_orders_too() -> None:
         assert order[0] > order[3]
 
 
+@pytest.mark.thorough
 def test_fast_events_leave_open_who_is_more_urgent(tmp_path: Path) -> None:
     """On one CPU instead of two the client of the screen gets slower, which wide events show, and fast ones do not."""
     fast = recorded(tmp_path, "nested-servers", Release.QNX_6_6, wide=False, length_ms=1000)

@@ -31,7 +31,7 @@ from satview.whatif.prediction import (
 from satview.whatif.steps import parse_changes
 from tests.benchmarks.whatif import Recorded, judge
 from tests.helpers.changed import CHANGES, RealChange, changed
-from tests.helpers.extent import WIDTH, points
+from tests.helpers.extent import WIDTH, fewer, points
 from tests.helpers.own_streams import with_own_streams
 
 NS_PER_MS = 1_000_000
@@ -130,7 +130,7 @@ def test_a_thread_that_is_busy_at_the_end_stays_busy(tmp_path: Path) -> None:
     assert with_budget[key].count == replayed.count == 2
 
 
-@points(kind=("priority", "cpus", "threads", "speed"), wide=WIDTH)
+@points(kind=fewer(("priority", "threads", "cpus", "speed"), 2), wide=WIDTH)
 def test_predictions_hold_against_servers_that_were_really_changed(tmp_path: Path, kind: str, wide: bool) -> None:
     change = CHANGES[kind]["nested-servers"]
     basis = basis_of(captured(tmp_path, "nested-servers", wide=wide, length_ms=1000))
