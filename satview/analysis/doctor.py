@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis import needs as need
-from satview.analysis.needs import IDLE, NO_DAMAGE, NO_LOSS, CaptureLine, Need, capture_line, has_class
+from satview.analysis.needs import IDLE, NO_DAMAGE, NO_LOSS, CaptureLine, Need, are_lost, capture_line, has_class
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import EXACT, Mark, Trust
 from satview.analysis.times.state_times import walk
@@ -376,7 +376,9 @@ class Judge:
         damage, window = self._lack(NO_DAMAGE), self._statistics.window
         if rests is Rests.EVENTS:
             # Damage hides events but adds none, so the count is a lower bound.
-            return self._lack(NO_LOSS, self._loses(window.start, window.end)).at_worst(_as_bound(damage)), None
+            return self._lack(NO_LOSS, are_lost(self._trace, window.start, window.end)).at_worst(
+                _as_bound(damage)
+            ), None
         needs = ANALYSES[analysis].needs
         if analysis == "cpu":  # what threads measured themselves does not rest on who had a CPU
             needs += _RUNS[:1] if rests is Rests.STATES and self._statistics.measures_cpu else _RUNS
@@ -404,10 +406,10 @@ class Judge:
         """
         window = self._statistics.window
         if rests is Rests.PAIRS:
-            return self._lack(NO_LOSS, self._loses(window.start, self._trace.window.end)).at_worst(
+            return self._lack(NO_LOSS, are_lost(self._trace, window.start, self._trace.window.end)).at_worst(
                 self._trust_in_callers()
             ), None
-        lost, idle = self._lack(NO_LOSS, self._loses(window.start, window.end)), EXACT
+        lost, idle = self._lack(NO_LOSS, are_lost(self._trace, window.start, window.end)), EXACT
         if rests in (Rests.STATES, Rests.CPU):
             idle = self._lack(IDLE)
         if lost.mark is not Mark.EXACT:
@@ -460,11 +462,6 @@ class Judge:
     def _lack(self, need: Need, is_here: bool = True) -> Trust:
         reason = need.reason(self._trace) if is_here else ""
         return Trust(need.lack, reason) if reason else EXACT
-
-    def _loses(self, start: int, end: int) -> bool:
-        lost = TimeRanges.of_rows(losses(self._trace))
-        # An event lost at the end of a range may have the time of the first one after it.
-        return bool(len(lost.start)) and bool(lost.meet(np.array([start - 1]), np.array([end]))[0])
 
     def _trust_in_states(self, idle: Trust) -> tuple[Trust, _Bools | None]:
         """Return the trust in times of states if no events are lost, and the affected rows, bool (n,); None = all.

@@ -125,6 +125,13 @@ def lost_words(trace: Trace, cycles: int) -> str:
     return f"events were lost for {format_duration(trace.clock.duration_ns(cycles))} of it" if cycles else ""
 
 
+def are_lost(trace: Trace, start: int, end: int) -> bool:
+    """Return whether events are lost in a range of time, given in cycles."""
+    lost = TimeRanges.of_rows(losses(trace))
+    # An event lost at the end of a range may have the time of the first one after it.
+    return bool(len(lost.start)) and bool(lost.meet(np.array([start - 1]), np.array([end]))[0])
+
+
 def has_class(trace: Trace, wire_class: wire.WireClass) -> bool:
     """Return whether a trace has any event of an internal class."""
     codes = np.arange(wire.CODE_COUNT)
@@ -244,6 +251,11 @@ def _wakings(trace: Trace) -> str:
     return "" if is_there else "no events sched_waking are there"
 
 
+def _functions(trace: Trace) -> str:
+    is_there = not trace.release.is_qnx or trace.pairs is not None or has_class(trace, wire.WireClass.SYSTEM)
+    return "" if is_there else "no calls of functions and no samples of a profiler are there"
+
+
 def _budgets(trace: Trace) -> str:
     return "" if trace.code_counts[list(_BUDGETS)].any() else "no event shows names or budgets of partitions"
 
@@ -338,6 +350,7 @@ INTERRUPT_EXITS: Final = Need("interrupt-exits", Mark.NEEDS_CLASS, _interrupt_ex
                               (C.INT,))  # fmt: skip
 LOGGED_INTERRUPTS: Final = Need("logged-interrupts", Mark.NOT_LOGGED, _logged_interrupts)
 TIMERS: Final = Need("timers", Mark.LOWER_BOUND, _timers, "capture the class SYSTEM", (C.SYSTEM,))
+FUNCTIONS: Final = Need("functions", Mark.NEEDS_CLASS, _functions, "capture the class SYSTEM", (C.SYSTEM,))
 WAKINGS: Final = Need("wakings", Mark.LOWER_BOUND, _wakings)
 BUDGETS: Final = Need("budgets", Mark.NEEDS_CLASS, _budgets,
                       "capture the class SYSTEM, and query the partitions meanwhile (aps show)",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from itertools import pairwise
 from typing import Final
@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.needs import CALLERS
+from satview.analysis.needs import CALLERS, FUNCTIONS, NO_DAMAGE, NO_LOSS, Need, are_lost
 from satview.analysis.times.basis import scope_of
 from satview.analysis.times.state_times import state_spans
 from satview.answers.frames import Texts
@@ -45,9 +45,8 @@ _MOST_DEPTH: Final = 1_000
 _TOO_DEEP: Final = "functions are more than 1,000 deep in others; what is deeper counts as part of its callers"
 _FUNC_ENTER: Final = tuple(code(WireClass.SYSTEM, 10) | wide for wide in (0, KER_64BIT))
 _PROFILE: Final = tuple(code(WireClass.SYSTEM, 20) | wide for wide in (0, KER_64BIT))
-_REASONS: Final = {
-    Known.AT_LEAST: "some of these calls were not over when the trace or the range ended, or begin before it",
-}
+_CUT: Final = "some of these calls were not over when the trace or the range ended, or begin before it"
+_REASONS: Final = {Known.AT_LEAST: _CUT}
 QUESTION: Final = Question(
     "function",
     "Functions",
@@ -62,7 +61,8 @@ QUESTION: Final = Question(
         Column("stack", Kind.TEXT, "the function and its callers, the outermost first", "Stack"),
         Column("address", Kind.HEX, "where it begins; of samples where the thread was", "Address"),
         Column("depth", Kind.COUNT, "how many callers it has", "Depth"),
-        Column("count", Kind.COUNT, "calls, or samples", "Count"),
+        Column("count", Kind.COUNT, "calls, or samples", "Count",
+               reasons={Known.AT_LEAST: "events are missing, and calls or samples may be among them"}),
         Column("total", Kind.DURATION, "from its entries to its exits, waiting included", "Total", is_nullable=True,
                reasons=_REASONS),
         Column("self", Kind.DURATION, "that without the functions that it calls", "Self", is_nullable=True,
@@ -124,10 +124,15 @@ def function_table(trace: Trace, window: TimeWindow | None = None) -> Table:
     depth = np.zeros(len(functions), np.int64)
     for row, caller in enumerate(nodes.above.tolist()):
         depth[row] = depth[caller] + 1 if caller >= 0 else 0
-    known = np.where(nodes.is_cut, Known.AT_LEAST, Known.EXACT).astype(np.uint8)
+    unmet = _missing(trace, window)
+    lack = "; ".join(need.reason(trace) for need in unmet)
+    is_bound = nodes.is_cut | (bool(lack) & (nodes.total >= 0))  # samples have no times
+    known = np.where(is_bound, Known.AT_LEAST, Known.EXACT).astype(np.uint8)
+    counted_to = np.full(len(known), Known.AT_LEAST if lack else Known.EXACT, np.uint8)
     source = (order >= len(calls.above)).astype(np.uint8)
+    nothing = () if len(nodes.above) else (need.advice(trace) for need in (FUNCTIONS, *unmet))
     return Table(
-        QUESTION,
+        _with_reason(lack) if lack else QUESTION,
         trace,
         {
             "process": Texts(process.astype(np.uint32), tuple(name or "unknown" for name in trace.processes.names)),
@@ -145,10 +150,25 @@ def function_table(trace: Trace, window: TimeWindow | None = None) -> Table:
             "longest": nodes.longest,
             "event": nodes.event,
         },
-        known=dict.fromkeys(("total", "self", "running", "longest"), known),
+        known=dict.fromkeys(("total", "self", "running", "longest"), known) | {"count": counted_to},
         parent=nodes.above,
-        cannot_tell="\n".join(filter(None, (_of_nobody(trace, window), _TOO_DEEP if is_too_deep else ""))),
+        cannot_tell="\n".join(filter(None, (_of_nobody(trace, window), _TOO_DEEP if is_too_deep else "", *nothing))),
     )
+
+
+def _missing(trace: Trace, window: TimeWindow | None) -> tuple[Need, ...]:
+    """Return the needs for whose lack calls or samples of a range may be missing."""
+    inside = window or trace.window
+    needs = (NO_DAMAGE, NO_LOSS) if are_lost(trace, inside.start, inside.end) else (NO_DAMAGE,)
+    return tuple(need for need in needs if need.reason(trace))
+
+
+def _with_reason(lack: str) -> Question:
+    """Return the question with the reason why its figures are bounds in a trace that lacks events."""
+    reasons = {"count": lack} | dict.fromkeys(("total", "self", "running", "longest"), f"{lack}, or {_CUT}")
+    return replace(QUESTION, columns=tuple(
+        replace(column, reasons={Known.AT_LEAST: reasons[column.name]}) if column.name in reasons else column
+        for column in QUESTION.columns))  # fmt: skip
 
 
 def _of_nobody(trace: Trace, window: TimeWindow | None) -> str:
@@ -395,7 +415,7 @@ class FlameGraph:
         count: int64, calls or samples.
         event: int64, row of the entry of the longest call, or of a sample; -1 for nodes that are no functions.
         longest: int64, cycles of the longest call; -1 = unknown, as for samples.
-        known: uint8, `Known` of all times of the node.
+        known: uint8, `Known` of the width and of all times of the node.
     """
 
     table: Table
@@ -462,7 +482,8 @@ def flame_graph(table: Table, measure: FlameWidth | None = None, *, is_by_thread
 
     own = np.maximum(added(table[_COLUMNS[measure]]), 0)
     width, known = own.copy(), np.full(count_of_nodes, Known.EXACT, np.uint8)
-    known[node[rows[table["total_known"][rows] != Known.EXACT.word]]] = Known.AT_LEAST
+    how = table[f"{_COLUMNS[measure].removesuffix('_cycles')}_known"]
+    known[node[rows[how[rows] != Known.EXACT.word]]] = Known.AT_LEAST
     for level in range(int(depth.max()), 0, -1):
         nodes = np.flatnonzero(depth == level)
         np.add.at(width, parent[nodes], width[nodes])

@@ -11,7 +11,7 @@ import pytest
 
 from satview.__main__ import main
 from satview.answers.functions import QUESTION, FlameWidth, flame_graph, function_table
-from satview.answers.table import Outcome
+from satview.answers.table import Known, Outcome
 from satview.base.time import TimeWindow
 from satview.capture.run import Capture, run
 from satview.capture.workloads.kernel_notes import CHECK, PLAN, SEARCH, STORE
@@ -82,6 +82,37 @@ def test_functions_of_threads_that_the_trace_does_not_show_are_not_none(tmp_path
     assert main(["export", str(trace.path), "-o", str(tmp_path / "t.folded")]) == 1
     assert capsys.readouterr().out == f"{tmp_path / 't.folded'}: 0 stacks\n  {table.cannot_tell}\n"
     assert not function_table(nested().open(tmp_path)).cannot_tell
+
+
+def test_where_events_are_lost_figures_are_bounds_and_none_is_no_answer(tmp_path: Path) -> None:
+    """f runs from 10 to 20 and from 5,100 to 5,110, a sample comes at 30; what is between 100 and 5,000 is lost."""
+    builder = TraceBuilder().event(wire.CONTROL_BUFFER, 0, (1, 0)).time_event(0).state("RUNNING", 2, 7, 1)
+    builder.event(ENTER, 10, (0x1000, 0)).event(EXIT, 20, (0x1000, 0)).event(PROFILE, 30, (0x2000, 1, 7))
+    builder.event(wire.code(wire.WireClass.USER, 1), 100, (1, 2))
+    builder.event(wire.CONTROL_BUFFER, 5000, (4, 0)).time_event(5000).state("RUNNING", 5002, 7, 1)
+    trace = builder.event(ENTER, 5100, (0x1000, 0)).event(EXIT, 5110, (0x1000, 0)).open(tmp_path)
+    table = function_table(trace)
+    call, sample = table.records()
+    assert (call["count"], call["total_ns"], call["known"]) == (
+        2, 20, dict.fromkeys(("count", "total_ns", "self_ns", "running_ns", "longest_ns"), "at least"),
+    )  # fmt: skip
+    assert (sample["count"], sample["total_ns"], sample["known"]) == (1, None, {"count": "at least"})
+    assert table.question.column("count").reasons == {Known.AT_LEAST: "events were lost for 4.900 µs of it"}
+    assert flame_graph(table, FlameWidth.SAMPLES).known.tolist()[-1] == Known.AT_LEAST
+    before = function_table(trace, TimeWindow(START, START + 50))
+    assert ["known" in row for row in before.records()] == [False, False]
+    assert function_table(trace, TimeWindow(START + 40, START + 50)).outcome is Outcome.NOTHING
+    nothing = function_table(trace, TimeWindow(START + 40, START + 5050))
+    assert (len(nothing), nothing.outcome) == (0, Outcome.CANNOT_TELL)
+    assert nothing.cannot_tell.startswith("events were lost for 4.900 µs of it; capture fewer events")
+
+
+def test_without_the_class_of_functions_their_absence_says_nothing(tmp_path: Path) -> None:
+    builder = TraceBuilder().time_event(0).state("RUNNING", 2, 7, 1).state("READY", 9, 7, 1)
+    missing = "no calls of functions and no samples of a profiler are there; capture the class SYSTEM"
+    assert function_table(builder.open(tmp_path)).cannot_tell == missing
+    trace = builder.event(wire.code(wire.WireClass.SYSTEM, 2), 10, (0, 0)).open(tmp_path)
+    assert function_table(trace).outcome is Outcome.NOTHING
 
 
 def test_a_function_that_calls_itself_is_two_rows(tmp_path: Path) -> None:
