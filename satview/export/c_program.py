@@ -538,10 +538,11 @@ class _Program:
             )
         rule = next((rule for rule in self._built.rules if rule.condition == expression.text), Rule(None))
         start = rule.condition_start
-        return [
+        faults = [
             Diagnostic(f"C cannot test this: {why}; {remedy}", start + node.start, start + node.end, rule.line)
-            for node, why, remedy in dict.fromkeys(unwritten)
+            for node, why, remedy in unwritten
         ]
+        return list(dict.fromkeys(faults))
 
     def _errors(self, faults: Sequence[Diagnostic], indent: str) -> list[str]:
         """Return `#error` lines for faults, and record the first fault at each position of the rules."""

@@ -146,6 +146,12 @@ def test_who_runs_is_followed_even_where_thrunning_is_off(tmp_path):
     assert ran.state.thread & ran.state.all_states == 1 << 1
 
 
+def test_a_latency_that_follows_threads_is_an_error_where_a_pid_keeps_them_from_being_followed():
+    program = program_of('ADDALLCLASSES\nSETCLASSPID THREAD 7\nWHEN latency(7, "x") > 1ms THEN STOP')
+    assert [fault.column for fault in program.faults] == [1, 6]
+    assert "from THRUNNING, but a pid is set" in program.faults[1].message
+
+
 @pytest.mark.parametrize(
     ("text", "line", "column", "message"),
     [
