@@ -95,6 +95,7 @@ def test_lines(line, rule):
         ("SETCLASSPID KERCALL clint", "no process 'clint'; did you mean client", 21),
         ("SETCLASSPID KERCALL client[13]", "no process 'client[13]'; did you mean client[12]", 21),
         ("ADDEVENT KERCALL interrupt 0x1f", "KERCALL has no event 'interrupt'", 18),
+        ("SETEVENTFAST THREAD 99999999999999999999", "THREAD has no event '99999999999999999999'", 21),
         ("SETCLASSTID KERCALL 7 one", "'one' is none", 23),
         ("WHERE pidd == 7", "no field 'pidd'; did you mean pid", 7),
         ("  WHERE pid == 7 an", "and, or, or the end", 18),

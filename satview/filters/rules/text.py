@@ -44,6 +44,7 @@ from satview.filters.external import INT_CLASSES, PROCESS_NAMES, ExternalClass, 
 
 _INTERRUPT_EVENT: Final = re.compile(r"^interrupt ", re.IGNORECASE)  # before the number, as the window shows it
 NUMBER: Final = re.compile(r"0[xX][0-9A-Fa-f]{1,16}|[0-9]{1,20}")
+_MOST_ARGUMENT: Final = 2**64 - 1
 
 
 @cache
@@ -76,7 +77,7 @@ def event_argument(name: str, external: ExternalClass, release: Release) -> int 
     if external in INT_CLASSES:
         name = _INTERRUPT_EVENT.sub("", name)
     if NUMBER.fullmatch(name):
-        return _int(name)
+        return number if (number := _int(name)) <= _MOST_ARGUMENT else None
     if "|" in name and has_event_masks(external, release):
         parts = [event_argument(part.strip(), external, release) for part in name.split("|")]
         known = [part for part in parts if part is not None]
