@@ -141,7 +141,8 @@ def _transactions(axis: FileAxis, per_file: list[Transactions]) -> Transactions:
     return Transactions(**{name: column[order] for name, column in columns.items()})
 
 
-def _services(axis: FileAxis, per_file: list[Services], sent: list[Transactions]) -> Services:
+def _services(axis: FileAxis, per_file: list[Services]) -> Services:
+    sent = [transactions(part.trace) for part in axis.parts]
     columns = _columns(axis, per_file, _names(Services))
     columns["transaction"] = _numbered([table.transaction for table in per_file], _positions(axis, sent))
     return Services(**columns)  # by client
@@ -176,10 +177,6 @@ def _latencies(axis: FileAxis, per_file: list[Latencies]) -> Latencies:
     return Latencies(**{name: column[order] for name, column in columns.items()})
 
 
-def _services_of(axis: FileAxis, per_file: list[Services]) -> Services:
-    return _services(axis, per_file, [transactions(part.trace) for part in axis.parts])
-
-
 LINK_JOINERS: Final[dict[str, Joiner]] = {
     **{f"links.{kind.name.lower()}": _table for kind in LinkKind},
     "links.partners": _event_column,
@@ -189,7 +186,7 @@ LINK_JOINERS: Final[dict[str, Joiner]] = {
     "links.blockers": _blockers,
     "links.mutexes": _mutexes,
     "links.transactions": _transactions,
-    "links.services": _services_of,
+    "links.services": _services,
     "links.latencies": _latencies,
 }
 """By name in the cache of a trace (`Trace.cached`), the function that combines the values of its files."""

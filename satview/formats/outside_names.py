@@ -135,10 +135,7 @@ def symbols_of(trace: Trace) -> Symbols | None:
 
 
 def _added(trace: Trace) -> list[Symbols]:
-    def nothing_yet(_trace: Trace) -> list[Symbols]:
-        return []
-
-    return trace.cached("symbols.added", nothing_yet)
+    return trace.cached("symbols.added", lambda _: [])
 
 
 def check_folder(folder: Path) -> None:

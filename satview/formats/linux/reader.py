@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import compress
 from pathlib import Path
 from typing import Final
 
@@ -155,7 +156,7 @@ def _numbers(column: tuple[bytes, ...] | list[bytes]) -> Ints:
 
 
 def _columns(matches: list[tuple[bytes, ...]], half: int) -> tuple[list[list[bytes]], NDArray[np.bool_]]:
-    """Return the columns of matched lines, and which lines match, bool (lines,).
+    """Return the columns of the lines that match, and which lines match, bool (lines,).
 
     Args:
         matches: Texts of the regular expression's groups in each line: first the groups of one spelling of lines, then
@@ -168,7 +169,8 @@ def _columns(matches: list[tuple[bytes, ...]], half: int) -> tuple[list[list[byt
         [first_spelling or second_spelling for first_spelling, second_spelling in zip(*pair, strict=True)]
         for pair in pairs
     ]
-    return columns, np.array([bool(value) for value in columns[1]], np.bool_)
+    is_known = [bool(value) for value in columns[1]]
+    return [list(compress(column, is_known)) for column in columns], np.array(is_known, np.bool_)
 
 
 def _add_names(numbers: Ints, names: list[bytes], tasks: Tasks) -> None:
@@ -182,7 +184,6 @@ def _switches_of_lines(lines: _Lines, rows: Ints, tasks: Tasks) -> tuple[CpuSwit
         return CpuSwitches(), 0
     columns, is_known = _columns(_SWITCH.findall(lines.taken(rows)), 7)
     rows = rows[is_known]
-    columns = [[value for value, known in zip(column, is_known.tolist(), strict=True) if known] for column in columns]
     letters = linux.value_of_letter()
     state = np.array([letters.get(value.decode("ascii", "replace"), READY) for value in columns[3]], np.int64)
     before, after = _numbers(columns[1]), _numbers(columns[5])
@@ -197,7 +198,6 @@ def _wakeups_of_lines(lines: _Lines, rows: Ints, tasks: Tasks) -> tuple[WakeUps,
         return WakeUps(), 0
     columns, is_known = _columns(_WAKE.findall(lines.taken(rows)), 4)
     rows = rows[is_known]
-    columns = [[value for value, known in zip(column, is_known.tolist(), strict=True) if known] for column in columns]
     thread = _numbers(columns[1])
     _add_names(thread, columns[0], tasks)
     return WakeUps(lines.time_ns[rows], rows, lines.cpu[rows], lines.thread[rows], thread, _numbers(columns[2]),
