@@ -272,19 +272,24 @@ def change_table(changes: Sequence[ChangedRow], limit: float = math.inf) -> Tabl
 
 def verdict_changes(
     before: Trace, after: Trace, windows: tuple[TimeWindow | None, TimeWindow | None] = (None, None)
-) -> dict[str, tuple[int, int]]:
+) -> dict[str, tuple[int | None, int | None]]:
     """Return the number of verdicts in the first and the second trace, by kind of verdict.
+
+    The number is None if the trace cannot show whether there is any. Kinds of which neither trace has one are left out.
 
     Args:
         before: The first trace.
         after: The second trace.
         windows: Part of each trace in which the problem must occur; None = all.
     """
-    old, new = (
-        Counter(str(verdict.kind) for verdict in find(trace, everything=window is not None).within(window).verdicts)
-        for trace, window in zip((before, after), windows, strict=True)
-    )
-    return {kind: (old[kind], new[kind]) for kind in dict.fromkeys((*new, *old))}
+    counts: list[dict[str, int | None]] = []
+    for trace, window in zip((before, after), windows, strict=True):
+        answer = find(trace, everything=window is not None).within(window)
+        undecided = dict.fromkeys(map(str, answer.undecided["kind"]))
+        counts.append(undecided | Counter(str(verdict.kind) for verdict in answer.verdicts))
+    old, new = counts
+    kinds = [kind for kind in (new | old) if old.get(kind) or new.get(kind)]
+    return {kind: (old.get(kind, 0), new.get(kind, 0)) for kind in kinds}
 
 
 def _of_capture(trace: Trace) -> tuple[str, ...]:

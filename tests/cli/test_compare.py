@@ -158,6 +158,18 @@ def test_verdicts_are_those_of_the_part(tmp_path, capsys):
         assert json.loads(capsys.readouterr().out)["verdicts"] == verdicts
 
 
+def test_a_trace_that_cannot_show_a_kind_of_verdict_has_not_none_of_it(tmp_path, capsys):
+    """A thread is READY for 0.3 s before; the trace after has no states of threads."""
+    builder = TraceBuilder().time_event(0).state("RUNNING", 10, 7, 1).state("READY", 100_000_000, 7, 1)
+    builder.state("RUNNING", 400_000_000, 7, 1).state("RECEIVE", 400_001_000, 7, 1)
+    before = str(builder.write(tmp_path / "a.kev"))
+    after = str(TraceBuilder().time_event(0).event(6 << 10, 900_000_000).write(tmp_path / "b.kev"))
+    main(["compare", before, after, "--format", "json"])
+    assert json.loads(capsys.readouterr().out)["verdicts"] == {"starvation": [1, None]}
+    main(["compare", after, before])
+    assert "  starvation: unknown before, 1 after\n" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [

@@ -104,14 +104,17 @@ def _print_tables(
     old: Statistics,
     new: Statistics,
     every_change: list[ChangedRow],
-    verdicts: dict[str, tuple[int, int]],
+    verdicts: dict[str, tuple[int | None, int | None]],
     args: argparse.Namespace,
 ) -> None:
     for side, statistics in (("Before: ", old), ("After:  ", new)):
         print(visible_line(f"{side} {_compared(statistics, is_part=bool(args.range))}"))
     print(f"\n{bold('Verdicts')}")
-    for line in [f"{kind}: {old} before, {new} after" for kind, (old, new) in verdicts.items()] or ["none in either"]:
-        print(visible_line(f"  {line}"))
+    for kind, (first, second) in verdicts.items():
+        counts = ("unknown" if count is None else count for count in (first, second))
+        print(visible_line("  {}: {} before, {} after".format(kind, *counts)))
+    if not verdicts:
+        print("  none in either")
     for trace in (old.trace, new.trace):
         if kinds := list(undecided_table(trace)["kind"]):
             print(visible_line(f"  cannot tell of {trace.path.name}: {', '.join(kinds)}"))
