@@ -60,7 +60,7 @@ from satview.linkage.chain import reading_ahead
 from satview.linkage.latencies import deliveries
 from satview.linkage.waits import waits
 from satview.linkage.wake_ups import wake_ups
-from satview.store.time_ranges import TimeRanges
+from satview.store.time_ranges import TimeRanges, losses
 from satview.store.trace import Trace
 from satview.timeline.state_lanes import contradicted_runs, run_slices, slices_by_cpu
 
@@ -77,13 +77,15 @@ _OUTCOMES: Final = ("in time", "late", "done", "unfinished", "unknown")
 _REASONS: Final = {
     Known.AT_LEAST: "an instance is not done when the trace ends; counted up to there",
     Known.INFERRED: "it follows from the order of events which of them belong together",
-    Known.ESTIMATE: "events are missing within some instances, which are left out",
+    Known.ESTIMATE: "events are missing, so that some instances are left out",
     Known.UNKNOWN: "events are missing in between, or its thread is not known",
 }
 _MISSES: Final = {
-    Known.AT_LEAST: "events are missing within some instances, which may be late too",
+    Known.AT_LEAST: "events are missing, and instances that need them may be late too",
     Known.UNKNOWN: "events are missing within all instances",
 }
+_COUNTS: Final = {Known.AT_LEAST: "events are missing, and whole instances may be among them"}
+_JITTER: Final = {Known.AT_LEAST: "events are missing; what is before them and what is after is not compared"}
 
 
 def _length(name: str, title: str, meaning: str) -> Column:
@@ -99,7 +101,7 @@ ACTIVITIES: Final = Question(
         Column("trigger", Kind.TEXT, "what begins it: `pulse`, `message`, `sleep` (its end), `interrupt`, `events` "
                "(of a user), `function`, `call`, or `said`", "Triggered by"),
         Column("thread", Kind.THREAD, "the thread that does it most often"),
-        Column("count", Kind.COUNT, "its instances", "Count"),
+        Column("count", Kind.COUNT, "its instances", "Count", reasons=_COUNTS),
         Column("undecided", Kind.COUNT, "of these, those within which events are missing", "Unknown"),
         Column("period", Kind.DURATION, "from start to start, if that is regular", "Period", is_nullable=True),
         _length("min", "Min", "shortest response: from what triggers it to when it is done"),
@@ -107,8 +109,8 @@ ACTIVITIES: Final = Question(
         _length("p99", "99 %", "99 % of the responses are not longer"),
         _length("max", "Max", "longest response"),
         Column("start_jitter", Kind.DURATION, "longest time from one start to the next, less the shortest",
-               "Start jitter", is_nullable=True),
-        Column("end_jitter", Kind.DURATION, "the same of the ends", "End jitter", is_nullable=True),
+               "Start jitter", is_nullable=True, reasons=_JITTER),
+        Column("end_jitter", Kind.DURATION, "the same of the ends", "End jitter", is_nullable=True, reasons=_JITTER),
         Column("utilisation", Kind.SHARE, "of one CPU: its threads run within its instances", "Utilisation", sql="",
                is_nullable=True, reasons=_REASONS),
         Column("running", Kind.DURATION, "how long its threads run within its instances", is_nullable=True),
@@ -173,7 +175,7 @@ CHAINS: Final = Question(
         Column("chain", Kind.TEXT, "its name in the file of timing", "Chain"),
         Column("measure", Kind.TEXT, "`reaction`: from the stimulus to the first response; `age`: of the oldest input "
                "of an output", "Measure"),
-        Column("count", Kind.COUNT, "stimuli, or outputs", "Count"),
+        Column("count", Kind.COUNT, "stimuli, or outputs", "Count", reasons=_COUNTS),
         Column("undecided", Kind.COUNT, "of these, those within which events are missing", "Unknown"),
         _length("min", "Min", "the shortest"),
         _length("median", "Median", "half are not longer"),
@@ -279,9 +281,16 @@ class Late:
         for is_so, value in ((~instances.is_exact, Known.INFERRED), (instances.is_open & known, Known.AT_LEAST),
                              (~known, Known.ESTIMATE)):  # fmt: skip
             doubt[instances.activity[is_so]] = value
-        missed, is_unknown = _doubt_of_misses(size, undecided, deadline), none & (size > 0)
+        lost = TimeRanges.of_rows(losses(trace))
+        is_lossy, times_known = bool(len(lost.start)), np.full(count, Known.EXACT, np.uint8)
+        if is_lossy:
+            doubt[:], times_known[:] = Known.ESTIMATE, Known.AT_LEAST
+        missed = _doubt_of_misses(size, undecided, deadline, is_lossy=is_lossy)
+        is_unknown = none & (size > 0)
         doubt[is_unknown] = Known.UNKNOWN
-        ran = np.where(is_unknown, Known.UNKNOWN, np.where(undecided > 0, Known.ESTIMATE, Known.EXACT)).astype(np.uint8)
+        ran = np.where(
+            is_unknown, Known.UNKNOWN, np.where(is_lossy | (undecided > 0), Known.ESTIMATE, Known.EXACT)
+        ).astype(np.uint8)
         values = {name: np.where(none, -1, share)
                   for name, share in zip(("min", "median", "p99", "max"), shares, strict=True)}  # fmt: skip
         has_bound = (deadline > 0) & ~none
@@ -299,8 +308,8 @@ class Late:
                 "undecided": undecided,
                 "period": np.array([activity.period_cycles for activity in self.learned.activities], np.int64),
                 **values,
-                "start_jitter": _jitter(instances.activity[known], instances.start_cycles[known], count),
-                "end_jitter": _jitter(instances.activity[is_done], instances.end_cycles[is_done], count),
+                "start_jitter": _jitter(instances.activity[known], instances.start_cycles[known], count, lost),
+                "end_jitter": _jitter(instances.activity[is_done], instances.end_cycles[is_done], count, lost),
                 "utilisation": np.where(is_unknown, -1.0, running / window),
                 "running": np.where(is_unknown, -1, running),
                 "deadline": deadline,
@@ -310,7 +319,8 @@ class Late:
                 "overrun": np.where(has_bound & (misses > 0), values["max"] - deadline, -1),
                 "event": longest,
             },
-            known=dict.fromkeys(values, doubt) | {"misses": missed, "utilisation": ran},
+            known=dict.fromkeys(values, doubt) | dict.fromkeys(("count", "start_jitter", "end_jitter"), times_known)
+            | {"misses": missed, "utilisation": ran},
             cannot_tell="\n".join(dict.fromkeys(filter(None, (
                 *self._cannot_tell_of(range(count)).splitlines(), calls if self.learned.calls_left_out else "",
                 *_unseen_triggers(trace),
@@ -372,6 +382,7 @@ class Late:
             UsageError: A chain names an activity that does not exist.
         """
         names, times, bounds = list[str](), list[ChainTimes](), list[int]()
+        is_lossy = bool(len(losses(self.trace)))
         for name, said in self.timing.items():
             if said.chain:
                 chain = chain_of(self.learned, said.chain)
@@ -388,12 +399,13 @@ class Late:
                 misses = np.count_nonzero(length[known] > bounds[row]) if bounds[row] > 0 else 0
                 figures[row] = (*(int(share[0]) for share in shares), misses, int(measured.start_row[longest]))
             is_partial, is_open = len(known) < len(measured), bool(measured.is_open[known].any())
-            doubt[row] = Known.ESTIMATE if is_partial else Known.AT_LEAST if is_open else Known.INFERRED
+            doubt[row] = Known.ESTIMATE if is_partial or is_lossy else Known.AT_LEAST if is_open else Known.INFERRED
         columns = dict(zip(("min", "median", "p99", "max", "misses", "event"), figures.T, strict=True))
         count = np.array([len(measured) for measured in times], np.int64)
         undecided = np.array([np.count_nonzero(~measured.is_known) for measured in times], np.int64)
         bound = np.array(bounds, np.int64)
-        missed = _doubt_of_misses(count, undecided, bound)
+        counted_to = np.full(len(times), Known.AT_LEAST if is_lossy else Known.EXACT, np.uint8)
+        missed = _doubt_of_misses(count, undecided, bound, is_lossy=is_lossy)
         return Table(
             CHAINS,
             self.trace,
@@ -406,7 +418,7 @@ class Late:
                 "misses": np.where(missed == Known.UNKNOWN, -1, np.maximum(columns["misses"], 0)),
                 "bound": bound,
             },
-            known=dict.fromkeys(("min", "median", "p99", "max"), doubt) | {"misses": missed},
+            known=dict.fromkeys(("min", "median", "p99", "max"), doubt) | {"misses": missed, "count": counted_to},
             cannot_tell="\n".join(lacks(self.trace, said_needs(self.trace, self.timing, ("chain",)))),
         )
 
@@ -566,36 +578,38 @@ def _unseen_triggers(trace: Trace) -> tuple[str, ...]:
     return tuple(dict.fromkeys(KERNEL.advice(trace) or need.advice(trace) for need in (PULSES, MESSAGES)))
 
 
-def _doubt_of_misses(count: _Ints, undecided: _Ints, limit: _Ints) -> NDArray[np.uint8]:
+def _doubt_of_misses(count: _Ints, undecided: _Ints, limit: _Ints, *, is_lossy: bool = False) -> NDArray[np.uint8]:
     """Return how well the number of late instances is known for each activity or chain, `Known` as uint8 (n,).
 
     Args:
         count: Number of instances of each.
         undecided: Number of those within which events are missing.
         limit: Deadline or bound, cycles; 0 or less = none.
+        is_lossy: Whether the trace has lost events, and whole instances with them.
     """
-    doubt = np.where(undecided > 0, Known.AT_LEAST, Known.EXACT).astype(np.uint8)
+    doubt = np.where(is_lossy | (undecided > 0), Known.AT_LEAST, Known.EXACT).astype(np.uint8)
     doubt[limit <= 0] = Known.EXACT
     doubt[(undecided == count) & (count > 0)] = Known.UNKNOWN
     return doubt
 
 
-def _jitter(number: _Ints, moments: _Ints, count: int) -> _Ints:
+def _jitter(number: _Ints, moments: _Ints, count: int, lost: TimeRanges) -> _Ints:
     """Return for each activity the longest minus the shortest interval between its times, cycles, int64 (count,).
 
-    It is -1 for activities with fewer than 3 times.
+    Intervals in which events are lost do not count. It is -1 for activities with fewer than 2 intervals.
 
     Args:
         number: int64 (n,), the activity of each time, ascending.
         moments: int64 (n,), times, cycles.
         count: Number of activities.
+        lost: Where events are lost.
     """
     out = np.full(count, -1, np.int64)
     edges = np.searchsorted(number, np.arange(count + 1)).tolist()
     for activity, (begin, stop) in enumerate(pairwise(edges)):
-        gap = np.diff(moments[begin:stop])
+        ordered = np.sort(moments[begin:stop])  # ends of instances that overlap are not
+        gap = np.diff(ordered)[~lost.meet(ordered[:-1], ordered[1:])]
         if len(gap) >= 2:
-            gap = gap if gap.min() >= 0 else np.diff(np.sort(moments[begin:stop]))  # ends of instances that overlap
             out[activity] = gap.max() - gap.min()
     return out
 

@@ -15,8 +15,9 @@ from satview.events import wire
 from satview.formats.axis import Member, trace_on_axis
 from satview.opened import open_trace
 from satview.store.axis import AxisEntry, write_axis
+from satview.store.time_ranges import losses
 from satview.store.trace import Trace
-from tests.helpers.kev import TraceBuilder
+from tests.helpers.kev import START, TraceBuilder
 from tests.helpers.scene import chained, rounds_of_a_loop
 
 THREAD_CTL = 52
@@ -93,6 +94,23 @@ def test_an_unfinished_round_counts_up_to_the_end(tmp_path: Path) -> None:
     cut = next(row for row in found.instances().records() if row["outcome"] == "unfinished")
     assert (cut["response_ns"], cut["known"]["response_ns"], cut["end_ns"]) == (801, "at least", None)
     assert found.activities().records()[0]["known"]["max_ns"] == "at least"
+
+
+def test_where_events_are_lost_counts_are_bounds_and_the_gap_is_no_jitter(tmp_path: Path) -> None:
+    """40 rounds of 10,000, of which number 10 ends 4,000 late; then buffers are lost, and 5 rounds follow 95,000 on."""
+    build = rounds_of_a_loop(40, (10,)).event(wire.CONTROL_BUFFER, 407_000, (1, 0)).time_event(407_000)
+    build.event(wire.CONTROL_BUFFER, 495_000, (4, 0)).time_event(495_000)
+    build.state("NANOSLEEP", 496_000, 5, 1).state("RUNNING", 496_000, 6, 1)
+    for woken in range(500_000, 550_000, 10_000):
+        build.state("READY", woken, 5, 1).state("READY", woken + 100, 6, 1).state("RUNNING", woken + 100, 5, 1)
+        build.state("NANOSLEEP", woken + 1_100, 5, 1).state("RUNNING", woken + 1_100, 6, 1)
+    trace = build.event(wire.code(6, 1), 556_000).open(tmp_path)
+    assert losses(trace)[:, :2].tolist() == [[START + 407_000, START + 495_000]]
+    (row,) = late(trace).activities().records()
+    assert (row["count"], row["undecided"], row["start_jitter_ns"], row["end_jitter_ns"]) == (45, 0, 0, 8_000)
+    assert row["known"] == dict.fromkeys(("count", "start_jitter_ns", "end_jitter_ns", "misses"), "at least") | (
+        dict.fromkeys(("min_ns", "median_ns", "p99_ns", "max_ns", "utilisation"), "estimate")
+    )
 
 
 def test_a_trace_without_rounds_has_no_activity(tmp_path: Path) -> None:
