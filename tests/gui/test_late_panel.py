@@ -87,6 +87,19 @@ def test_the_worst_instance_is_explained_at_first_and_slow_compared_with_fast_be
     assert (row["Part"], row["Whom"], row["Explains"]) == ("preempted", "hog 1", "3.000 µs")
 
 
+def test_a_long_name_leaves_room_for_the_figure_beside_it(empty_window, load, tmp_path, qtbot):
+    trace = (
+        rounds_of_a_loop()
+        .process_name(3, 5, "bin/control_of_the_brake_of_the_front_left_wheel")
+        .write(tmp_path / "long.kev")
+    )
+    panel = show(load(empty_window, trace), qtbot)
+    table, columns = panel.activities.table, panel.activities.model.columns
+    assert [column.name for column in columns[:2]] == ["activity", "misses"]
+    assert table.sizeHintForColumn(0) > table.columnWidth(0) >= 160
+    assert table.columnViewportPosition(1) + table.columnWidth(1) <= table.viewport().width()
+
+
 def test_a_click_shows_an_instance_on_the_lanes(looped, qtbot):
     panel = show(looped, qtbot)
     click(panel.instances, 1)

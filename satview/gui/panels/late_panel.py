@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _SHARES: Final = (5, 4, 5)  # relative widths of the tables
 _TABS: Final = {CAUSES.name: "More in slow", PATHS.name: "Paths"}  # shorter titles, so that four tabs fit
 _MARGIN: Final = 0.25  # margin on both sides of an instance in the lanes
-_TIMING_PX: Final = 200
+_TIMING_PX, _LEAST_NAME_PX = 200, 160
 # The columns shown; exported files have all.
 _SHOWN: Final = {
     ACTIVITIES.name: ("activity", "misses", "max", "deadline", "count", "median", "p99", "margin", "overrun", "period",
@@ -108,10 +108,17 @@ class _Tables(AnswerPanel):
         return super().eventFilter(watched, event)
 
     def _share_width(self) -> None:
-        """Set column widths without cutting texts; the table scrolls if necessary."""
-        for section, width_px in self._needed_px.items():
+        """Set column widths without cutting texts; the table scrolls if necessary.
+
+        Only names of activities, which differ at their beginnings, leave room for the figure beside them.
+        """
+        widths = self._needed_px.copy()
+        if len(widths) > 1 and self.model.columns[0].name == "activity":
+            room_px = self.table.viewport().width() - widths[1]
+            widths[0] = max(min(widths[0], room_px), min(widths[0], _LEAST_NAME_PX))
+        for section, width_px in widths.items():
             self.table.setColumnWidth(section, width_px)
-        self._fitted_px = self._needed_px.copy()
+        self._fitted_px = widths
 
     def show_answers(self, *answers: Table) -> None:
         """Set the answers, one per tab; the same tab stays selected."""
