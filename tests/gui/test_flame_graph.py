@@ -9,11 +9,13 @@ from PySide6.QtWidgets import QApplication
 
 from satview.answers.functions import FlameWidth
 from satview.base.time import TimeWindow
+from satview.events import wire
 from satview.gui.panels.flame_panel import tip_of
 from tests.gui.conftest import settle
 from tests.gui.hands import LEFT, RIGHT, K, take_keyboard
 from tests.gui.test_lanes_of_events import written
 from tests.helpers.elf import write_elf
+from tests.helpers.kev import TraceBuilder
 
 
 @pytest.fixture
@@ -62,7 +64,7 @@ def test_functions_are_as_wide_as_their_share_below_their_callers(panel):
     assert outside.rgb() & 0xFFFFFF == panel.canvas.theme.base
     assert inside != outside
     assert tip_of(canvas.graph, node(panel, "0x200")).splitlines() == [
-        "0x200", "Time on a CPU: 1.000 µs, 33.3% of all", "Without what it calls: 1.000 µs",
+        "0x200", "Time on a CPU: 1.000 µs, 33.3 % of all", "Without what it calls: 1.000 µs",
         "1 call, 1.000 µs from entries to exits, the longest 1.000 µs",
     ]  # fmt: skip
 
@@ -84,7 +86,7 @@ def test_keys_go_to_callers_and_to_what_is_called_of_what_shows(panel, empty_win
     opened = empty_window.session.opened
     press(panel, K.Key_Down, K.Key_Down)
     assert current(panel) == "0x200"
-    assert "0x200 · Time on a CPU: 1.000 µs, 33.3% of all" in panel.statement.text()
+    assert "0x200 · Time on a CPU: 1.000 µs, 33.3 % of all" in panel.statement.text()
     press(panel, K.Key_Up)
     assert current(panel) == "0x100"
     press(panel, K.Key_Down, K.Key_Return, K.Key_Return)
@@ -122,7 +124,7 @@ def test_it_follows_the_range_and_the_names_and_stays_zoomed(panel, empty_window
     opened.selection.set_range(TimeWindow(start + 1_500, start + 2_500))
     qtbot.waitUntil(lambda: panel.canvas.graph.width[0] == 1_000)
     assert panel.canvas.zoomed == node(panel, "plan")
-    assert panel.statement.text().startswith("Selection · plan · Time on a CPU: ≥ 1.000 µs, 100.0% of all")
+    assert panel.statement.text().startswith("Selection · plan · Time on a CPU: ≥ 1.000 µs, 100.0 % of all")
     assert "some of these calls were not over" in panel.statement.text()
 
 
@@ -142,7 +144,15 @@ def test_the_menu_filters_to_the_function(panel, empty_window, qtbot):
 
 
 @pytest.mark.thorough
-def test_a_trace_without_functions_says_so(window, qtbot):
+def test_a_trace_without_functions_says_whether_it_would_show_them(window, load, tmp_path, qtbot):
+    """The scene lost events and has none of the class SYSTEM; the other trace has one of it."""
     panel = shown(window, qtbot)
-    assert panel.message.text() == "No function logs its calls, and no profiler its samples."
+    missing, lost = panel.message.text().splitlines()
+    assert missing == (
+        "Cannot tell: no calls of functions and no samples of a profiler are there; capture the class SYSTEM."
+    )
+    assert lost.startswith("Cannot tell: events were lost for 4.000 \N{MICRO SIGN}s of it; ")
     assert panel.stack.currentWidget() is panel.message
+    path = TraceBuilder().time_event(0).state("RUNNING", 2, 7, 1).event(wire.code(wire.WireClass.SYSTEM, 2), 10)
+    panel = shown(load(window, path.write(tmp_path / "system.kev")), qtbot)
+    assert panel.message.text() == "No function logs its calls, and no profiler its samples."

@@ -28,6 +28,12 @@ def panel(window, opened, qtbot):
     return window.workspace.panels["marks"]
 
 
+def test_without_marks_the_field_is_as_wide_as_its_panel(window, qtbot):
+    qtbot.keyClick(window.workspace.area.view, K.Key_M, CONTROL)
+    panel = window.workspace.panels["marks"]
+    qtbot.waitUntil(lambda: panel.width() - panel.line.geometry().right() == panel.line.x() + 1)
+
+
 def test_lists_marks_in_order_of_time_and_finds_all_words_in_any_order(panel, qtbot):
     assert all_texts(panel.model) == [
         ["0.000 002 000 s", "", "call of the client"],

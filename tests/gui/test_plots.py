@@ -291,7 +291,7 @@ def test_exports_are_the_picture_and_the_numbers(panel, dense, qtbot, tmp_path, 
     # What is drawn is not scrolled: the first band and the last, whatever the panel has room for.
     assert panel.load.legend.count() > panel.load.legend.height() // panel.load.legend.sizeHintForRow(0)
     assert "Interrupts" in drawing
-    assert "26.3%" in drawing
+    assert "26.3 %" in drawing
     with (tmp_path / "load.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.reader(file))
     assert rows[0][:2] == ["start_ns", "end_ns"]

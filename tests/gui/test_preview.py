@@ -60,7 +60,7 @@ def test_it_says_that_it_is_provisional_and_lanes_of_cpus_are_filled_and_striped
     positions = window.session.preview.preview.positions
     assert positions == 60
     assert window.preview_page.note.text() == (
-        f"Provisional: who ran at {positions} sampled positions of large.kev. Loading, 37%"
+        f"Provisional: who ran at {positions} sampled positions of large.kev. Loading, 37 %"
     )
     lanes = window.preview_page.lanes
     for cpu in range(2):

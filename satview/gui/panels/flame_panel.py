@@ -403,7 +403,7 @@ def tip_of(graph: FlameGraph, node: int) -> str:
     if graph.place[node]:
         lines.append(visible_line(graph.place[node]))
     amount = counted(width, "sample") if is_sampled else length(width)
-    lines.append(f"{graph.measure.value}: {amount}, {width / whole:.1%} of all")
+    lines.append(f"{graph.measure.value}: {amount}, {100 * width / whole:.1f} % of all")
     if graph.is_function[node] and not is_sampled:
         lines.append(f"Without what it calls: {length(own)}")
         lines.append(f"{counted(count, 'call')}, {length(int(graph.total[node]))} from entries to exits, the longest "

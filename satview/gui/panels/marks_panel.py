@@ -204,6 +204,7 @@ class MarksPanel(TablePanel[MarksModel]):
         total = len(self._opened.marks)
         self._stack.setCurrentIndex(0 if self.model.marks or total else 1)
         self.count.setText(f"{len(self.model.marks):,} of {total:,}" if total else "")
+        self.count.setVisible(bool(total))
         self._follow()
 
     @Slot()

@@ -326,7 +326,7 @@ class PlotsPanel(Panel):
         self._drawn = plotted
         if isinstance(plotted, LoadPlotted):
             self.load.show_load(plotted)
-            share = f"{sign(plotted.trust.mark)} {plotted.shares.sum():.1%}".lstrip()
+            share = f"{sign(plotted.trust.mark)} {100 * plotted.shares.sum():.1f} %".lstrip()
             self._say(
                 f"CPU time without idle and interrupts: {share} of {counted(plotted.load.cpus, 'CPU')}",
                 plotted.trust,

@@ -118,7 +118,7 @@ class ShareAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type hin
     def tickStrings(self, values: list[float], _scale: float, spacing: float) -> list[str]:
         """Return percentages, with decimals if ticks are close."""
         decimals = 0 if spacing >= 0.01 else 1 if spacing >= 0.001 else 2
-        return [f"{value:.{decimals}%}" for value in values]
+        return [f"{100 * value:.{decimals}f} %" for value in values]
 
 
 def height(count: float) -> float:
@@ -419,7 +419,7 @@ class LoadPlot(TimePlot):
             self.plot.addItem(pg.BarGraphItem(x0=edges[:-1], x1=edges[1:], y0=low, y1=high, pen=None, brush=brush))
             low = high
             share = int(cycles.sum()) / max(1, int(load.given_cycles.sum()))
-            self.add_line(brush, f"{share:.1%}  {visible_line(title)}", 0)
+            self.add_line(brush, f"{100 * share:.1f} %  {visible_line(title)}", 0)
         self.legend.scrollToBottom()  # to the largest bands
         self.plot.setYRange(0, load.cpus * 1.04, padding=0)  # with room for the topmost number
         self.plot.getAxis("left").setTicks([[(cpu, str(cpu)) for cpu in _levels(load.cpus)]])

@@ -413,7 +413,7 @@ def size_part(trace: Trace, busy: float | None) -> SummaryPart:
     if trace.pairs is not None:  # recorded by a threads library, which has no CPU information
         threads = counted(len(trace.threads) - 1, "thread")
         return SummaryPart(f"{length}, {threads}", "statistics", hint="Show statistics")
-    of_cpus = f" {busy:.0%} busy".replace("%", " %") if busy is not None else ""
+    of_cpus = f" {100 * busy:.0f} % busy" if busy is not None else ""
     return SummaryPart(f"{length}, {counted(trace.cpu_count, 'CPU')}{of_cpus}", "statistics", hint="Show statistics")
 
 

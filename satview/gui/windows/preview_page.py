@@ -273,5 +273,6 @@ class PreviewPage(QWidget):
 
     def _say(self, share: float) -> None:
         self.note.setText(
-            f"Provisional: who ran at {self._positions:,} sampled positions of {self._name}. Loading, {share:.0%}"
+            f"Provisional: who ran at {self._positions:,} sampled positions of {self._name}. "
+            f"Loading, {100 * share:.0f} %"
         )
