@@ -277,7 +277,7 @@ def late_ring():
 
 LOSS = verdict(
     "Events are missing in 2 ranges (3 buffers), 290.0 µs in all; the longest from 0.000 150 000 s for 250.0 µs.",
-    "error", (150, 400), events=[(100, ""), (400, "")],
+    "error", (150, 400), events=[(100, ""), (400, "")], occurrences=[(60, 100, None), (150, 400, None)],
 )  # fmt: skip
 
 
@@ -821,9 +821,9 @@ DIRECT_ENDS = {
     ("leak", channels(10, others=("MSG_INFO", "MSG_RECEIVEV")), {"least_count": 10, "spread_ms": 0.05}, []),
     ("data-loss", lossy(), {}, [LOSS]),
     ("data-loss", lossy(0, 320), {}, [{**LOSS, "span": (0, 100), "says": LOSS["says"].replace("290.0", "180.0").replace(
-        "0.000 150 000 s for 250.0", "0.000 000 000 s for 100.0"), "occurrences": [(0, 100, None)]}]),
+        "0.000 150 000 s for 250.0", "0.000 000 000 s for 100.0"), "occurrences": [(0, 100, None), (320, 400, None)]}]),
     ("data-loss", lossy(5, 320), {}, [{**LOSS, "span": (5, 100), "says": LOSS["says"].replace("290.0", "175.0").replace(
-        "0.000 150 000 s for 250.0", "0.000 005 000 s for 95.00"), "occurrences": [(5, 100, None)]}]),
+        "0.000 150 000 s for 250.0", "0.000 005 000 s for 95.00"), "occurrences": [(5, 100, None), (320, 400, None)]}]),
     ("data-loss", late_ring(), {}, []),
     ("missed-period", periodic({3: 50}), {"least_count": 9}, [ONCE_LATE]),
     ("missed-period", periodic({3: 50}), {"least_count": 10}, []),

@@ -15,6 +15,7 @@ from satview.__main__ import main
 from satview.analysis.verdicts.rule import rules
 from satview.capture.buffers import LoggerOptions
 from satview.capture.run import Capture, run
+from satview.events import wire
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.scene import rounds_of_a_loop, scene
 
@@ -130,6 +131,18 @@ def test_what_is_less_severe_than_requested_is_no_failure(check, tmp_path):
     assert code == 0
     assert "warning: lock-contention" in out
     assert check(tmp_path / "convoy.kev", "--severity", "warning")[0] == 3
+
+
+def test_a_range_has_its_own_losses_and_not_the_longest_of_all(check, tmp_path):
+    """Events are missing from 100 to 5,000 and from 6,000 to 7,000."""
+    builder = TraceBuilder().event(wire.CONTROL_BUFFER, 0, (1, 0)).time_event(0).event(6 << 10, 100)
+    for first, number in ((5_000, 4), (7_000, 8)):
+        builder.event(wire.CONTROL_BUFFER, first, (number, 0)).time_event(first).event(6 << 10, first + 1_000)
+    path = builder.write(tmp_path / "lossy.kev")
+    (verdict,) = json.loads(check(path, "--kind", "data-loss", "--format", "json")[1])["verdicts"]
+    assert (verdict["cases"], verdict["length_ns"]) == (2, 4_900)
+    assert "data-loss" in check(path, "--kind", "data-loss", "--range", "6100ns..6200ns")[1]
+    assert "data-loss" not in check(path, "--kind", "data-loss", "--range", "5100ns..5200ns")[1]
 
 
 def test_losses_are_a_verdict_and_other_damage_exit_code_1(check, tmp_path):

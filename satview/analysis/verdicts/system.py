@@ -395,6 +395,7 @@ def data_losses(evidence: Evidence, _limits: Limits) -> list[Verdict]:
          f"{evidence.length(total)} in all; the longest from "
          f"{evidence.moment(int(worst[0]), int(worst[1] - worst[0]))} for {evidence.length(int(worst[1] - worst[0]))}.",
          "Capture fewer classes, in fast mode, or with more and larger buffers."),
+        occurrences=[(begin, end, -1) for begin, end in lost[:, :2].tolist()],
     )]  # fmt: skip
 
 
