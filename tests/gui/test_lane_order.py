@@ -151,7 +151,8 @@ def test_processes_are_sorted_by_use_and_quiet_ones_folded(dense, qtbot):
     opened.filters.add_pass(f"pid == {opened.trace.processes.pid[logger]}")
     qtbot.waitUntil(lambda: quiet() == "0.04 CPU")
     opened.edits.undo()
-    qtbot.waitUntil(lambda: opened.filters.view.by_passes is None)
+    qtbot.waitUntil(lambda: opened.filters.view.by_passes is None and quiet() == "0.19 CPU")
+    (head,) = opened.lanes.heads
     point = QPoint(80, head.y_px + head.height_px // 2)
     qtbot.mouseClick(labels, LEFT, pos=point)
     assert len(titles(dense)) == 4 + 18
