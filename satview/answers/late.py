@@ -81,7 +81,7 @@ _REASONS: Final = {
     Known.UNKNOWN: "events are missing in between, or its thread is not known",
 }
 _MISSES: Final = {
-    Known.AT_LEAST: "events are missing, and instances that need them may be late too",
+    Known.AT_LEAST: "events are missing, and instances that are lost with them may be late too",
     Known.UNKNOWN: "events are missing within all instances",
 }
 _COUNTS: Final = {Known.AT_LEAST: "events are missing, and whole instances may be among them"}
