@@ -376,9 +376,7 @@ class Judge:
         damage, window = self._lack(NO_DAMAGE), self._statistics.window
         if rests is Rests.EVENTS:
             # Damage hides events but adds none, so the count is a lower bound.
-            return self._lack(NO_LOSS, are_lost(self._trace, window.start, window.end)).at_worst(
-                _as_bound(damage)
-            ), None
+            return self._trust_in_range(window.start, window.end).at_worst(_as_bound(damage)), None
         needs = ANALYSES[analysis].needs
         if analysis == "cpu":  # what threads measured themselves does not rest on who had a CPU
             needs += _RUNS[:1] if rests is Rests.STATES and self._statistics.measures_cpu else _RUNS
@@ -406,10 +404,9 @@ class Judge:
         """
         window = self._statistics.window
         if rests is Rests.PAIRS:
-            return self._lack(NO_LOSS, are_lost(self._trace, window.start, self._trace.window.end)).at_worst(
-                self._trust_in_callers()
-            ), None
-        lost, idle = self._lack(NO_LOSS, are_lost(self._trace, window.start, window.end)), EXACT
+            lost = self._trust_in_range(window.start, self._trace.window.end)
+            return lost.at_worst(self._trust_in_callers()), None
+        lost, idle = self._trust_in_range(window.start, window.end), EXACT
         if rests in (Rests.STATES, Rests.CPU):
             idle = self._lack(IDLE)
         if lost.mark is not Mark.EXACT:
@@ -459,9 +456,12 @@ class Judge:
             return None
         return np.isin(self._subjects, np.concatenate([np.empty(0, np.int64), *numbers[self._key]]))
 
-    def _lack(self, need: Need, is_here: bool = True) -> Trust:
-        reason = need.reason(self._trace) if is_here else ""
+    def _lack(self, need: Need) -> Trust:
+        reason = need.reason(self._trace)
         return Trust(need.lack, reason) if reason else EXACT
+
+    def _trust_in_range(self, start: int, end: int) -> Trust:
+        return self._lack(NO_LOSS) if are_lost(self._trace, start, end) else EXACT
 
     def _trust_in_states(self, idle: Trust) -> tuple[Trust, _Bools | None]:
         """Return the trust in times of states if no events are lost, and the affected rows, bool (n,); None = all.

@@ -578,7 +578,7 @@ def _unseen_triggers(trace: Trace) -> tuple[str, ...]:
     return tuple(dict.fromkeys(KERNEL.advice(trace) or need.advice(trace) for need in (PULSES, MESSAGES)))
 
 
-def _doubt_of_misses(count: _Ints, undecided: _Ints, limit: _Ints, *, is_lossy: bool = False) -> NDArray[np.uint8]:
+def _doubt_of_misses(count: _Ints, undecided: _Ints, limit: _Ints, *, is_lossy: bool) -> NDArray[np.uint8]:
     """Return how well the number of late instances is known for each activity or chain, `Known` as uint8 (n,).
 
     Args:

@@ -115,7 +115,7 @@ class _Tables(AnswerPanel):
         widths = self._needed_px.copy()
         if len(widths) > 1 and self.model.columns[0].name == "activity":
             room_px = self.table.viewport().width() - widths[1]
-            widths[0] = max(min(widths[0], room_px), min(widths[0], _LEAST_NAME_PX))
+            widths[0] = min(widths[0], max(room_px, _LEAST_NAME_PX))
         for section, width_px in widths.items():
             self.table.setColumnWidth(section, width_px)
         self._fitted_px = widths
