@@ -6,6 +6,7 @@ A library is loaded before all others (`faults.c`); a process that has imported 
 from __future__ import annotations
 
 import ctypes
+import faulthandler
 import io
 import json
 import os
@@ -138,7 +139,8 @@ def serve() -> None:
             text = file.read()
         _, status = os.waitpid(pid, 0)
         code = os.waitstatus_to_exitcode(status)
-        answer: dict[str, Any] = json.loads(text) if text else {"out": "", "error": "", "calls": 0}
+        crash = {"out": "", "error": _files_of(Path.cwd())[1].read_text(), "calls": 0}  # where it stood
+        answer: dict[str, Any] = json.loads(text) if text else crash
         answers.write(json.dumps({**answer, "code": code}) + "\n")
         answers.flush()
 
@@ -159,10 +161,17 @@ def _call(main: Any, command: list[str]) -> int:
     return 0
 
 
+def _files_of(folder: Path) -> tuple[Path, Path]:
+    """Return where a command that runs in a folder prints to: its output and its errors."""
+    return folder.with_name("faults-out.txt"), folder.with_name("faults-error.txt")
+
+
 def _child(request: dict[str, Any], library: ctypes.CDLL, answers: int, main: Any) -> NoReturn:
-    out, error = Path.cwd().with_name("faults-out.txt"), Path.cwd().with_name("faults-error.txt")
+    out, error = _files_of(Path.cwd())
     for descriptor, path in ((1, out), (2, error)):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), descriptor)
+
+    faulthandler.enable(2)
 
     def setting(name: str, number: int) -> None:
         ctypes.c_int64.in_dll(library, name).value = number
