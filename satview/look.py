@@ -33,7 +33,7 @@ from satview.base.child import screenshot
 from satview.base.errors import SatviewError, UsageError
 from satview.base.named_files import name_fault, only_below, resource_path
 from satview.base.plugins import required
-from satview.base.safe_text import counted, visible_line
+from satview.base.safe_text import counted, percent, visible_line
 from satview.base.time import format_duration, format_moment, parse_moment_inside
 from satview.events.user_events import UserEvent
 from satview.formats.registry import open_trace
@@ -230,7 +230,7 @@ def _cpu_lines(statistics: Statistics) -> tuple[DetailLine, ...]:
     if INTERRUPTS.reason(statistics.trace):
         del parts[1]
     return tuple(
-        DetailLine(f"c-{cpu}", ", ".join(f"{int(cycles[cpu]) / length:.1%} {what}" for cycles, what in parts))
+        DetailLine(f"c-{cpu}", ", ".join(f"{percent(int(cycles[cpu]) / length)} {what}" for cycles, what in parts))
         for cpu, length in enumerate(lengths)
     )
 
@@ -247,7 +247,8 @@ def _thread_lines(statistics: Statistics, rows_shown: Sequence[int] | None = Non
     for row in rows[:_MAX_LINES]:
         ready = format_duration(trace.clock.duration_ns(max(int(threads.longest_ready_cycles[row]), 0)))
         waits = "" if CPUS.reason(trace) else f", longest READY {ready}"
-        text = f"{int(threads.cpu_cycles[row]) / lengths[row]:.1%} of a CPU, {counted(int(threads.runs[row]), 'run')}"
+        share = int(threads.cpu_cycles[row]) / lengths[row]
+        text = f"{percent(share)} of a CPU, {counted(int(threads.runs[row]), 'run')}"
         lines.append(DetailLine(thread_handle(row), trace.thread_name(row), text + waits))
     return _with_rest(lines, len(rows))
 
@@ -319,7 +320,7 @@ def _process_lines(statistics: Statistics) -> tuple[DetailLine, ...]:
     lengths = np.maximum(statistics.covered.processes, 1).tolist()
     lines = [DetailLine(process_handle(row), trace.process_name(row), "CPU time unknown"
                         if STATES.reason(trace_of_process(trace, row))
-                        else f"{int(cycles[row]) / lengths[row]:.1%} of a CPU")
+                        else f"{percent(int(cycles[row]) / lengths[row])} of a CPU")
              for row in order[:_MAX_LINES]]  # fmt: skip
     return _with_rest(lines, len(order))
 
@@ -399,7 +400,7 @@ def _process(trace: Trace, handle: Handle) -> Details:
     name = DetailLine("Name", trace.processes.names[row], trace.process_name_source(row))
     is_unknown = bool(STATES.reason(trace_of_process(trace, row)))
     lines = (DetailLine("pid", str(int(trace.processes.pid[row]))), name,
-             DetailLine("CPU", "unknown" if is_unknown else f"{share:.1%} of a CPU"))  # fmt: skip
+             DetailLine("CPU", "unknown" if is_unknown else f"{percent(share)} of a CPU"))  # fmt: skip
     sections = (Section("Process", lines), Section("Threads", _thread_lines(statistics, own_threads)))
     return Details(f"{handle} {trace.process_name(row)}", "", "process", sections)
 
@@ -410,7 +411,7 @@ def _cpu(trace: Trace, handle: Handle) -> Details:
     is_own = (runs["cpu"] == cpu) & ~runs["is_idle"]
     used = np.bincount(runs["thread"][is_own], weights=runs["cpu_cycles"][is_own], minlength=len(trace.threads))
     order = [row for row in np.argsort(-used, kind="stable").tolist() if used[row] > 0]
-    lines = [DetailLine(thread_handle(row), trace.thread_name(row), f"{used[row] / trace.window.length:.1%}")
+    lines = [DetailLine(thread_handle(row), trace.thread_name(row), percent(used[row] / trace.window.length))
              for row in order[:_MAX_LINES]]  # fmt: skip
     sections = (Section("CPU", (_cpu_lines(Statistics(trace))[cpu],)),
                 Section("Threads that ran on it", _with_rest(lines, len(order))))  # fmt: skip

@@ -29,7 +29,7 @@ from satview.answers.verdicts import undecided_table
 from satview.base.child import screenshot
 from satview.base.named_files import resource_path
 from satview.base.new_file import NewFile, find_target
-from satview.base.safe_text import counted, html_text
+from satview.base.safe_text import counted, html_text, percent
 from satview.base.time import format_duration, format_moment
 from satview.formats.registry import source_files
 from satview.store.problems import KINDS
@@ -70,8 +70,8 @@ def stacked_areas(
               for a, b in marks]  # fmt: skip
     parts += [_tick(share * WIDTH, format_duration(round(length_ns * share)))
               for share in np.linspace(0, 1, _TICKS).tolist()]  # fmt: skip
-    parts += [f'<text class="axis" x="-6" y="{HEIGHT * (1 - share) + 4:.0f}" text-anchor="end">{share:.0%}</text>'
-              for share in (0.0, 0.5, 1.0)]  # fmt: skip
+    parts += [f'<text class="axis" x="-6" y="{HEIGHT * (1 - share) + 4:.0f}" text-anchor="end">'
+              f"{percent(share, 0)}</text>" for share in (0.0, 0.5, 1.0)]  # fmt: skip
     return _drawn(parts, "CPU load over time")
 
 
@@ -190,7 +190,7 @@ def load(trace: Trace) -> str:
     marks = [((int(a) - trace.window.start) / trace.window.length, (int(b) - trace.window.start) / trace.window.length)
              for a, b in lost_marks(trace)]  # fmt: skip
     legend = "".join(
-        f'<span class="key"><i class="band{i % 9}"></i>{html_text(title)} {mean:.1%}</span>'
+        f'<span class="key"><i class="band{i % 9}"></i>{html_text(title)} {html_text(percent(mean))}</span>'
         for i, (title, mean) in enumerate(zip(titles, by_process.busy_cycles.sum(axis=1) / whole.sum(), strict=True))
     )
     length_ns = trace.clock.duration_ns(trace.window.length)

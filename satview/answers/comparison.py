@@ -24,6 +24,7 @@ from satview.answers.latencies import LatencyFilter, latency_figures, latency_ta
 from satview.answers.statistics import TABLES
 from satview.answers.table import SUBJECT, Column, Kind, Question, Table, number_text
 from satview.answers.verdicts import find
+from satview.base.safe_text import percent
 from satview.base.time import NS_PER_S, TimeWindow
 from satview.events.states import STATE_BY_NAME
 from satview.linkage.transactions import transactions
@@ -380,12 +381,12 @@ def difference(change: ChangedRow) -> float:
 
 
 def change_text(change: ChangedRow) -> str:
-    """Return the change of a value as display text: `+12.5%`, `new`, `gone`, `from none`."""
+    """Return the change of a value as display text: `+12.5 %`, `new`, `gone`, `from none`."""
     if math.isnan(change.before):
         return "" if math.isnan(change.after) else "new"
     if math.isnan(change.after):
         return "gone"
-    return "from none" if math.isinf(change.ratio) else f"{change.ratio - 1:+z.1%}"
+    return "from none" if math.isinf(change.ratio) else f"{100 * (change.ratio - 1):+z.1f} %"
 
 
 def value_text(change: ChangedRow, value: float) -> str:
@@ -393,7 +394,7 @@ def value_text(change: ChangedRow, value: float) -> str:
     if math.isnan(value):
         return "-"
     if change.column.kind is Kind.DURATION and change.is_per_s:
-        return f"{value / NS_PER_S:.2%}"
+        return percent(value / NS_PER_S, 2)
     return f"{value:,.1f} /s" if change.is_per_s else number_text(change.column.kind, value)
 
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from satview.answers.frames import Frames, Partial, Several, Texts, Values, arrow_array, html_rows
 from satview.base.errors import UsageError
 from satview.base.plugins import required
-from satview.base.safe_text import csv_text, visible_line
+from satview.base.safe_text import csv_text, percent, visible_line
 from satview.base.time import NS_PER_S, Clock, format_duration, format_moment
 from satview.linkage.links import Certainty
 from satview.store.trace import Trace
@@ -42,7 +42,6 @@ _SHOWN_ROWS: Final = 10  # in notebooks and `repr`
 _LOOKED_AT_ROWS: Final = 1 << 10  # rows searched for a value before all rows are
 _CACHED_NAMES: Final = 4096
 _DECIMALS: Final = 6  # of shares and rates, for programs
-_LEAST_SHARE: Final = 0.0005  # smaller shares are written as `<0.1 %`
 _MOST_LISTED: Final = 8  # values in the text of one cell
 
 
@@ -849,7 +848,7 @@ def _is_absent(column: Column, values: NDArray[Any]) -> NDArray[np.bool_]:
 def number_text(kind: Kind, value: float) -> str:
     """Return a number as text for people, as the kind of its column requires; durations are in nanoseconds."""
     if kind is Kind.SHARE:
-        return f"{100 * value:.1f} %" if value == 0 or value >= _LEAST_SHARE else "<0.1 %"
+        return percent(value)
     if kind is Kind.RATE:
         return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
     return format_duration(int(value)) if kind is Kind.DURATION else f"{int(value):,}"

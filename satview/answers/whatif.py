@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from satview.answers.frames import Texts
 from satview.answers.table import Column, Kind, Known, Question, Source, Table
+from satview.base.safe_text import percent
 from satview.store.trace import Trace
 
 _Floats = NDArray[np.float64]
@@ -90,7 +91,8 @@ _COLUMNS: Final = (
     Column("p99", Kind.DURATION, "99 % of the responses are not longer", "99 %"),
     Column("replayed_p99", Kind.DURATION, "the same of the unchanged replay", "Replayed 99 %", is_nullable=True),
     Column("p99_error", Kind.SHARE, "how far the unchanged replay is off in 99 %", "Error 99 %"),
-    Column("fit", Kind.TEXT, f"`good`: both errors are at most {GOOD:.0%}; `poor`: one is above {POOR:.0%}; `fair`",
+    Column("fit", Kind.TEXT, f"`good`: both errors are at most {percent(GOOD, 0)}; `poor`: one is above "
+           f"{percent(POOR, 0)}; `fair`",
            "Fit"),
 )  # fmt: skip
 OPEN: Final = "it may be the other way, by chance or by what the trace leaves open"

@@ -24,6 +24,12 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if abs(count) == 1 else 'es' if noun.endswith('s') else 's'}"
 
 
+def percent(share: float, decimals: int = 1) -> str:
+    """Return a share as display text: `12.5 %`; `<0.1 %` if it is not zero, but would be written as zero."""
+    is_little = 0 < share < 0.005 * 10**-decimals
+    return f"<{10**-decimals:g} %" if is_little else f"{100 * share:.{decimals}f} %"
+
+
 def listed(names: Sequence[str], most: int) -> str:
     """Return the first names of a list, and how many more there are, as display text: `a, b, and 40 more`."""
     more = f", and {len(names) - most:,} more" if len(names) > most else ""

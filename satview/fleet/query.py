@@ -30,7 +30,7 @@ from satview.base.errors import UsageError
 from satview.base.named_files import resource_path
 from satview.base.new_file import NewFile
 from satview.base.plugins import required
-from satview.base.safe_text import counted
+from satview.base.safe_text import counted, percent
 from satview.base.time import NS_PER_S, Clock, TimeWindow, format_duration
 from satview.events.user_events import UserEvent
 from satview.formats.registry import open_trace
@@ -560,7 +560,7 @@ class Metric:
         if self.unit is MetricUnit.NS:
             return format_duration(round(value))
         if self.unit is MetricUnit.SHARE:
-            return f"{value:.1%}"
+            return percent(value)
         return f"{value:,.1f} /s" if self.unit is MetricUnit.RATE else f"{value:,g}"
 
 

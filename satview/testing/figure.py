@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from satview.base.child import screenshot
 from satview.base.errors import UsageError, WriteError
 from satview.base.new_file import NewFile
+from satview.base.safe_text import percent
 from satview.base.time import Cycles, format_duration
 from satview.store.time_ranges import Location, location_of
 from satview.store.trace import Trace
@@ -231,7 +232,7 @@ class Figure(float):
             self.claims.locations.append(self.location)
         raise KevFailure(
             f"{self.says} is {value_text(float(self), self.unit)}, in the baseline "
-            f"{value_text(before, self.unit)}: {'less' if more_is_better else 'more'} than {by:.0%} worse"
+            f"{value_text(before, self.unit)}: {'less' if more_is_better else 'more'} than {percent(by, 0)} worse"
             f"{_where(self.location)}"
         )
 
@@ -277,7 +278,7 @@ def value_text(value: float, unit: Unit) -> str:
     """Format a value with its unit."""
     if unit is Unit.NS:
         return format_duration(round(value))
-    return f"{value:.2%}" if unit is Unit.SHARE else f"{value:,g}"
+    return percent(value, 2) if unit is Unit.SHARE else f"{value:,g}"
 
 
 _WHERE: Final = "\n  "

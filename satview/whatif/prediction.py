@@ -22,7 +22,7 @@ from satview.analysis.blame import writes_trace
 from satview.answers.whatif import Candidate, Compared, Leverage
 from satview.base.child import safe_children
 from satview.base.errors import UsageError
-from satview.base.safe_text import counted, visible_line
+from satview.base.safe_text import counted, percent, visible_line
 from satview.events.spec import Release
 from satview.events.user_events import UserEvent
 from satview.events.wire import MAX_CPUS
@@ -97,7 +97,8 @@ class ActivityFit:
     def __str__(self) -> str:
         if self.replayed is None:
             return f"{self.recorded.name} (never done)"
-        return f"{self.recorded.name} (off by {self.median_error:.1%} in the median, by {self.p99_error:.1%} in 99 %)"
+        median, p99 = percent(self.median_error), percent(self.p99_error)
+        return f"{self.recorded.name} (off by {median} in the median, by {p99} in 99 %)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +141,13 @@ class ReplayFit:
         """Return sentences about the fit: a summary or warning, then activities whose predictions are unreliable."""
         if self.median_error == float("inf"):
             return ["Warning: no activity can be compared, so that nothing says how well the replay fits."]
-        summary = (f"The unchanged replay is off by {self.median_error:.1%} in the median of an activity, by "
-                f"{self.p99_error:.1%} in 99 %; {self.same_order:.0%} of the wake-ups come in the same order."
+        summary = (f"The unchanged replay is off by {percent(self.median_error)} in the median of an activity, by "
+                f"{percent(self.p99_error)} in 99 %; {percent(self.same_order, 0)} of the wake-ups come in the same "
+                "order."
         )  # fmt: skip
         poor = self.poor
         if self.median_error > MEDIAN_WARNS_ABOVE or self.p99_error > P99_WARNS_ABOVE:
-            bounds = f"{MEDIAN_WARNS_ABOVE:.0%} in the median or {P99_WARNS_ABOVE:.0%} in 99 %"
+            bounds = f"{percent(MEDIAN_WARNS_ABOVE, 0)} in the median or {percent(P99_WARNS_ABOVE, 0)} in 99 %"
             return [f"Warning: {summary[0].lower()}{summary[1:]} Above {bounds} do not rely on predictions; "
                     f"furthest off is {poor[0]}."]  # fmt: skip
         if not poor:

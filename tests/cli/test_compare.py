@@ -82,7 +82,7 @@ def test_a_change_that_rounds_to_nothing_has_no_minus():
     column = Column("mean", Kind.DURATION, "", "Mean")
     texts = [change_text(ChangedRow("call", "a", column, 10_000, after, False, 1.0, (None, None), (0, 0)))
              for after in (9_999, 10_001, 9_980)]  # fmt: skip
-    assert texts == ["+0.0%", "+0.0%", "-0.2%"]
+    assert texts == ["+0.0 %", "+0.0 %", "-0.2 %"]
 
 
 def test_what_only_one_has_is_new_or_gone(tmp_path, capsys):
@@ -106,7 +106,7 @@ def test_exit_code_and_json(pair, capsys):
     assert [(each["figure"], each["before"], each["after"], each["worse"]) for each in reported["figures"][:3]] == [
         ("mean_ns", 150, 400, False), ("p99_ns", 200, 900, True), ("longest_ns", 200, 900, True)]  # fmt: skip
     assert main(["compare", *paths, "--worse-than", "200"]) == 3
-    assert "satview: worse: Longest of MSG_SENDV: 200 ns before, 900 ns after (+350.0%)" in capsys.readouterr().err
+    assert "satview: worse: Longest of MSG_SENDV: 200 ns before, 900 ns after (+350.0 %)" in capsys.readouterr().err
     assert main(["compare", *reversed(paths), "--worse-than", "0"]) == 0, "shorter is no worse"
 
 

@@ -49,21 +49,21 @@ def test_the_whole_trace(trace):
     assert lines[0] == "inversion.kev"
     assert lines[1] == f"{len(trace.events):,} events in 199.0 ms, 1 CPU, release 7.x, 13 threads"
     assert re.search(r"^  v-1 +error: priority-inversion: high 1 \(high\)", text, re.MULTILINE)
-    assert re.search(r"^  t-\d+ +middle 1 \(middle\) \(30\.2% of a CPU, 4 runs", text, re.MULTILINE)
+    assert re.search(r"^  t-\d+ +middle 1 \(middle\) \(30\.2 % of a CPU, 4 runs", text, re.MULTILINE)
     assert "idle" not in text.partition("Busiest threads")[2].partition("Processes")[0]
     assert "no events are missing" in text
 
 
 def test_what_was_not_captured_is_no_figure(trace, tmp_path):
     """Interrupts of a Linux schedule and waits for a CPU of a thread trace are not there, and not 0."""
-    assert re.search(r"\(30\.2% of a CPU, 4 runs, longest READY 34\.12 \u00b5s\)$", as_text(look(trace)), re.MULTILINE)
+    assert re.search(r"\(30\.2 % of a CPU, 4 runs, longest READY 34\.12 \u00b5s\)$", as_text(look(trace)), re.MULTILINE)
     linux = as_text(look(linux_scene.opened(tmp_path, linux_scene.as_trace_dat())))
-    assert "c-0  98.6% busy, 0.0% not known" in linux
-    assert "server 200 (server) (1.2% of a CPU, 1 run, longest READY 294.0 ms)" in linux
+    assert "c-0  98.6 % busy, 0.0 % not known" in linux
+    assert "server 200 (server) (1.2 % of a CPU, 1 run, longest READY 294.0 ms)" in linux
     threads = as_text(look(open_trace("sample_traces/threads")))
     assert "397 events in 45.00 ms, 5 LWPs, release unixware, 5 threads" in threads
-    assert "\nLWPs\n  c-0  8.2% busy, 0.0% not known\n" in threads
-    assert "(worker 1) (3.9% of a CPU, 22 runs)\n" in threads
+    assert "\nLWPs\n  c-0  8.2 % busy, 0.0 % not known\n" in threads
+    assert "(worker 1) (3.9 % of a CPU, 22 runs)\n" in threads
 
 
 def test_every_handle_can_be_followed(trace):

@@ -172,7 +172,7 @@ def test_baselines(project):
     ticking(lengths=(100, 400)).write(project.path / "tick.kev")
     result = project("", *again)
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*p99 of tick to done is 400 ns, in the baseline 250 ns: more than 10% worse"])
+    result.stdout.fnmatch_lines(["*p99 of tick to done is 400 ns, in the baseline 250 ns: more than 10 % worse"])
     assert json.loads(path.read_text()) == stored, "a comparison changes nothing"
     project("", *again, "--update-kev-baseline").assert_outcomes(failed=1)
     assert json.loads(path.read_text())["figures"]["test_it.py::test_latency"] == {"p99 of tick to done": 400.0}

@@ -11,6 +11,7 @@ import pytest
 
 from satview.analysis.activities import Timing
 from satview.base.errors import UsageError
+from satview.base.safe_text import percent
 from satview.capture.buffers import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.capture.sim.calls import Compute, Sleep
@@ -185,9 +186,9 @@ def test_a_poor_fit_warns_before_anything(tmp_path: Path) -> None:
         (one for one in fit.activities.values() if not one.recorded.is_own),
         key=lambda one: max(one.median_error / 0.05, one.p99_error / 0.1),
     )
-    end = f"in the median, by {worst.p99_error:.1%} in 99 %)."
-    assert "Above 5% in the median or 10% in 99 % do not rely on predictions; furthest off is " in fit.sentences()[0]
-    assert fit.sentences()[0].endswith(f"{worst.recorded.name} (off by {worst.median_error:.1%} {end}")
+    end = f"in the median, by {percent(worst.p99_error)} in 99 %)."
+    assert "Above 5 % in the median or 10 % in 99 % do not rely on predictions; furthest off is " in fit.sentences()[0]
+    assert fit.sentences()[0].endswith(f"{worst.recorded.name} (off by {percent(worst.median_error)} {end}")
 
 
 def fit_with(*errors: tuple[float, float]) -> ReplayFit:
@@ -208,9 +209,9 @@ def test_a_fit_that_is_poor_in_99_percent_alone_warns() -> None:
     """Medians are right; 99 % of two activities of three are off by 12 and 40 %, which is above 10."""
     (says,) = fit_with((0, 0.12), (0, 0), (0, 0.4)).sentences()
     assert says.startswith(
-        "Warning: the unchanged replay is off by 0.0% in the median of an activity, by 12.0% in 99 %"
+        "Warning: the unchanged replay is off by 0.0 % in the median of an activity, by 12.0 % in 99 %"
     )
-    assert says.endswith("furthest off is task 2 (off by 0.0% in the median, by 40.0% in 99 %).")
+    assert says.endswith("furthest off is task 2 (off by 0.0 % in the median, by 40.0 % in 99 %).")
 
 
 def test_one_poor_activity_among_good_ones_is_named() -> None:
@@ -218,7 +219,7 @@ def test_one_poor_activity_among_good_ones_is_named() -> None:
     says = fit_with((0, 0.09), (0.06, 0), (0, 0.11), (0.05, 0.1)).sentences()
     assert not says[0].startswith("Warning")
     assert says[1:] == [
-        "Do not rely on predictions of task 1 (off by 6.0% in the median, by 0.0% in 99 %) and 1 other, out of 4."
+        "Do not rely on predictions of task 1 (off by 6.0 % in the median, by 0.0 % in 99 %) and 1 other, out of 4."
     ]
 
 

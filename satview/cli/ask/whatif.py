@@ -10,7 +10,7 @@ from satview.analysis.activities import read_timing
 from satview.answers.whatif import SHOWN, candidates_table, comparison, sensitivity_table
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
-from satview.base.safe_text import visible_line
+from satview.base.safe_text import percent, visible_line
 from satview.cli.shared.files import InputFile, add_command, add_output, add_user_events, take_output
 from satview.cli.shared.table_output import FORMATS, print_for_people, print_table
 from satview.cli.shared.terminal import working, working_on
@@ -28,8 +28,8 @@ from satview.whatif.steps import KEYS, parse_changes, read_changes
 
 _EPILOG = f"""\
 The trace becomes a program for each thread, which runs again on the simulated kernel: first unchanged, then with the
-changes. How far the unchanged replay is off is printed first, above {MEDIAN_WARNS_ABOVE:.0%} in the median or
-{P99_WARNS_ABOVE:.0%} in 99 % as a warning, with the activity that is furthest off: predictions are no better.
+changes. How far the unchanged replay is off is printed first, above {percent(MEDIAN_WARNS_ABOVE, 0)} in the median or
+{percent(P99_WARNS_ABOVE, 0)} in 99 % as a warning, with the activity that is furthest off: predictions are no better.
 
 What can be changed, by TARGET (a thread such as 'planner 1', a process, 'lock ADDRESS', 'interrupt NUMBER'):
   cpus      without a target: CPUs that it has

@@ -9,7 +9,7 @@ from typing import Any, Final
 from satview.analysis.doctor import summary, unanswered
 from satview.base.errors import TraceFormatError
 from satview.base.process import BAD_USE, COST_DATA, FINE, say
-from satview.base.safe_text import counted, visible_line
+from satview.base.safe_text import counted, percent, visible_line
 from satview.base.time import format_duration, format_time, hex_cycles
 from satview.cli.shared.files import InputFile, add_names
 from satview.cli.shared.terminal import bold
@@ -179,7 +179,7 @@ def _contradictions(runs: int) -> str:
 def _class_lines(classes: dict[str, int], events: int) -> list[str]:
     """Return the events of each class as lines of a table."""
     rows = [
-        (name, f"{count:,}", f"{100 * count / events:.1f} %")
+        (name, f"{count:,}", percent(count / events))
         for name, count in sorted(classes.items(), key=lambda item: -item[1])
     ]
     heads = ("Class", "Events", "Share")

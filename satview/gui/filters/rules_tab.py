@@ -33,7 +33,7 @@ from PySide6.QtWidgets import (
 
 from satview.base.errors import UsageError
 from satview.base.new_file import write_file
-from satview.base.safe_text import counted, html_text, visible
+from satview.base.safe_text import counted, html_text, percent, visible
 from satview.events.modes import RULE_MODES, Mode
 from satview.export.c_program import c_program
 from satview.filters.derived_columns import process_names
@@ -314,7 +314,7 @@ def answer_html(answer: WouldCapture) -> str:
 
 
 def _share(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.1f} %" if whole else ""
+    return percent(part / whole) if whole else ""
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, str, str, str]]) -> str:

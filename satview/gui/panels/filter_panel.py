@@ -29,7 +29,7 @@ from PySide6.QtWidgets import (
 
 from satview.analysis.statistics import Statistics
 from satview.base.errors import UsageError
-from satview.base.safe_text import counted, menu_text, tool_tip, visible_line
+from satview.base.safe_text import counted, menu_text, percent, tool_tip, visible_line
 from satview.filters import passes
 from satview.filters.passes import Effect, Pass
 from satview.filters.rules.fastwide import has_two_forms
@@ -861,6 +861,4 @@ class FilterPanel(Panel):
 
 
 def _share(share: float) -> str:
-    if share <= 0:
-        return ""
-    return f"{100 * share:.1f} %" if share >= 0.0005 else "<0.1 %"
+    return percent(share) if share > 0 else ""

@@ -36,7 +36,7 @@ from PySide6.QtWidgets import (
 
 from satview.answers.functions import ROOT, FlameGraph, FlameWidth, flame_graph, function_table
 from satview.answers.table import Known, Table
-from satview.base.safe_text import counted, tool_tip, visible_line
+from satview.base.safe_text import counted, percent, tool_tip, visible_line
 from satview.base.time import TimeWindow, format_duration
 from satview.events.states import PROCESS_HUES
 from satview.gui.colours import FADE, ink_on, mixed, process_colour
@@ -403,7 +403,7 @@ def tip_of(graph: FlameGraph, node: int) -> str:
     if graph.place[node]:
         lines.append(visible_line(graph.place[node]))
     amount = counted(width, "sample") if is_sampled else length(width)
-    lines.append(f"{graph.measure.value}: {amount}, {100 * width / whole:.1f} % of all")
+    lines.append(f"{graph.measure.value}: {amount}, {percent(width / whole)} of all")
     if graph.is_function[node] and not is_sampled:
         lines.append(f"Without what it calls: {length(own)}")
         lines.append(f"{counted(count, 'call')}, {length(int(graph.total[node]))} from entries to exits, the longest "

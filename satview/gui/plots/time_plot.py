@@ -13,7 +13,7 @@ from PySide6.QtGui import QBrush, QFontMetrics, QGuiApplication, QIcon, QPainter
 from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QListWidget, QListWidgetItem, QWidget
 
 from satview.analysis.times.cpu_times import NOBODY, OTHERS, LoadBy
-from satview.base.safe_text import tool_tip, visible_line
+from satview.base.safe_text import percent, tool_tip, visible_line
 from satview.base.time import TimeWindow, format_duration
 from satview.events.states import INTERRUPT
 from satview.gui.colours import class_colour, mixed, process_colour, state_colour
@@ -419,7 +419,7 @@ class LoadPlot(TimePlot):
             self.plot.addItem(pg.BarGraphItem(x0=edges[:-1], x1=edges[1:], y0=low, y1=high, pen=None, brush=brush))
             low = high
             share = int(cycles.sum()) / max(1, int(load.given_cycles.sum()))
-            self.add_line(brush, f"{100 * share:.1f} %  {visible_line(title)}", 0)
+            self.add_line(brush, f"{percent(share)}  {visible_line(title)}", 0)
         self.legend.scrollToBottom()  # to the largest bands
         self.plot.setYRange(0, load.cpus * 1.04, padding=0)  # with room for the topmost number
         self.plot.getAxis("left").setTicks([[(cpu, str(cpu)) for cpu in _levels(load.cpus)]])

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.process import timed
-from satview.base.safe_text import html_text
+from satview.base.safe_text import html_text, percent
 from satview.base.time import TimeWindow, format_duration, format_moment
 from satview.core import pictures
 from satview.events import states
@@ -310,8 +310,8 @@ def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:
     busy = int(cycles[states.IS_BUSY[lane.shares.values]].sum())
     if row.process >= 0:
         return _cpus_text(busy / window.length)  # in the notation of its process's lane
-    share = 100 * busy / window.length
-    return f"{share:.0f} %" if share >= 10 or not busy else f"{share:.1f} %" if share >= 0.1 else "< 0.1 %"
+    share = busy / window.length
+    return percent(share, 0 if share >= 0.1 or not busy else 1)
 
 
 def quiet_figure(timeline: Timeline, window: TimeWindow, shares_of: Callable[[int], LaneShares | None]) -> str:
@@ -525,7 +525,7 @@ def share_text(opened: OpenTrace, lane: int, window: TimeWindow, spans: LaneSpan
             info.meaning(int(kinds[position])) if _keeps_all(info) else _name(opened, lane, int(kinds[position]), row)
         )
         if name and cycles[position]:
-            lines.append(f"{100 * cycles[position] / window.length:.1f} %&nbsp;&nbsp;{html_text(name)}")
+            lines.append(f"{html_text(percent(cycles[position] / window.length))}&nbsp;&nbsp;{html_text(name)}")
     if len(kinds) > _MOST_LINES:
         lines.append(f"and {len(kinds) - _MOST_LINES} more")
     counts = np.ones(len(start), np.bool_) if spans is lane_data.spans else spans.value[part] != states.ABSENT
