@@ -259,7 +259,7 @@ def test_sql_follows_the_file_of_timing(tmp_path: Path) -> None:
     query = "select chain, measure, count, max_ns, bound_ns, misses from chain"
     assert trace.sql(query).rows() == []
     assert trace.sql(query, timing=said).rows() == [("path", "reaction", 5, 1_900, 1_000, 2),
-                                                    ("path", "age", 3, 900, None, 0)]  # fmt: skip
+                                                    ("path", "age", 3, 900, None, None)]  # fmt: skip
     assert trace.sql(query).rows() == []
     (tmp_path / "loop").mkdir()
     trace = with_answers(rounds_of_a_loop().open(tmp_path / "loop"))
