@@ -660,7 +660,7 @@ class Answers:
         lines = [",".join(map(_cell, result.columns)), *(",".join(map(_cell, row)) for row in rows)]
         if len(result) > _MAX_ROWS or result.is_cut:
             lines.append(f"... {result.summary}; add a LIMIT or add them up")
-        lines += [f"Cannot tell: {line}" for line in result.cannot_tell]
+        lines += result.reservations
         return "\n".join(lines)
 
     def picture(self, trace: str, range: str = "", event: int = 0) -> bytes:  # noqa: A002  -- the name that callers see

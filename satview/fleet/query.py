@@ -39,6 +39,7 @@ from satview.store.time_ranges import Location
 from satview.tables.result import Result
 from satview.tables.schema import (
     CLOCK_MACROS,
+    SAFE_FROM_LOSSES,
     SCHEMAS,
     View,
     clock_macros,
@@ -339,7 +340,7 @@ def _plain(path: str) -> str:
 
 _CLOCK: Final = "_clock_of_trace"
 _TRACES: Final = f"SELECT trace, start_cycles, cycles_per_s FROM {_CLOCK} ORDER BY trace"  # noqa: S608  -- of ours
-_LACKS: Final = f"""SELECT trace, cannot_show FROM (
+_LACKS: Final = f"""SELECT trace, cannot_show, costs_data FROM (
     SELECT NULL::VARCHAR AS cannot_show WHERE false UNION ALL BY NAME SELECT * FROM {_CLOCK})"""  # noqa: S608  -- of ours
 _IN_CYCLES: Final = re.compile(rf'"(?P<column>\w+)_cycles"|Function with name "?(?P<macro>{"|".join(CLOCK_MACROS)})\b')
 _MIN_S: Final = 0.001
@@ -388,12 +389,16 @@ def query_dataset(
     tables = mentioned(query, dataset.tables)[0]  # of the query, and of its views
     # One text for each trace: lines that begin with the name of a table; None in older data sets.
     missing = {trace: [line for line in (text or "").splitlines() if line.partition(":")[0] in tables]
-               for trace, text in lacks}  # fmt: skip
+               for trace, text, _ in lacks}  # fmt: skip
     result.silent_traces = frozenset(trace for trace, lines in missing.items() if lines)
     counts = Counter(line for lines in missing.values() for line in lines)
     result.cannot_tell = tuple(
         f"{line} ({count:,} of {counted(len(lacks), 'trace')})" for line, count in counts.items()
     )
+    if not SAFE_FROM_LOSSES.issuperset(tables):
+        result.lossy_traces = frozenset(trace for trace, _, costs_data in lacks if costs_data)
+    if lossy := len(result.lossy_traces):
+        result.not_all = (f"events are missing in {lossy:,} of {counted(len(lacks), 'trace')}",)
     return result
 
 
@@ -577,6 +582,7 @@ _COLUMNS: Final = (
         reasons={
             Known.UNKNOWN: "the trace cannot show it",
             Known.AT_LEAST: "the trace cannot show all of them",
+            Known.ESTIMATE: "events are missing in the trace",
         },
     ),
     Column("outlier", Kind.TEXT, "whether its modified z-score is above 3.5", "Outlier"),
@@ -644,7 +650,9 @@ def trend(
     is_least = is_silent & (selected.is_zero and selected.unit is MetricUnit.COUNT)
     instead = np.where(is_silent & ~is_least | (not selected.is_zero), np.nan, 0.0).tolist()
     values = np.array([_number(row.get("value"), none) for row, none in zip(rows, instead, strict=True)], np.float64)
-    known = np.where(is_least, Known.AT_LEAST, np.where(is_silent, Known.UNKNOWN, Known.EXACT)).astype(np.uint8)
+    of_lossy = Known.AT_LEAST if selected.unit is MetricUnit.COUNT else Known.ESTIMATE
+    is_lossy = np.array([name in result.lossy_traces for name, *_ in order], np.bool_)
+    known = np.select([is_least, is_silent, is_lossy], [Known.AT_LEAST, Known.UNKNOWN, of_lossy], Known.EXACT)
     is_far, begins = outliers(values), [begin for _, begin, *_ in order]
     start, end, event = (np.array([-1 if row.get(name) is None else int(row[name]) for row in rows], np.int64)
                          for name in ("start_ns", "end_ns", "event"))  # fmt: skip
@@ -669,8 +677,8 @@ def trend(
         "path": Texts.of([file for _, _, file, _ in order]),
         "command": lambda: Texts.of([location(table, row).command if far else "" for row, far in enumerate(is_far)]),
         "tone": Texts(is_far.astype(np.uint8), ("", "error")),
-    }, known={"value": known}, texts={"value": lambda row: selected.text(values[row])},
-        cannot_tell="\n".join(result.cannot_tell))  # fmt: skip
+    }, known={"value": known.astype(np.uint8)}, texts={"value": lambda row: selected.text(values[row])},
+        cannot_tell="\n".join((*result.cannot_tell, *result.not_all)))  # fmt: skip
     return table
 
 

@@ -41,7 +41,11 @@ class Result(Frames):
         cannot_tell: Reasons why the trace cannot show rows of tables and views of the query, each a sentence:
             `message: no messages are there; capture the class COMM`. Views are named only if the result shows nothing,
             or if no such trace can show their rows.
+        not_all: Reasons why rows are missing, or show less than happened, each a sentence: events that the trace lost,
+            classes that it captured in part.
         silent_traces: Names of the traces of a data set that cannot show rows of a table of the query.
+        lossy_traces: Names of the traces of a data set in which events are missing; empty if no table of the query
+            depends on them.
     """
 
     def __init__(self, table: pa.Table, is_cut: bool = False) -> None:
@@ -49,7 +53,9 @@ class Result(Frames):
         self._table = _whole_numbers(table.rename_columns(list(self._columns)))
         self.is_cut = is_cut
         self.cannot_tell: tuple[str, ...] = ()
+        self.not_all: tuple[str, ...] = ()
         self.silent_traces: frozenset[str] = frozenset()
+        self.lossy_traces: frozenset[str] = frozenset()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -83,6 +89,11 @@ class Result(Frames):
     def shows_nothing(self) -> bool:
         """Whether the result has no rows, or a single row of zeros and nulls, as a count or sum of no rows gives."""
         return len(self) == 0 or (len(self) == 1 and all(value is None or value == 0 for value in self.rows()[0]))
+
+    @property
+    def reservations(self) -> tuple[str, ...]:
+        """The lines of `cannot_tell` and `not_all` as people read them: `Cannot tell: ...`, `Not all: ...`."""
+        return (*(f"Cannot tell: {line}" for line in self.cannot_tell), *(f"Not all: {line}" for line in self.not_all))
 
     @property
     def summary(self) -> str:

@@ -525,6 +525,7 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
 
 _LONGEST_NAME: Final = 64  # longest name of a table
 _LITERALS: Final = re.compile(r"'(?:[^']|'')*'")
+_ALIASES: Final = re.compile(r"(?i)\bas\s+[a-z_]\w*")
 _WORDS: Final = re.compile(r"(?:(\w+)\.)?\b([A-Za-z_]\w*)")
 _SHOW_TABLES: Final = re.compile(
     r"\s*(?:show\s+(?:all\s+)?(?:tables|views|(macros))|describe|\.tables)\s*;?\s*", re.IGNORECASE
@@ -535,6 +536,10 @@ _TEXT_ARGUMENT: Final = re.compile(  # skips strings, quoted names and comments
     r"""'(?:[^']|'')*'|"[^"]*"|--[^\n]*|\b(?P<macro>\w+)\s*\(\s*'(?P<text>(?:[^']|'')*)'""", re.IGNORECASE
 )
 _SOURCES: Final = re.compile(r"\b(?:from|join)\s+(\w+)")  # tables and views in the SQL of views.toml
+
+
+# Tables of what a trace says about itself, in which no row is missing if events were lost.
+SAFE_FROM_LOSSES: Final = frozenset({"trace", "loss", "mark", "analysis", "undecided"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -639,8 +644,8 @@ def with_thread_rows(query: str, row_of: Callable[[str], int]) -> str:
 def mentioned(text: str, more: Container[str] = ()) -> tuple[list[str], list[str]]:
     """Return the names of tables and views that a query uses, directly or through views; views follow their sources.
 
-    Every word that is such a name counts, unless it is in a string or follows an alias (`w.state`): a table too many
-    costs only time, a missing one is an error.
+    Every word that is such a name counts, unless it is in a string, follows an alias (`w.state`) or is one
+    (`as event`): a table too many costs only time, a missing one is an error.
 
     Args:
         text: The query.
@@ -656,7 +661,7 @@ def mentioned(text: str, more: Container[str] = ()) -> tuple[list[str], list[str
         elif name in SCHEMAS or name in more:
             tables[name] = None
 
-    for qualifier, word in _WORDS.findall(_LITERALS.sub(" ", text)):
+    for qualifier, word in _WORDS.findall(_ALIASES.sub(" ", _LITERALS.sub(" ", text))):
         if not qualifier or qualifier.lower() == "main":
             add(word.lower())
     return list(tables), list(needed_views)

@@ -19,6 +19,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast
 
 from satview.analysis.activities import Timing
+from satview.analysis.doctor import may_be_more
 from satview.analysis.thread_names import thread_of
 from satview.analysis.times.basis import Mark
 from satview.base.child import child_command, child_environment
@@ -30,6 +31,7 @@ from satview.store.trace import Trace
 from satview.tables.query_child import ARROW, JSON, arrow_bytes, arrow_rows, receive, send
 from satview.tables.result import Result
 from satview.tables.schema import (
+    SAFE_FROM_LOSSES,
     SCHEMAS,
     SqlColumn,
     TableSchema,
@@ -265,7 +267,7 @@ class SqlQuestion:
         owner: Number of the trace from `owner_number`; 0 = none.
         folders: The only folders from which files may be read.
         known: Names of existing tables other than the documented ones.
-        doubts: Returns `Result.cannot_tell` for the rows; None = the rows are beyond doubt.
+        doubts: Returns `Result.cannot_tell` and `Result.not_all` for the rows; None = the rows are beyond doubt.
     """
 
     query: str
@@ -276,7 +278,7 @@ class SqlQuestion:
     owner: int = 0
     folders: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
-    doubts: Callable[[Result], tuple[str, ...]] | None = None
+    doubts: Callable[[Result], tuple[tuple[str, ...], tuple[str, ...]]] | None = None
 
 
 class Query:
@@ -323,7 +325,7 @@ class Query:
             raise UsageError(f"the answer has more than {limit}; add a LIMIT, or allow more")
         result = Result(required("pyarrow").concat_tables(parts), end["is_cut"])
         if self._question.doubts is not None:
-            result.cannot_tell = self._question.doubts(result)
+            result.cannot_tell, result.not_all = self._question.doubts(result)
         return result
 
     @contextlib.contextmanager
@@ -540,7 +542,7 @@ def _parts(trace: Trace, name: str, is_plain: bool, timing: Mapping[str, Timing]
     """
     lacks = _lacks(trace)
     if name not in SCHEMAS:
-        lacks[name] = why_empty(trace, name)
+        lacks[name] = True, why_empty(trace, name)
         yield argument_table(trace, name).arrow()
         return
     read = [column.name for column in SCHEMAS[name].columns if not (is_plain and column.cycles)]
@@ -550,29 +552,34 @@ def _parts(trace: Trace, name: str, is_plain: bool, timing: Mapping[str, Timing]
         else (table(trace, name, timing),)
     )
     for part in parts:
-        lacks[name] = () if len(part) else tuple(f"{name}: {why}" for why in part.missing)
+        lacks[name] = not len(part), tuple(f"{name}: {why}" for why in part.missing)
         yield part.arrow(read)
 
 
-def _doubts(trace: Trace, tables: Iterable[str], view_names: Iterable[str], result: Result) -> tuple[str, ...]:
-    """Return `Result.cannot_tell` of a query that used some tables and views."""
+def _doubts(
+    trace: Trace, tables: Sequence[str], view_names: Iterable[str], result: Result
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return `Result.cannot_tell` and `Result.not_all` of a query that used some tables and views."""
     lacks = _lacks(trace)
-    lines = [why for name in tables for why in lacks.get(name, ())]
-    lines += [
-        f"{name}: {why}"
-        for name in view_names
-        for need in views()[name].needs  # what is never logged is not in rows that happen to be there either
-        if (result.shows_nothing or need.lack is Mark.NOT_LOGGED) and (why := need.advice(trace))
-    ]
-    return tuple(lines)
+    lines: dict[bool, list[str]] = {True: [], False: []}  # by whether there are no rows
+    for is_empty, reasons in (lacks[name] for name in tables if name in lacks):
+        lines[is_empty] += reasons
+    for name in view_names:
+        for need in views()[name].needs:
+            if why := need.advice(trace):  # what is never logged is not in rows that happen to be there either
+                lines[result.shows_nothing or need.lack is Mark.NOT_LOGGED].append(f"{name}: {why}")
+    why = "" if SAFE_FROM_LOSSES.issuperset(tables) else may_be_more(trace)
+    if why and not any(why in line for line in lines[False]):
+        lines[False].append(why)
+    return tuple(lines[True]), tuple(lines[False])
 
 
-def _lacks(trace: Trace) -> dict[str, tuple[str, ...]]:
-    """Return for each table made so far, by name, why the trace cannot show rows of the table; empty if it can.
+def _lacks(trace: Trace) -> dict[str, tuple[bool, tuple[str, ...]]]:
+    """Return for each table made so far, by name, whether it is empty, and what the trace cannot show of it and why.
 
     The dictionary is cached with the trace; the caller adds tables that are made later.
     """
-    lacks: dict[str, tuple[str, ...]] = trace.cached("tables.lacks", lambda _: {})
+    lacks: dict[str, tuple[bool, tuple[str, ...]]] = trace.cached("tables.lacks", lambda _: {})
     return lacks
 
 

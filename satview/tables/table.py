@@ -840,8 +840,7 @@ def table_of(trace: Trace, name: str, columns: ColumnsByName) -> Table:
     question = SCHEMAS[name].question
     values = {column.name: columns[names_in_sql(column)[0]] for column in question.columns}
     rows = Table(question, trace, values, place="event" if "event" in values else "")
-    if not len(rows):
-        rows.cannot_tell = next(filter(None, (unmet.advice(trace) for unmet in _NEEDS.get(name, ()))), "")
+    rows.cannot_tell = next(filter(None, (unmet.advice(trace) for unmet in _NEEDS.get(name, ()))), "")
     return rows
 
 

@@ -541,8 +541,8 @@ class Kev:
         """Return the number in the first row and column of the result of an SQL query (docs/tables.md).
 
         Raises:
-            KevFailure: The result has no rows, or that value is not a number; or it is 0, and the trace cannot show the
-                rows of a table of the query.
+            KevFailure: The result has no rows, or that value is not a number; or rows of the query's tables are missing
+                because events were lost; or it is 0, and the trace cannot show the rows of a table.
             UsageError: The query is invalid, or a package is missing.
         """
         __tracebackhide__ = True
@@ -550,8 +550,9 @@ class Kev:
         value = result.value(0, result.columns[0]) if len(result) else None
         if not isinstance(value, int | float):
             raise KevFailure(f"{query}: {'no number but ' + repr(value) if len(result) else 'no row'}")
-        if value == 0 and result.cannot_tell and not self.is_lenient:
-            raise KevFailure(f"{query}: cannot tell: {'; '.join(result.cannot_tell)}")
+        reasons = (result.cannot_tell if value == 0 else ()) + result.not_all
+        if reasons and not self.is_lenient:
+            raise KevFailure(f"{query}: cannot tell: {'; '.join(reasons)}")
         unit = Unit.NS if result.columns[0].endswith("_ns") else Unit.COUNT
         return Figure(float(value), query, unit, None, self.claims)
 

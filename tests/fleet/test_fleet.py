@@ -141,6 +141,27 @@ def test_a_data_set_of_an_older_version_is_exported_again(traces, out):
     assert query_dataset(out, "select 1 as n").rows() == [(1,)]
 
 
+def test_a_query_says_in_how_many_traces_events_are_missing(traces, out):
+    """One of four lost what was logged between 100 and 5,000 ns; its longest wait for the CPU may be longer."""
+    builder = TraceBuilder().event(wire.CONTROL_BUFFER, 0, (1, 0)).time_event(0).state("READY", 2, 7, 1)
+    builder.state("RUNNING", 90, 7, 1).state("READY", 100, 7, 1).event(wire.CONTROL_BUFFER, 5000, (4, 0))
+    builder.time_event(5000).state("RUNNING", 5100, 7, 1).write(traces / "lossy.kev")
+    export.export_folder(traces, out)
+    rows = query_dataset(out, "select count(*) from state")
+    missing = "events are missing in 1 of 4 traces"
+    assert (rows.lossy_traces, rows.not_all) == ({"lossy.kev"}, (missing,))
+    for query_of_all in ("select count(*) from loss", "select 1"):
+        assert query_dataset(out, query_of_all).not_all == ()
+    longest = query.trend(out, "ready-longest")
+    assert longest.records()[-1] == longest.records()[-1] | {
+        "trace": "lossy.kev",
+        "value": 88,
+        "known": {"value": "estimate"},
+    }
+    assert missing in longest.cannot_tell
+    assert [row.get("known") for row in query.trend(out, "lost").records()] == [None] * 4
+
+
 def test_a_query_says_of_how_many_traces_it_cannot_tell(traces, out):
     """Three traces have no messages; of one of them the record is that of an older version, which does not say so."""
     send = wire.code(wire.WireClass.COMM, 0)

@@ -19,6 +19,8 @@ from tests.gui.hands import CONTROL, LEFT, K, all_texts
 from tests.helpers.scene import SERVER, rounds_of_a_loop
 from tests.helpers.sql_values import one_row_of, query_at_work, sql_values
 
+LOST = "Not all: events were lost for 4.000 µs of it"
+
 
 @pytest.fixture
 def panel(window):
@@ -38,14 +40,15 @@ def test_a_query_that_is_typed(panel, qtbot):
     names = [panel.model.headerData(i, Qt.Orientation.Horizontal) for i in range(3)]
     assert names == ["state", "start_ns", "length_ns"]
     assert all_texts(panel.model) == [["READY", "0", "1000"], ["REPLY", "4000", "4001"]]
-    assert panel.message.text() == "2 rows"
+    assert panel.message.text() == f"2 rows\n{LOST}"
     panel.table.selectRow(1)
     assert panel.copied_text() == "state\tstart_ns\tlength_ns\nREPLY\t4000\t4001"
 
 
 def test_an_empty_answer_says_what_the_trace_cannot_show(panel, qtbot):
     run_query(panel, qtbot, "select * from interrupt")
-    assert panel.message.text() == "0 rows\nCannot tell: interrupt: no interrupts are there; capture the class INTR"
+    missing = "Cannot tell: interrupt: no interrupts are there; capture the class INTR"
+    assert panel.message.text() == f"0 rows\n{missing}\n{LOST}"
 
 
 def test_rows_jump_to_events_and_times(panel, opened, qtbot):

@@ -5,9 +5,11 @@ import sys
 
 import pytest
 
+from satview.__main__ import main
 from satview.base.errors import UsageError
 from satview.base.time import Clock
 from satview.events import wire
+from satview.export.by_ending import export
 from satview.opened import open_trace, with_answers
 from satview.tables import sql as module
 from satview.tables.schema import SCHEMAS, clock_macros, mentioned, views
@@ -42,6 +44,37 @@ def test_an_empty_table_says_what_the_trace_cannot_show(small):
         assert (counted["n"].tolist(), counted.cannot_tell) == ([0], says)
     assert small.sql("select * from loss").cannot_tell == small.sql("select * from run").cannot_tell == ()
     assert small.table("call").says_why_empty == "Cannot tell: no kernel calls are there; capture the class KERCALL."
+
+
+def lossy(builder: TraceBuilder) -> TraceBuilder:
+    """Two READY of a thread, and what was logged between 100 and 5,000 ns is lost."""
+    builder.event(wire.CONTROL_BUFFER, 0, (1, 0)).time_event(0).state("READY", 2, 7, 1).state("RUNNING", 100, 7, 1)
+    return builder.event(wire.CONTROL_BUFFER, 5000, (4, 0)).time_event(5000).state("READY", 5002, 7, 1)
+
+
+def test_rows_of_a_trace_that_lost_events_are_not_all(tmp_path):
+    trace = with_answers(lossy(TraceBuilder()).open(tmp_path))
+    lost = "events were lost for 4.900 µs of it"
+    for query in ("* from state", "count(*) from event", "* from thread_load", "count(*) from CONTROL_BUFFER"):
+        result = trace.sql(f"select {query}")
+        assert (len(result) > 0, result.cannot_tell, result.not_all) == (True, (), (lost,))
+        assert result.reservations == (f"Not all: {lost}",)
+    written = export(trace, tmp_path / "runs.csv", tables=("run",)), export(trace, tmp_path / "l.csv", tables=("loss",))
+    assert [file.left_out for file in written] == [(lost,), ()]
+    for query in ("* from loss", "events from trace", "1"):
+        assert trace.sql(f"select {query}").not_all == ()
+    verdicts = trace.sql("select * from verdict")
+    assert [line for line in verdicts.not_all if "were lost" in line] == [f"verdict: {lost}"], "said once"
+
+
+def test_rows_that_a_class_captured_in_part_leaves_are_not_all(capsys):
+    """Of the threads, only kernel calls and the states of their beginning are there, which `stats` marks with `≈`."""
+    path = "sample_traces/vendor-ker_calls-14.kev"
+    missing = "not all events of threads are there; capture the class THREAD whole"
+    result = with_answers(open_trace(path)).sql("select * from thread_load")
+    assert (len(result), result.cannot_tell, result.not_all) == (5, (), (f"run: {missing}",))
+    assert main(["query", path, "select count(*) as n from thread_load"]) == 0
+    assert capsys.readouterr() == ("n\n5\n1 row\n", f"satview: not all: run: {missing}\n")
 
 
 def test_waits_for_a_cpu_that_nothing_logs_are_no_answer():

@@ -184,6 +184,19 @@ def test_a_value_of_sql(kev):
         kev.value("select count(*) from interrupt")
 
 
+def test_a_value_of_sql_of_a_trace_that_lost_events(tmp_path):
+    """Any value may be another one, unless it comes from what the trace says about itself."""
+    builder = TraceBuilder().event(wire.CONTROL_BUFFER, 0, (1, 0)).time_event(0).state("READY", 100, 7, 1)
+    trace = with_answers(builder.event(wire.CONTROL_BUFFER, 5000, (4, 0)).time_event(5000).open(tmp_path))
+    kev = Kev(trace, {}, ClaimResults())
+    for query in ("count(*) from state where state = 'READY'", "count(*) from interrupt", "max(event) from event"):
+        with pytest.raises(KevFailure, match=r"cannot tell: .*events were lost for 4\.900 µs of it$"):
+            kev.value(f"select {query}")
+    assert kev.value("select count(*) from loss") == 1
+    lenient = Kev(trace, {}, ClaimResults(), is_lenient=True)
+    assert lenient.value("select count(*) from state where state = 'READY'") == 1
+
+
 @pytest.fixture(scope="module")
 def deadlock(tmp_path_factory):
     from satview.capture.buffers import LoggerOptions

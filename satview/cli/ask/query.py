@@ -155,8 +155,8 @@ def _print(result: Result, args: argparse.Namespace) -> None:
     else:
         with NewFile(args.output, streams=True) as file:
             _write(result, args.format, file)
-    for line in result.cannot_tell:
-        say(f"cannot tell: {line}")
+    for line in result.reservations:
+        say(f"{line[0].lower()}{line[1:]}")
     if result.is_cut:
         say(_cut_text(result))
 

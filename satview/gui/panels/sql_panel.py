@@ -262,8 +262,8 @@ class SqlPanel(Panel):
         self.table.resizeColumnsToContents()
         self._drawing = None
         self._show()
-        said = (f"{result.summary}; add a LIMIT" if result.is_cut else result.summary, *result.cannot_tell)
-        self._finish("\nCannot tell: ".join(said))
+        said = (f"{result.summary}; add a LIMIT" if result.is_cut else result.summary, *result.reservations)
+        self._finish("\n".join(said))
 
     def set_theme(self, theme: Theme) -> None:
         """Use the colours of a theme."""
