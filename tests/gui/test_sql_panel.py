@@ -48,7 +48,8 @@ def test_a_query_that_is_typed(panel, qtbot):
 def test_an_empty_answer_says_what_the_trace_cannot_show(panel, qtbot):
     run_query(panel, qtbot, "select * from interrupt")
     missing = "Cannot tell: interrupt: no interrupts are there; capture the class INTR"
-    assert panel.message.text() == f"0 rows\n{missing}\n{LOST}"
+    assert panel.message.text() == f"0 rows\n{missing}, and 1 more reason"
+    assert panel.message.toolTip() == f"{missing}\n{LOST}"
 
 
 def test_rows_jump_to_events_and_times(panel, opened, qtbot):

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from satview.base.errors import SatviewError, one_line
-from satview.base.safe_text import tool_tip, visible, visible_line
+from satview.base.safe_text import counted, tool_tip, visible, visible_line
 from satview.filters.expressions.syntax import Completion
 from satview.gui.filters.editing import ProposingEditor
 from satview.gui.panel import Panel, PanelContext, selected_rows, set_up_rows
@@ -262,8 +262,10 @@ class SqlPanel(Panel):
         self.table.resizeColumnsToContents()
         self._drawing = None
         self._show()
-        said = (f"{result.summary}; add a LIMIT" if result.is_cut else result.summary, *result.reservations)
-        self._finish("\n".join(said))
+        summary = f"{result.summary}; add a LIMIT" if result.is_cut else result.summary
+        first, *others = result.reservations or ("",)
+        more = f", and {counted(len(others), 'more reason')}" if others else ""  # there is room for one
+        self._finish(f"{summary}\n{first}{more}".rstrip(), "\n".join((first, *others)) if others else "")
 
     def set_theme(self, theme: Theme) -> None:
         """Use the colours of a theme."""
@@ -323,8 +325,9 @@ class SqlPanel(Panel):
         self._show()
         self._finish(capitalized(visible(str(error))) if isinstance(error, SatviewError) else one_line(error))
 
-    def _finish(self, text: str) -> None:
+    def _finish(self, text: str, tip: str = "") -> None:
         self.message.setText(text)
+        self.message.setToolTip(tool_tip(tip))
         self.run_button.setText("Run")
 
     @Slot(QModelIndex)
