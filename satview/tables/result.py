@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from satview.answers.frames import Frames, html_rows
 from satview.base.errors import UsageError
 from satview.base.plugins import required
-from satview.base.safe_text import counted
+from satview.base.safe_text import counted, html_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,8 +101,9 @@ class Result(Frames):
         return f"{counted(len(self), 'row')}{', cut: there are more' if self.is_cut else ''}"
 
     def _repr_html_(self) -> str:
-        """Return the first rows as HTML for notebooks."""
-        return html_rows(self.columns, self.rows(_SHOWN_ROWS), self.summary)
+        """Return the first rows as HTML for notebooks, with what they do not show."""
+        lines = map(html_text, (self.summary, *self.reservations))
+        return html_rows(self.columns, self.rows(_SHOWN_ROWS), "<br>".join(lines))
 
     def rows(self, most: int | None = None) -> list[tuple[Any, ...]]:
         """Return the rows as tuples of Python values.

@@ -59,6 +59,7 @@ def test_rows_of_a_trace_that_lost_events_are_not_all(tmp_path):
         result = trace.sql(f"select {query}")
         assert (len(result) > 0, result.cannot_tell, result.not_all) == (True, (), (lost,))
         assert result.reservations == (f"Not all: {lost}",)
+        assert result._repr_html_().endswith(f"<br>Not all: {lost}</p>")
     written = export(trace, tmp_path / "runs.csv", tables=("run",)), export(trace, tmp_path / "l.csv", tables=("loss",))
     assert [file.left_out for file in written] == [(lost,), ()]
     for query in ("* from loss", "events from trace", "1"):
