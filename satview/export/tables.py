@@ -50,21 +50,26 @@ def write_parquet(arrow: pa.Table, stream: BinaryIO, report: Report | None = Non
         arrow: The table.
         stream: The file.
         report: Called with the share that is done, after each part of the rows.
+
+    Raises:
+        UsageError: Parquet has no such type as a column of an SQL query, such as a structure without members.
     """
     parquet = required("pyarrow.parquet")
     numbers = [field.name for field in arrow.schema if _is_wide_number(field.type)]
     others = [field.name for field in arrow.schema if not _is_wide_number(field.type)]
-    with parquet.ParquetWriter(
-        stream,
-        arrow.schema,
-        compression="zstd",
-        compression_level=_LEVEL,
-        use_dictionary=others or False,
-        column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED") or None,
-        write_statistics=True,
-    ) as writer:
-        for part in _parts(arrow, report):
-            writer.write_table(part, ROWS_AT_ONCE)
+    options = {
+        "compression": "zstd",
+        "compression_level": _LEVEL,
+        "use_dictionary": others or False,
+        "column_encoding": dict.fromkeys(numbers, "DELTA_BINARY_PACKED") or None,
+        "write_statistics": True,
+    }
+    try:
+        with parquet.ParquetWriter(stream, arrow.schema, **options) as writer:
+            for part in _parts(arrow, report):
+                writer.write_table(part, ROWS_AT_ONCE)
+    except required("pyarrow").ArrowNotImplementedError as error:
+        raise UsageError(f"not as Parquet: {error}") from error
 
 
 def _is_wide_number(kind: Any) -> bool:

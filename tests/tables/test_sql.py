@@ -46,6 +46,33 @@ def test_an_empty_table_says_what_the_trace_cannot_show(small):
     assert small.table("call").says_why_empty == "Cannot tell: no kernel calls are there; capture the class KERCALL."
 
 
+UNSEEN = "interrupts were not captured, so their time counts for what they interrupt; capture the class INTR"
+
+
+@pytest.mark.parametrize(
+    ("view", "cannot_tell", "not_all"),
+    [
+        ("cpu_load", "", UNSEEN),
+        ("thread_load", "", UNSEEN),
+        ("interrupted_threads", UNSEEN, ""),
+        ("lock_contention", "no kernel calls are there; capture the class KERCALL", ""),
+        ("lock_holders", "no kernel calls are there; capture the class KERCALL", ""),
+    ],
+)
+def test_a_view_says_which_class_its_columns_lack(view, cannot_tell, not_all, small):
+    """The trace has states of a thread, but neither interrupts nor kernel calls: a zero of theirs is no answer."""
+    result = small.sql(f"select * from {view}")
+    assert result.cannot_tell == ((f"{view}: {cannot_tell}",) if cannot_tell else ())
+    assert result.not_all == ((f"{view}: {not_all}",) if not_all else ())
+
+
+def test_a_type_that_parquet_lacks_is_refused(tmp_path, capsys):
+    path, query = tmp_path / "rows.parquet", "select try_cast(date '2000-01-01' as row) from process"
+    assert main(["query", "sample_traces/vendor-ker_calls-14.kev", query, "-o", str(path)]) == 2
+    assert capsys.readouterr().err.startswith("satview: not as Parquet: ")
+    assert not path.exists()
+
+
 def lossy(builder: TraceBuilder) -> TraceBuilder:
     """Two READY of a thread, and what was logged between 100 and 5,000 ns is lost."""
     builder.event(wire.CONTROL_BUFFER, 0, (1, 0)).time_event(0).state("READY", 2, 7, 1).state("RUNNING", 100, 7, 1)
@@ -55,7 +82,7 @@ def lossy(builder: TraceBuilder) -> TraceBuilder:
 def test_rows_of_a_trace_that_lost_events_are_not_all(tmp_path):
     trace = with_answers(lossy(TraceBuilder()).open(tmp_path))
     lost = "events were lost for 4.900 µs of it"
-    for query in ("* from state", "count(*) from event", "* from thread_load", "count(*) from CONTROL_BUFFER"):
+    for query in ("* from state", "count(*) from event", "* from thread_states", "count(*) from CONTROL_BUFFER"):
         result = trace.sql(f"select {query}")
         assert (len(result) > 0, result.cannot_tell, result.not_all) == (True, (), (lost,))
         assert result.reservations == (f"Not all: {lost}",)
@@ -72,9 +99,9 @@ def test_rows_that_a_class_captured_in_part_leaves_are_not_all(capsys):
     """Of the threads, only kernel calls and the states of their beginning are there, which `stats` marks with `≈`."""
     path = "sample_traces/vendor-ker_calls-14.kev"
     missing = "not all events of threads are there; capture the class THREAD whole"
-    result = with_answers(open_trace(path)).sql("select * from thread_load")
+    result = with_answers(open_trace(path)).sql("select * from run")
     assert (len(result), result.cannot_tell, result.not_all) == (5, (), (f"run: {missing}",))
-    assert main(["query", path, "select count(*) as n from thread_load"]) == 0
+    assert main(["query", path, "select count(*) as n from run"]) == 0
     assert capsys.readouterr() == ("n\n5\n1 row\n", f"satview: not all: run: {missing}\n")
 
 
