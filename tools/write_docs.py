@@ -123,8 +123,9 @@ SQL; the views and macros below are there too, and the three functions `time_ns(
 `cycles(ns)` convert times. A thread may be named as the window names it where a macro takes its row, and anywhere by
 `thread_named('dumper[12] 1')`; a name that several have is an error that lists them. A table that is empty because the
 trace cannot show its rows is named with the reason (`Result.cannot_tell`): no row of `message` is no proof that nothing
-was sent. If rows are missing because events were lost or a class was captured in part, the answer says so, too
-(`Result.not_all`): counts and sums are then less than what happened, and means and percentiles may be off either way.
+was sent. If there are rows, but not all, the answer gives the reasons of `satview doctor` (`Result.not_all`): events
+that were lost, a class that was captured in part, threads whose first states nobody logged. Counts and sums are then
+less than what happened, and means and percentiles may be off either way.
 
 ```
 satview query boot.kev show tables                     # names, and what a row is

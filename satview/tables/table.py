@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from satview.analysis import needs as need
 from satview.analysis.activities import Timing
-from satview.analysis.doctor import ANALYSES
+from satview.analysis.doctor import ANALYSES, diagnosis
 from satview.analysis.statistics import client_server
 from satview.analysis.times.basis import Basis, Scope, scope_of
 from satview.analysis.times.cpu_times import CutRuns, cut_runs, migrations, switches
@@ -776,11 +776,11 @@ BUILDERS: Final[dict[str, Builder]] = {
     "server_time": _server_time,
     "trace": _trace,
 }
-_NEEDS: Final = {
-    **{name: ANALYSES[analysis].needs for name, analysis in (
-        ("call", "calls"), ("pulse", "pulses"), ("interrupt", "interrupts"), ("wake_up", "wake-ups"),
-        ("wait", "states"), ("state", "states"), ("run", "cpu"), ("cpu_state", "cpu"), ("activation", "states"))},
-    **dict.fromkeys(("client_time", "server_time"), (*ANALYSES["messages"].needs, need.STATES)),
+# By table, the keys of the analyses whose ratings say how far its rows can be trusted.
+_ANALYSES_OF: Final = {
+    "call": ("calls",), "pulse": ("pulses",), "interrupt": ("interrupts",), "wake_up": ("wake-ups",),
+    "wait": ("states",), "state": ("states",), "run": ("cpu",), "cpu_state": ("cpu",), "activation": ("states",),
+    **dict.fromkeys(("client_time", "server_time"), ("messages", "states")),
 }  # fmt: skip
 NOT_CACHED: Final = frozenset({"mark", "argument"})  # marks may change any time; arguments are larger than the trace
 
@@ -840,7 +840,14 @@ def table_of(trace: Trace, name: str, columns: ColumnsByName) -> Table:
     question = SCHEMAS[name].question
     values = {column.name: columns[names_in_sql(column)[0]] for column in question.columns}
     rows = Table(question, trace, values, place="event" if "event" in values else "")
-    rows.cannot_tell = next(filter(None, (unmet.advice(trace) for unmet in _NEEDS.get(name, ()))), "")
+    if len(rows):
+        for rating in (diagnosis(trace, key, is_quick=True) for key in _ANALYSES_OF.get(name, ())):
+            # What makes an answer a bound has remedies of several lines, which the doctor lists.
+            lack = rating.trust.reason if rating.trust.mark.is_answer else rating.advice
+            rows.cannot_tell = rows.cannot_tell or lack
+    else:  # what only makes an answer a bound does not explain that there is none
+        needs = (needed for key in _ANALYSES_OF.get(name, ()) for needed in ANALYSES[key].needs)
+        rows.cannot_tell = next(filter(None, (needed.advice(trace) for needed in needs)), "")
     return rows
 
 

@@ -22,6 +22,7 @@ from satview.analysis.activities import (
     reactions,
     said_needs,
 )
+from satview.analysis.doctor import may_be_more
 from satview.analysis.needs import (
     EXITS,
     INTERRUPT_EXITS,
@@ -550,9 +551,10 @@ class Kev:
         value = result.value(0, result.columns[0]) if len(result) else None
         if not isinstance(value, int | float):
             raise KevFailure(f"{query}: {'no number but ' + repr(value) if len(result) else 'no row'}")
-        reasons = (result.cannot_tell if value == 0 else ()) + result.not_all
+        reasons = "; ".join(result.cannot_tell) if value == 0 else ""
+        reasons = reasons or (may_be_more(self.trace) if result.not_all else "")
         if reasons and not self.is_lenient:
-            raise KevFailure(f"{query}: cannot tell: {'; '.join(reasons)}")
+            raise KevFailure(f"{query}: cannot tell: {reasons}")
         unit = Unit.NS if result.columns[0].endswith("_ns") else Unit.COUNT
         return Figure(float(value), query, unit, None, self.claims)
 
