@@ -10,7 +10,6 @@ from typing import Final
 import numpy as np
 
 from satview.analysis.activities import Timing
-from satview.analysis.doctor import may_be_more
 from satview.base.errors import UsageError, WriteError
 from satview.base.new_file import NewFile
 from satview.base.plugins import Plugin, PluginKind, plugins
@@ -22,8 +21,8 @@ from satview.export.perfetto import write_chrome, write_perfetto
 from satview.export.tables import write_by_class, write_folded, write_folder, write_speedscope, write_table
 from satview.formats.registry import source_files
 from satview.store.trace import Trace
-from satview.tables.schema import SAFE_FROM_LOSSES, SCHEMAS
-from satview.tables.table import kinds, why_empty
+from satview.tables.schema import SCHEMAS
+from satview.tables.table import kinds, why_empty, why_not_all
 
 ENDINGS: Final = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow", ".csv": "csv", ".jsonl": "jsonl",
                   ".ndjson": "jsonl", ".kev": "kev", ".txt": "listing", ".pftrace": "perfetto",
@@ -191,7 +190,7 @@ def _export(
         counts = {names[0]: write_table(trace, path, names[0], kind, rows, progress, timing)}
     empty = (name for name, count in counts.items() if not count and rows is None)  # else the selection may be empty
     lacks = [line for name in empty for line in why_empty(trace, name, timing)]
-    lacks += filter(None, ["" if SAFE_FROM_LOSSES.issuperset(names) else may_be_more(trace)])
+    lacks += why_not_all(trace, names)
     of_what = ", ".join(names) if len(names) <= _MOST_NAMES else f"{len(names)} tables"
     total = sum(counts.values())
     return Written(total, f"row{'s' * (total != 1)} of {of_what}", left_out=tuple(lacks))

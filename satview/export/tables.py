@@ -54,21 +54,22 @@ def write_parquet(arrow: pa.Table, stream: BinaryIO, report: Report | None = Non
     Raises:
         UsageError: Parquet has no such type as a column of an SQL query, such as a structure without members.
     """
-    parquet = required("pyarrow.parquet")
+    pyarrow, parquet = required("pyarrow"), required("pyarrow.parquet")
     numbers = [field.name for field in arrow.schema if _is_wide_number(field.type)]
     others = [field.name for field in arrow.schema if not _is_wide_number(field.type)]
-    options = {
-        "compression": "zstd",
-        "compression_level": _LEVEL,
-        "use_dictionary": others or False,
-        "column_encoding": dict.fromkeys(numbers, "DELTA_BINARY_PACKED") or None,
-        "write_statistics": True,
-    }
     try:
-        with parquet.ParquetWriter(stream, arrow.schema, **options) as writer:
+        with parquet.ParquetWriter(
+            stream,
+            arrow.schema,
+            compression="zstd",
+            compression_level=_LEVEL,
+            use_dictionary=others or False,
+            column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED") or None,
+            write_statistics=True,
+        ) as writer:
             for part in _parts(arrow, report):
                 writer.write_table(part, ROWS_AT_ONCE)
-    except required("pyarrow").ArrowNotImplementedError as error:
+    except pyarrow.ArrowNotImplementedError as error:
         raise UsageError(f"not as Parquet: {error}") from error
 
 

@@ -19,7 +19,6 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast
 
 from satview.analysis.activities import Timing
-from satview.analysis.doctor import may_be_more
 from satview.analysis.thread_names import thread_of
 from satview.analysis.times.basis import Mark
 from satview.base.child import child_command, child_environment
@@ -31,7 +30,6 @@ from satview.store.trace import Trace
 from satview.tables.query_child import ARROW, JSON, arrow_bytes, arrow_rows, receive, send
 from satview.tables.result import Result
 from satview.tables.schema import (
-    SAFE_FROM_LOSSES,
     SCHEMAS,
     SqlColumn,
     TableSchema,
@@ -52,6 +50,7 @@ from satview.tables.table import (
     table,
     table_of,
     why_empty,
+    why_not_all,
 )
 
 if TYPE_CHECKING:
@@ -561,17 +560,16 @@ def _doubts(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return `Result.cannot_tell` and `Result.not_all` of a query that used some tables and views."""
     lacks = _lacks(trace)
-    lines: dict[bool, list[str]] = {True: [], False: []}  # by whether there are no rows
+    cannot_tell, not_all = list[str](), list[str]()
     for is_empty, reasons in (lacks[name] for name in tables if name in lacks):
-        lines[is_empty] += reasons
+        (cannot_tell if is_empty else not_all).extend(reasons)
     for name in view_names:
         for need in views()[name].needs:
             if why := need.advice(trace):  # what is never logged is not in rows that happen to be there either
-                lines[result.shows_nothing or need.lack is Mark.NOT_LOGGED].append(f"{name}: {why}")
-    why = "" if SAFE_FROM_LOSSES.issuperset(tables) else may_be_more(trace)
-    if why and not any(why in line for line in lines[False]):
-        lines[False].append(why)
-    return tuple(lines[True]), tuple(lines[False])
+                shows_none = result.shows_nothing or need.lack is Mark.NOT_LOGGED
+                (cannot_tell if shows_none else not_all).append(f"{name}: {why}")
+    not_all += [why for why in why_not_all(trace, tables) if not any(why in line for line in not_all)]
+    return tuple(cannot_tell), tuple(not_all)
 
 
 def _lacks(trace: Trace) -> dict[str, tuple[bool, tuple[str, ...]]]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from satview.analysis import needs as need
 from satview.analysis.activities import Timing
-from satview.analysis.doctor import ANALYSES, diagnosis
+from satview.analysis.doctor import ANALYSES, diagnosis, may_be_more
 from satview.analysis.statistics import client_server
 from satview.analysis.times.basis import Basis, Scope, scope_of
 from satview.analysis.times.cpu_times import CutRuns, cut_runs, migrations, switches
@@ -40,7 +40,7 @@ from satview.store.axis import ends_of_files, file_window, files_of
 from satview.store.mark_file import stored_marks
 from satview.store.time_ranges import EVERY_CPU, TimeRanges, idle_threads, losses
 from satview.store.trace import Trace
-from satview.tables.schema import SCHEMAS, unknown_table, views
+from satview.tables.schema import SAFE_FROM_LOSSES, SCHEMAS, unknown_table, views
 from satview.timeline.state_lanes import run_slices
 
 if TYPE_CHECKING:
@@ -829,6 +829,12 @@ def why_empty(trace: Trace, name: str, timing: Mapping[str, Timing] | None = Non
     return (f"{name}: {missing}; capture them",) if missing else ()
 
 
+def why_not_all(trace: Trace, names: Iterable[str]) -> tuple[str, ...]:
+    """Return a sentence if rows of some tables may be missing, as events were lost or damaged; else nothing."""
+    why = "" if SAFE_FROM_LOSSES.issuperset(names) else may_be_more(trace)
+    return (why,) if why else ()
+
+
 def table_of(trace: Trace, name: str, columns: ColumnsByName) -> Table:
     """Return a table from columns that have been computed.
 
@@ -840,14 +846,14 @@ def table_of(trace: Trace, name: str, columns: ColumnsByName) -> Table:
     question = SCHEMAS[name].question
     values = {column.name: columns[names_in_sql(column)[0]] for column in question.columns}
     rows = Table(question, trace, values, place="event" if "event" in values else "")
+    keys = _ANALYSES_OF.get(name, ())
     if len(rows):
-        for rating in (diagnosis(trace, key, is_quick=True) for key in _ANALYSES_OF.get(name, ())):
-            # What makes an answer a bound has remedies of several lines, which the doctor lists.
-            lack = rating.trust.reason if rating.trust.mark.is_answer else rating.advice
-            rows.cannot_tell = rows.cannot_tell or lack
+        ratings = (diagnosis(trace, key, is_quick=True) for key in keys)
+        # What makes an answer a bound has remedies of several lines, which the doctor lists.
+        lacks = (rating.trust.reason if rating.trust.mark.is_answer else rating.advice for rating in ratings)
     else:  # what only makes an answer a bound does not explain that there is none
-        needs = (needed for key in _ANALYSES_OF.get(name, ()) for needed in ANALYSES[key].needs)
-        rows.cannot_tell = next(filter(None, (needed.advice(trace) for needed in needs)), "")
+        lacks = (needed.advice(trace) for key in keys for needed in ANALYSES[key].needs)
+    rows.cannot_tell = next(filter(None, lacks), "")
     return rows
 
 
