@@ -224,8 +224,20 @@ def _unmet(trace: Trace, needs: tuple[Need, ...], is_quick: bool) -> tuple[Need,
 
 
 def may_be_more(trace: Trace) -> str:
-    """Return the reason why verdicts of any kind may be missing (lost or damaged events); empty if there is none."""
+    """Return the reason why rows of any answer may be missing (lost or damaged events); empty if there is none."""
     return "; ".join(filter(None, (need.reason(trace) for need in (NO_LOSS, NO_DAMAGE))))
+
+
+def deficits(trace: Trace, *needs: Need) -> str:
+    """Return why the rows of an answer may not be all, or parts of them missing, a line each.
+
+    Args:
+        trace: The events.
+        needs: What the answer needs besides that no events are lost. If the first is not met, the others are not named.
+    """
+    basic = needs[0].advice(trace)
+    unmet = (basic,) if basic else (need.advice(trace) for need in needs[1:])
+    return "\n".join(filter(None, (*unmet, may_be_more(trace))))
 
 
 def notes(trace: Trace) -> tuple[str, ...]:
@@ -285,7 +297,7 @@ _ALSO_NEEDED: Final = {
 _COUNTS: Final = dict.fromkeys(("count", "per_s"), Rests.EVENTS)
 _UNKNOWN: Final = dict.fromkeys(("unknown_ns", "unknown_share"), Rests.NOTHING)
 _ANALYSIS_OF: Final = {  # of columns of threads and processes
-    **dict.fromkeys(("cpu_ns", "cpu_share", "all_share"), "cpu"),
+    **dict.fromkeys(("cpu_ns", "cpu_share", "all_share", "mean_run_ns", "self_ns"), "cpu"),
     **dict.fromkeys(("ready_ns", "longest_ready_ns", "preemptions"), "ready"),
     "migrations": "migrations",
 }
@@ -380,6 +392,8 @@ class Judge:
         needs = ANALYSES[analysis].needs
         if analysis == "cpu":  # what threads measured themselves does not rest on who had a CPU
             needs += _RUNS[:1] if rests is Rests.STATES and self._statistics.measures_cpu else _RUNS
+        elif self._key == "client-server":  # how long servers ran for others
+            needs += _RUNS
         if rests in _ALSO_NEEDED and self._trace.release.is_qnx:
             needs += (_ALSO_NEEDED[rests],)
         worst, lacking = self._lacking(needs)

@@ -223,6 +223,11 @@ def _interrupted(trace: Trace) -> str:
     return f"{missing}, so their time counts for what they interrupt"
 
 
+def _causes(trace: Trace) -> str:
+    missing = trace.release.is_qnx and _interrupted(trace)
+    return "interrupts were not captured, so what they cause begins only with the pulse or wake-up" if missing else ""
+
+
 def _idle(trace: Trace) -> str:
     # Up to 7.x idle threads are known by their thread numbers.
     if trace.release is not Release.QNX_8 or np.count_nonzero(idle_threads(trace)) >= trace.cpu_count:
@@ -345,6 +350,7 @@ SIZES: Final = Need("sizes", Mark.NEEDS_WIDE, _sizes, "capture wide events of th
                     is_wide=True)  # fmt: skip
 INTERRUPTS: Final = Need("interrupts", Mark.NEEDS_CLASS, _interrupts, "capture the class INTR", (C.INT,))
 INTERRUPTED: Final = Need("interrupted", Mark.ESTIMATE, _interrupted, "capture the class INTR", (C.INT,))
+INTERRUPT_CAUSES: Final = Need("interrupt-causes", Mark.LOWER_BOUND, _causes, "capture the class INTR", (C.INT,))
 IDLE: Final = Need("idle", Mark.ESTIMATE, _idle, "capture the class PROCESS from its opening dump on", (C.PROCESS,))
 INTERRUPT_EXITS: Final = Need("interrupt-exits", Mark.NEEDS_CLASS, _interrupt_exits, "capture the class INTR whole",
                               (C.INT,))  # fmt: skip

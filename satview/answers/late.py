@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from satview.analysis.activities import (
     CALLED,
     LEAST_INSTANCES,
+    LEAST_PERIODS,
     MOST_ACTIVITIES,
     MOST_CALLS,
     Activities,
@@ -29,7 +30,8 @@ from satview.analysis.activities import (
     said_needs,
 )
 from satview.analysis.blame import BLAME_WORDS, Blame, BlameParts, nested_interrupts, part_words, writes_trace
-from satview.analysis.needs import KERNEL, MESSAGES, PULSES, STATES
+from satview.analysis.doctor import deficits, may_be_more
+from satview.analysis.needs import CALLS, INTERRUPT_CAUSES, KERNEL, MESSAGES, PULSES, STATES
 from satview.analysis.schedulability import Bound, response_bounds
 from satview.analysis.times.basis import percentiles_by, sum_by
 from satview.analysis.times.message_times import Histogram, histogram
@@ -49,7 +51,7 @@ from satview.answers.late_comparison import (
     split,
     thinned,
 )
-from satview.answers.table import Column, Kind, Known, Question, Table, below_each_other
+from satview.answers.table import Column, Kind, Known, Question, Table, below_each_other, least_known
 from satview.base.errors import UsageError
 from satview.base.threads import Begun
 from satview.base.time import format_duration, format_moment
@@ -82,8 +84,13 @@ _REASONS: Final = {
 }
 _MISSES: Final = {
     Known.AT_LEAST: "events are missing, and instances that are lost with them may be late too",
-    Known.UNKNOWN: "events are missing within all instances",
+    Known.UNKNOWN: "events are missing, so that neither its period nor whether it was late is known",
 }
+_PERIODS: Final = {
+    Known.ESTIMATE: "it is learned from starts between which no events are missing",
+    Known.UNKNOWN: "too few starts are left between which no events are missing",
+}
+_MARGINS: Final = _REASONS | {Known.AT_MOST: _REASONS[Known.AT_LEAST]}
 _COUNTS: Final = {Known.AT_LEAST: "events are missing, and whole instances may be among them"}
 _JITTER: Final = {Known.AT_LEAST: "events are missing; what is before them and what is after is not compared"}
 
@@ -103,7 +110,8 @@ ACTIVITIES: Final = Question(
         Column("thread", Kind.THREAD, "the thread that does it most often"),
         Column("count", Kind.COUNT, "its instances", "Count", reasons=_COUNTS),
         Column("undecided", Kind.COUNT, "of these, those within which events are missing", "Unknown"),
-        Column("period", Kind.DURATION, "from start to start, if that is regular", "Period", is_nullable=True),
+        Column("period", Kind.DURATION, "from start to start, if that is regular", "Period", is_nullable=True,
+               reasons=_PERIODS),
         _length("min", "Min", "shortest response: from what triggers it to when it is done"),
         _length("median", "Median", "half of the responses are not longer"),
         _length("p99", "99 %", "99 % of the responses are not longer"),
@@ -113,15 +121,17 @@ ACTIVITIES: Final = Question(
         Column("end_jitter", Kind.DURATION, "the same of the ends", "End jitter", is_nullable=True, reasons=_JITTER),
         Column("utilisation", Kind.SHARE, "of one CPU: its threads run within its instances", "Utilisation", sql="",
                is_nullable=True, reasons=_REASONS),
-        Column("running", Kind.DURATION, "how long its threads run within its instances", is_nullable=True),
-        Column("deadline", Kind.DURATION, "how long a response may be", "Deadline", is_nullable=True),
+        Column("running", Kind.DURATION, "how long its threads run within its instances", is_nullable=True,
+               reasons=_REASONS),
+        Column("deadline", Kind.DURATION, "how long a response may be", "Deadline", is_nullable=True,
+               reasons=_PERIODS),
         Column("deadline_from", Kind.TEXT, "`said` in a file of timing, or its `period`", "From"),
         Column("misses", Kind.COUNT, "responses longer than the deadline, if there is one", "Misses", is_nullable=True,
                reasons=_MISSES),
         Column("margin", Kind.DURATION, "the deadline less the longest response, if none is missed", "Margin",
-               is_nullable=True),
+               is_nullable=True, reasons=_MARGINS),
         Column("overrun", Kind.DURATION, "the longest response less the deadline, if one is missed", "Overrun",
-               is_nullable=True),
+               is_nullable=True, reasons=_REASONS),
         Column("event", Kind.EVENT, "the event that begins the longest response", "Event", is_nullable=True),
     ),
     "misses",
@@ -136,10 +146,11 @@ INSTANCES: Final = Question(
         Column("activity", Kind.TEXT, "which", "Activity"),
         Column("thread", Kind.THREAD, "who did it", "Thread", is_nullable=True),
         Column("start", Kind.TIME, "when it was triggered", "Start"),
-        Column("end", Kind.TIME, "when it was done", "End", is_nullable=True),
+        Column("end", Kind.TIME, "when it was done", "End", is_nullable=True, reasons=_REASONS),
         _length("response", "Response", "from start to end"),
-        Column("deadline", Kind.DURATION, "how long that may be", "Deadline", is_nullable=True),
-        Column("overrun", Kind.DURATION, "how much longer it is", "Overrun", is_nullable=True),
+        Column("deadline", Kind.DURATION, "how long that may be", "Deadline", is_nullable=True, reasons=_PERIODS),
+        Column("overrun", Kind.DURATION, "how much longer it is", "Overrun", is_nullable=True,
+               reasons=_REASONS | {Known.ESTIMATE: _PERIODS[Known.ESTIMATE]}),
         Column("outcome", Kind.TEXT, "`in time` or `late`; without a deadline `done`; `unfinished`; `unknown`",
                "Outcome"),
         Column("event", Kind.EVENT, "the event that begins it", "Event"),
@@ -215,16 +226,43 @@ class Late:
         return np.array([activity.deadline_cycles for activity in self.learned.activities], np.int64)
 
     @property
+    def _period(self) -> _Ints:
+        """Period of each activity, int64, cycles; -1 = not periodic."""
+        return np.array([activity.period_cycles for activity in self.learned.activities], np.int64)
+
+    def _doubt_of_periods(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """Return how well the period and the deadline of each activity are known, `Known` as uint8 (activities,)."""
+        lost, period, learned = TimeRanges.of_rows(losses(self.trace)), self._period, self.learned
+        number, starts = learned.instances.activity, learned.instances.start_cycles
+        is_compared = (number[1:] == number[:-1]) & ~lost.meet(starts[:-1], starts[1:])
+        count = np.bincount(number[1:][is_compared], minlength=len(period))
+        doubt = np.where(period > 0, Known.ESTIMATE, np.where(count < LEAST_PERIODS, Known.UNKNOWN, Known.EXACT))
+        is_said, has_own_deadline = (
+            np.array(flags, np.bool_)
+            for flags in (
+                [activity.is_period_said for activity in learned.activities],
+                [activity.deadline_from == "said" or activity.trigger in CALLED for activity in learned.activities],
+            )
+        )
+        periodic = np.where(is_said | (len(lost.start) == 0), Known.EXACT, doubt).astype(np.uint8)
+        return periodic, np.where(has_own_deadline, Known.EXACT, periodic).astype(np.uint8)
+
+    @property
     def _cannot_tell(self) -> str:
         more = f"the {self.learned.left_out:,} rarest activities of more than {MOST_ACTIVITIES:,} are left out"
         unseen = () if self.learned.activities else _unseen_triggers(self.trace)
-        return "\n".join(filter(None, (STATES.advice(self.trace), *unseen, more if self.learned.left_out else "")))
+        return "\n".join(filter(None, (deficits(self.trace, STATES), *unseen, more if self.learned.left_out else "")))
 
     def _cannot_tell_of(self, numbers: Iterable[int]) -> str:
         """Return the reasons why the trace has no full answer on the activities with these `numbers`, a line each."""
         names, needs = {self._names[number] for number in numbers}, said_needs(self.trace, self.timing)
         said = lacks(self.trace, {name: own for name, own in needs.items() if name in names})
         return "\n".join(filter(None, (self._cannot_tell, *said)))
+
+    def _cannot_tell_of_all(self) -> str:
+        """Return the reasons why activities or instances may be missing, a line each."""
+        said = self._cannot_tell_of(range(len(self._names))).splitlines()
+        return "\n".join(dict.fromkeys(filter(None, (*said, *_unseen_triggers(self.trace)))))
 
     def worst(self, activity: int | None = None, count: int | None = None) -> _Ints:
         """Return indices of instances by overrun of the deadline, then response, longest first, int64 (k,).
@@ -286,6 +324,8 @@ class Late:
         if is_lossy:
             doubt[:], times_known[:] = Known.ESTIMATE, Known.AT_LEAST
         missed = _doubt_of_misses(size, undecided, deadline, is_lossy=is_lossy)
+        periodic, limited = self._doubt_of_periods()
+        missed[limited == Known.UNKNOWN] = Known.UNKNOWN
         is_unknown = none & (size > 0)
         doubt[is_unknown] = Known.UNKNOWN
         ran = np.where(
@@ -294,6 +334,9 @@ class Late:
         values = {name: np.where(none, -1, share)
                   for name, share in zip(("min", "median", "p99", "max"), shares, strict=True)}  # fmt: skip
         has_bound = (deadline > 0) & ~none
+        margin = np.where(has_bound & (misses == 0), deadline - values["max"], -1)
+        exceeded = np.where(has_bound & (misses > 0), values["max"] - deadline, -1)
+        left = np.where(doubt == Known.AT_LEAST, Known.AT_MOST, doubt).astype(np.uint8)
         running, window = self._running(), max(1, trace.window.length)
         calls = (f"{self.learned.calls_left_out:,} kernel calls or functions of threads are left out, which take less "
                  f"time in all than the {MOST_CALLS} of each that are listed")  # fmt: skip
@@ -306,7 +349,7 @@ class Late:
                 "thread": np.array([activity.thread for activity in self.learned.activities], np.int64),
                 "count": size,
                 "undecided": undecided,
-                "period": np.array([activity.period_cycles for activity in self.learned.activities], np.int64),
+                "period": self._period,
                 **values,
                 "start_jitter": _jitter(instances.activity[known], instances.start_cycles[known], count, lost),
                 "end_jitter": _jitter(instances.activity[is_done], instances.end_cycles[is_done], count, lost),
@@ -315,16 +358,17 @@ class Late:
                 "deadline": deadline,
                 "deadline_from": Texts.of([activity.deadline_from for activity in self.learned.activities]),
                 "misses": np.where((missed == Known.UNKNOWN) | (deadline <= 0), -1, misses),
-                "margin": np.where(has_bound & (misses == 0), deadline - values["max"], -1),
-                "overrun": np.where(has_bound & (misses > 0), values["max"] - deadline, -1),
+                "margin": margin,
+                "overrun": exceeded,
                 "event": longest,
             },
             known=dict.fromkeys(values, doubt) | dict.fromkeys(("count", "start_jitter", "end_jitter"), times_known)
-            | {"misses": missed, "utilisation": ran},
-            cannot_tell="\n".join(dict.fromkeys(filter(None, (
-                *self._cannot_tell_of(range(count)).splitlines(), calls if self.learned.calls_left_out else "",
-                *_unseen_triggers(trace),
-            )))),
+            | {"misses": missed, "utilisation": ran, "running": ran, "period": periodic, "deadline": limited,
+               "margin": _doubt_of_difference(margin, left, limited),
+               "overrun": _doubt_of_difference(exceeded, doubt, limited)},
+            cannot_tell="\n".join(
+                filter(None, (calls if self.learned.calls_left_out else "", self._cannot_tell_of_all()))
+            ),
         )  # fmt: skip
 
     def _running(self) -> _Ints:
@@ -356,6 +400,8 @@ class Late:
         known = np.where(shown.is_exact, Known.EXACT, Known.INFERRED).astype(np.uint8)
         known[shown.is_open] = Known.AT_LEAST
         known[~shown.is_known] = Known.UNKNOWN
+        ended = np.where(shown.is_known, Known.EXACT, Known.UNKNOWN).astype(np.uint8)
+        limited = self._doubt_of_periods()[1][shown.activity]
         return Table(
             INSTANCES,
             self.trace,
@@ -371,8 +417,13 @@ class Late:
                 "event": shown.start_row,
                 "end_event": shown.end_row,
             },
-            known={"response": known},
-            cannot_tell=self._cannot_tell_of(range(len(self._names)) if activity is None else [activity]),
+            known={
+                "response": known,
+                "end": ended,
+                "deadline": limited,
+                "overrun": _doubt_of_difference(overrun, known, limited),
+            },
+            cannot_tell=self._cannot_tell_of_all() if activity is None else self._cannot_tell_of([activity]),
         )
 
     def chains(self) -> Table:
@@ -419,7 +470,11 @@ class Late:
                 "bound": bound,
             },
             known=dict.fromkeys(("min", "median", "p99", "max"), doubt) | {"misses": missed, "count": counted_to},
-            cannot_tell="\n".join(lacks(self.trace, said_needs(self.trace, self.timing, ("chain",)))),
+            cannot_tell="\n".join(
+                filter(
+                    None, (*lacks(self.trace, said_needs(self.trace, self.timing, ("chain",))), may_be_more(self.trace))
+                )
+            ),
         )
 
     def explained(self, chosen_rows: _Ints) -> tuple[Table, tuple[str, ...]]:
@@ -571,11 +626,12 @@ class _Instances:
 
 
 def _unseen_triggers(trace: Trace) -> tuple[str, ...]:
-    """Return the reasons why the trace does not show pulses or messages that trigger work; each reason once.
+    """Return the reasons why the trace does not show what triggers work, such as pulses; each reason once.
 
-    An empty text among them stands for pulses, messages or both that the trace shows.
+    An empty text among them stands for all triggers that the trace shows.
     """
-    return tuple(dict.fromkeys(KERNEL.advice(trace) or need.advice(trace) for need in (PULSES, MESSAGES)))
+    needs = (PULSES, MESSAGES, CALLS, INTERRUPT_CAUSES)
+    return tuple(dict.fromkeys(KERNEL.advice(trace) or need.advice(trace) for need in needs))
 
 
 def _doubt_of_misses(count: _Ints, undecided: _Ints, limit: _Ints, *, is_lossy: bool) -> NDArray[np.uint8]:
@@ -591,6 +647,19 @@ def _doubt_of_misses(count: _Ints, undecided: _Ints, limit: _Ints, *, is_lossy: 
     doubt[limit <= 0] = Known.EXACT
     doubt[(undecided == count) & (count > 0)] = Known.UNKNOWN
     return doubt
+
+
+def _doubt_of_difference(cycles: _Ints, longest: NDArray[np.uint8], limited: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return how well the difference of a response and its deadline is known, `Known` as uint8 (n,).
+
+    Args:
+        cycles: int64 (n,), the difference; -1 = none.
+        longest: uint8 (n,), `Known` of the response.
+        limited: uint8 (n,), `Known` of the deadline.
+    """
+    return np.where((cycles >= 0) | (limited == Known.UNKNOWN), least_known(longest, limited), Known.EXACT).astype(
+        np.uint8
+    )
 
 
 def _jitter(number: _Ints, moments: _Ints, count: int, lost: TimeRanges) -> _Ints:

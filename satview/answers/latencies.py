@@ -8,7 +8,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.needs import KERNEL, PULSES
+from satview.analysis.doctor import deficits
+from satview.analysis.needs import INTERRUPT_CAUSES, KERNEL, PULSES, STATES
 from satview.analysis.thread_names import are_named
 from satview.analysis.times.basis import percentiles_by
 from satview.analysis.times.message_times import Durations
@@ -33,6 +34,7 @@ from satview.linkage.links import LinkTable, is_whole
 from satview.linkage.messages import PULSE_RECEIPT, pulses
 from satview.linkage.wake_ups import wake_ups
 from satview.store.axis import ends_of_files, last_rows
+from satview.store.time_ranges import losses
 from satview.store.trace import Trace
 
 _MOST_NUMBERS: Final = 8  # of interrupts that a message names
@@ -46,9 +48,10 @@ _REASONS: Final = {
     Known.UNKNOWN: "events are missing in between, or those of its end were not captured",
 }
 _FIGURE_REASONS: Final = {
-    Known.AT_LEAST: "some of these times were not over when the trace ended, or are not known",
+    Known.AT_LEAST: "some of these times were not over when the trace ended, are not known, or are lost",
     Known.INFERRED: "some of these times follow from the order of events; no event names both ends",
     Known.GUESS: "some of these times are one of several possibilities that the trace does not distinguish",
+    Known.ESTIMATE: "some of these times are not known, or are lost",
     Known.UNKNOWN: "none of these times is known",
 }
 
@@ -112,7 +115,13 @@ FIGURES: Final = Question(
         _SOURCE,
         _THREAD,
         Column("leg", Kind.TEXT, "part of the way; legs that occur add up to the total", "Leg"),
-        Column("count", Kind.COUNT, "how often it occurs", "Count"),
+        Column(
+            "count",
+            Kind.COUNT,
+            "how often it occurs",
+            "Count",
+            reasons={Known.AT_LEAST: "some of these times are not known, or are lost"},
+        ),
         _figure("min", "Shortest", "the shortest of these times"),
         _figure("median", "Median", "half of these times are not longer"),
         _figure("p95", "95 %", "95 % of these times are not longer"),
@@ -170,7 +179,7 @@ def latency_table(trace: Trace, requested: LatencyFilter | None = None) -> Table
             "event": wake_up,
         },
         known={name: legs[name][1] for name in LEGS},
-        cannot_tell=KERNEL.advice(trace) or PULSES.advice(trace),
+        cannot_tell=deficits(trace, KERNEL, PULSES, STATES, INTERRUPT_CAUSES),
     )
     return table if requested is None else table.rows(_matching(trace, links, requested))
 
@@ -244,6 +253,9 @@ def _legs(trace: Trace) -> dict[str, tuple[_Ints, _KnownValues]]:
         cycles[waits & is_open] = rest[waits & is_open]
         known[waits] = np.where(is_open[waits], Known.AT_LEAST, Known.UNKNOWN)
     legs["receipt"][1][is_pulse & ~is_received & is_running] = Known.UNKNOWN
+    is_guess = is_received & ~is_ready & (legs["receipt"][1] == Known.GUESS)
+    for name in ("ready", "scheduling"):  # the thread may have waited for the pulse: what it did before is lost
+        legs[name][1][is_guess] = Known.UNKNOWN
     legs["delivery"][1][links.cause_row < 0] = Known.UNKNOWN
     total, known = legs["total"]
     total[is_open] = np.maximum(total[is_open], 0) + rest[is_open]
@@ -289,7 +301,8 @@ def _of_ends(table: LinkTable, rows: _Ints) -> _KnownValues:
 def latency_figures(trace: Trace, table: Table) -> Table:
     """Return the distribution of the legs of latencies: one row for each source, thread and leg that occurs there.
 
-    All durations count, exact or not; a figure has the `Known` of its least known duration.
+    All durations count, exact or not; a figure has the `Known` of its least known duration. If some are not known or
+    lost, a figure is a lower bound or an estimate.
 
     Args:
         trace: The events.
@@ -310,16 +323,16 @@ def latency_figures(trace: Trace, table: Table) -> Table:
     worst = np.zeros(count, np.uint8)
     for value in (Known.INFERRED, Known.AT_LEAST, Known.GUESS):  # ascending doubt
         worst[np.unique(key[is_time & (known == value)])] = value
-    lacks = np.zeros(count, np.bool_)
+    lacks, is_lossy = np.zeros(count, np.bool_), bool(len(losses(trace)))
     lacks[np.unique(key[known == Known.UNKNOWN])] = True
     seen = np.flatnonzero(times.count + lacks)
-    none = times.count[seen] == 0
-    estimate = np.where(lacks, Known.GUESS, worst).astype(np.uint8)[seen]
-    estimate[none] = Known.UNKNOWN
-    longest = np.where(lacks, least_known(worst, np.full(count, Known.AT_LEAST, np.uint8)), worst)[seen].astype(
-        np.uint8
-    )
-    longest[none] = Known.UNKNOWN
+    none, is_partial, worst = times.count[seen] == 0, lacks[seen] | is_lossy, worst[seen]
+
+    def known_of(partial: Known) -> _KnownValues:
+        least = least_known(worst, np.where(is_partial, partial, Known.EXACT).astype(np.uint8))
+        return np.where(none, Known.UNKNOWN, least).astype(np.uint8)
+
+    estimate, longest = known_of(Known.ESTIMATE), known_of(Known.AT_LEAST)
     values = {"min": times.least_cycles, "median": shares[0], "p95": shares[1], "p99": shares[2],
               "max": times.most_cycles}  # fmt: skip
     return Table(
@@ -333,7 +346,8 @@ def latency_figures(trace: Trace, table: Table) -> Table:
             **{name: np.where(none, -1, value[seen]) for name, value in values.items()},
             "event": times.longest[seen],
         },
-        known={name: longest if name == "max" else estimate for name in values},
+        known={name: longest if name == "max" else estimate for name in values}
+        | {"count": np.where(is_partial, Known.AT_LEAST, Known.EXACT).astype(np.uint8)},
         events={"max": times.longest[seen]},
         cannot_tell=table.cannot_tell,
     )

@@ -32,6 +32,15 @@ from satview.timeline.state_lanes import idle_values, value_of_code
 _NONE: Final = -1
 _ON_A_CPU: Final = (RUNNING, IDLE)
 _RECEIVE: Final = STATE_BY_NAME["RECEIVE"].value
+_FOR_OBJECTS: Final = (  # states in which a thread waits for something that has a name
+    SEND,
+    REPLY,
+    JOIN,
+    MUTEX,
+    *RWLOCKS,
+    *(STATE_BY_NAME[name].value for name in ("RECEIVE", "CONDVAR", "SEM")),
+)
+_HELD: Final = (REPLY, JOIN, MUTEX, *RWLOCKS)  # states in which a thread waits for another one
 _Ints = NDArray[np.int64]
 _Group = tuple[int, int, str, int]  # state, CPU, object waited for, holder of the object
 QUESTION: Final = Question(
@@ -43,12 +52,16 @@ QUESTION: Final = Question(
         Column("thread", Kind.THREAD, "who", "Thread"),
         Column("pid", Kind.NUMBER, "its process id", "pid"),
         Column("tid", Kind.NUMBER, "its number within its process", "tid"),
-        Column("count", Kind.COUNT, "how many threads are in that state for the same reason", "Threads"),
+        Column("count", Kind.COUNT, "how many threads are in that state for the same reason", "Threads", reasons={
+            Known.AT_LEAST: "of other threads the state, or what they wait for, is not known",
+            Known.ESTIMATE: "what these threads wait for is not known"}),
         Column("cpu", Kind.CPU, "the CPU that it runs on", "CPU", is_nullable=True),
-        Column("waits_for", Kind.TEXT, "what it waits for; empty where that says no more than the state, or is not "
-               "known", "Waits for"),
+        Column("waits_for", Kind.TEXT, "what it waits for; empty where that says no more than the state",
+               "Waits for", is_nullable=True, reasons={
+                   Known.UNKNOWN: "the call in which it began to wait is not in the trace, or events are missing"}),
         Column("holder", Kind.THREAD, "who holds that, serves it or is joined", "Held or served by", is_nullable=True,
                reasons={Known.INFERRED: "it follows from the order of events; no event says so",
+                        Known.UNKNOWN: "no event shows it, or events are missing",
                         Known.GUESS: "one of several that the trace does not distinguish"}),
         Column("since", Kind.TIME, "when it entered that state, as far back as the trace shows", "Since",
                is_nullable=True),
@@ -106,6 +119,14 @@ def snapshot(
     groups: dict[_Group, list[int]] = {}
     for row, group in enumerate(zip(value.tolist(), cpu.tolist(), words, holder.tolist(), strict=True)):
         groups.setdefault(group, []).append(row)
+    for_unknown = np.isin(value, _FOR_OBJECTS) & np.array([not text for text in words], np.bool_)
+    is_held_by_unknown = np.isin(value, _HELD) & (holder <= 0)
+    if trace.pairs is not None:  # the format has no calls: the state says all
+        for_unknown[:] = is_held_by_unknown[:] = False
+    is_least = ~np.isin(value, (*_ON_A_CPU, UNKNOWN)) & bool(np.any(value == UNKNOWN))
+    doubt = np.where(is_least | np.isin(value, value[for_unknown]), Known.AT_LEAST, Known.EXACT).astype(np.uint8)
+    doubt_of_states = np.zeros(len(NAMES_BY_VALUE), np.uint8)
+    doubt_of_states[value[is_least]] = Known.AT_LEAST
     order, counts = [], []
     for group in sorted(groups, key=_order(groups, thread)):
         rows = groups[group]
@@ -119,6 +140,11 @@ def snapshot(
     def column(of_threads: NDArray[np.integer[Any]]) -> _Ints:
         return np.append(of_states, of_threads[order])
 
+    def known(of_threads: NDArray[np.integer[Any]], of_states: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        return np.append(of_states, of_threads[order].astype(np.uint8))
+
+    exact = np.zeros(len(states), np.uint8)
+    by_certainty = np.where(holder > 0, known_by_certainty(certainty.clip(0).astype(np.uint8)), Known.EXACT)
     thread, holder, since = column(thread), column(holder), column(since)
     names = trace.thread_name
     return Table(
@@ -137,7 +163,9 @@ def snapshot(
             "length": np.where(since >= 0, moment_cycles - since, _NONE),
             "event": column(begins),
         },
-        known={"holder": np.where(holder > 0, known_by_certainty(column(certainty).clip(0).astype(np.uint8)), 0)},
+        known={"count": known(np.where(for_unknown, Known.ESTIMATE, doubt), doubt_of_states[states]),
+               "waits_for": known(np.where(for_unknown, Known.UNKNOWN, Known.EXACT), exact),
+               "holder": known(np.where(is_held_by_unknown, Known.UNKNOWN, by_certainty), exact)},
         texts={"thread": lambda row: names(int(thread[row])) if thread[row] > 0 else "",
                "holder": lambda row: names(int(holder[row])) if holder[row] > 0 else ""},
         parent=np.append(of_states, [states.index(state) for state in value[order]]) if by_state else None,

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.analysis.doctor import deficits
 from satview.analysis.needs import KERNEL, MESSAGES
 from satview.analysis.thread_names import are_named, processes_named
 from satview.analysis.times.basis import Basis, scope_of
@@ -147,7 +148,7 @@ def transaction_table(trace: Trace, requested: TransactionFilter | None = None) 
             "server": lambda position: _server_name(trace, links, position),
         },
         parent=links.parent,
-        cannot_tell=KERNEL.advice(trace) or MESSAGES.advice(trace),
+        cannot_tell=deficits(trace, KERNEL, MESSAGES),
     )
     return table if requested is None else table.rows(_matching(trace, links, requested))
 

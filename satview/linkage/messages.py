@@ -112,30 +112,61 @@ def _answers_by_client(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uin
 def _answers_by_number(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """Return the messages of unknown senders, and the replies whose calls have the same rcvid, uint32 (n,) each.
 
-    A message is used only if no other message with this rcvid, on any server, is open when it is received.
+    A reply is used only if the message is the only open one with that rcvid: in the replying process; if that is not
+    known, on any server.
     """
     table = messages(trace)
     is_open = trace.events.thread[table.from_row] == UNKNOWN_THREAD
     if not is_open.any():
         return no_pairs()[:2]
     given = rows_of_codes(trace, REPLY, ERROR)
-    sends, receipts = table.from_row[is_open], table.to_row[is_open]
     calls = open_calls(trace, given)
     is_reply = np.isin(calls, entries_of(trace, "MSG_REPLYV", "MSG_ERROR"))
     given, calls = given[is_reply], calls[is_reply]
     number, known = argument(trace, calls, "rcvid")
-    given, number = given[known], number[known]
-    rows = np.concatenate((receipts, given))
-    rcvid = np.concatenate((comm_words(trace, receipts)[0].astype(np.int64), number & 0xFFFFFFFF))
-    order = stable_order(rows)
-    is_receipt, before = order < len(receipts), links.previous_same(rcvid[order])
+    given, number = given[known], number[known] & 0xFFFFFFFF
+    receipts = rows_of_codes(trace, RECEIPT)
+    rcvid, pid = comm_words(trace, receipts)
+    key = receiver_keys(trace, receipts, np.ones(len(receipts), np.bool_), rcvid, pid)
+    receipts, key = receipts[key >= 0], key[key >= 0]
+    thread = trace.events.thread[given]
+    by_process = thread != UNKNOWN_THREAD
+    own_key = trace.threads.pid[thread].astype(np.int64) << 32 | number
+    answered = np.full(len(given), -1, np.int64)
+    answered[by_process] = _open_before(receipts, key, given[by_process], own_key[by_process])
+    anywhere = _open_before(receipts, key & 0xFFFFFFFF, given, number)
+    answered[~by_process] = anywhere[~by_process]
+    given, receipt = given[answered >= 0], receipts[answered[answered >= 0]]
+    sends, received = table.from_row[is_open], table.to_row[is_open]
+    order = np.argsort(received)
+    position = np.searchsorted(received[order], receipt).clip(max=len(order) - 1)
+    is_sent = received[order][position] == receipt
+    begin, end = sends[order[position[is_sent]]], given[is_sent]
+    sure = is_whole(trace, begin, end)
+    return begin[sure], end[sure]
+
+
+def _open_before(
+    receipts: NDArray[np.uint32], receipt_keys: NDArray[np.int64], given: NDArray[np.uint32],
+    given_keys: NDArray[np.int64],
+) -> NDArray[np.int64]:  # fmt: skip
+    """Return for each reply the receipt that is open with its key before it, if only one is, int64 (n,); -1 = none.
+
+    Args:
+        receipts: uint32 (m,), rows of receipts, ascending.
+        receipt_keys: int64 (m,), their keys.
+        given: uint32 (n,), rows of replies, ascending.
+        given_keys: int64 (n,), their keys.
+    """
+    order = stable_order(np.concatenate((receipts, given)))
+    is_receipt, before = order < len(receipts), links.previous_same(np.concatenate((receipt_keys, given_keys))[order])
     answer = np.flatnonzero(~is_receipt & (before >= 0))
     answer = answer[is_receipt[before[answer]]]
     earlier = before[before[answer]]
-    answer = answer[(earlier < 0) | ~is_receipt[earlier]]  # else two messages with that number are open
-    begin, end = sends[order[before[answer]]], rows[order[answer]]
-    sure = is_whole(trace, begin, end)
-    return begin[sure], end[sure]
+    answer = answer[(earlier < 0) | ~is_receipt[earlier]]  # else two messages with that key are open
+    out = np.full(len(given), -1, np.int64)
+    out[order[answer] - len(receipts)] = order[before[answer]]
+    return out
 
 
 def _messages(trace: Trace) -> Pairs:

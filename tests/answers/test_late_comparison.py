@@ -138,6 +138,7 @@ def test_the_command_prints_every_table_of_a_trace_without_activities(
     states = TraceBuilder().time_event(0).state("RUNNING", 10, 5, 1).state("RECEIVE", 20, 5, 1)
     for number in (0, 3):  # a message that is sent, a pulse that is received
         states.event(wire.code(wire.WireClass.COMM, number), 30 + number, (1, 5))
+    states.event(wire.code(wire.WireClass.INT, 1), 40, (0x1B, 0)).event(wire.code(wire.WireClass.KER_CALL, 1), 50)
     nothing = TraceBuilder().time_event(0).event(wire.code(wire.WireClass.USER, 1), 10, (1, 2))
     for builder, outcome in ((states, "nothing"), (nothing, "cannot tell")):
         path = str(builder.write(tmp_path / "t.kev"))

@@ -12,7 +12,7 @@ import numpy as np
 from satview.capture.buffers import Buffer, start_of_file
 from satview.capture.kernel import Kernel, mode
 from satview.capture.run import MemorySink
-from satview.capture.sim.target import target
+from satview.capture.sim.target import Target, target
 from satview.capture.sim.truth import Truth
 from satview.events import wire
 from satview.events.spec import Release
@@ -43,15 +43,22 @@ def kernel(
     buffers: int = 8,
     modes: tuple[tuple[Any, ...], ...] = ALL,
     skew_ns: int | None = None,
+    slots: int = 0,
 ) -> tuple[Kernel, MemorySink]:
-    """Return a booted kernel with buffers, filters set, not yet tracing."""
-    made = Kernel(target(release, cpus, skew_ns=skew_ns), seed)
+    """Return a booted kernel with buffers (of `slots` slots, else as usual), filters set, not yet tracing."""
+    kind = target(release, cpus, skew_ns=skew_ns)
+    made = Kernel(with_buffers(kind, slots) if slots else kind, seed)
     sink = MemorySink()
     made.trace_event(mode("ALLOCBUFFER"), buffers, [])
     made.control.hook = sink
     for name, *args in modes:
         made.trace_event(mode(name), *args)
     return made, sink
+
+
+def with_buffers(kind: Target, slots: int) -> Target:
+    """Return a target whose buffers are handed over after some slots."""
+    return replace(kind, slots_per_buffer=slots + 40, mark_linear=slots, mark_ring=slots)
 
 
 class SlowLogger:
@@ -96,8 +103,7 @@ def damaged(
     classes: tuple[tuple[Any, ...], ...] = ALL,
 ) -> Traced:
     """Trace a workload through a few tiny buffers: in linear mode with a slow logger, in ring mode what is left."""
-    kind = target(release, cpus, skew_ns=skew_ns)
-    made = Kernel(replace(kind, slots_per_buffer=slots + 40, mark_linear=slots, mark_ring=slots), seed=5)
+    made = Kernel(with_buffers(target(release, cpus, skew_ns=skew_ns), slots), seed=5)
     logger = SlowLogger(made)
     made.trace_event(mode("ALLOCBUFFER"), 4, [])
     made.control.hook = (lambda _buffer: None) if ring else logger

@@ -61,7 +61,9 @@ def test_what_is_not_exact_is_said_in_every_form(stats):
     """Interrupts were not captured, so CPU times may be less; events were lost, so there may be more runs."""
     lines = stats()[1].splitlines()
     assert "\u2248 6.999 \u00b5s" in lines[5]
-    assert lines[8].startswith("\u2248 3 of 3 in CPU time, Of one CPU, Of all CPUs: interrupts were not captured")
+    assert lines[8].startswith(
+        "\u2248 3 of 3 in CPU time, Of one CPU, Of all CPUs, Mean run: interrupts were not captured"
+    )
     assert lines[9].startswith("\u2265 3 of 3 in Runs, Longest run, READY")
     [client, *_] = rows_of(stats("--format", "csv")[1])
     assert (client["cpu_known"], client["runs_known"]) == ("estimate", "at least")

@@ -144,7 +144,7 @@ def test_bad_use_is_refused(command: Run, inversion: Path, arguments: tuple[str,
 def test_traces_without_any(command: Run, tmp_path: Path, name: str) -> None:
     code, out, _ = command(name, scene(tmp_path))
     assert code == 1  # buffers were lost
-    assert "Events were lost" in out
+    assert "events were lost for 4.000 µs" in out
     assert "Cannot tell: " in out
     empty = TraceBuilder().time_event(0).write(tmp_path / "empty.kev")
     assert command(name, empty)[0] == 0

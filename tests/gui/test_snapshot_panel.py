@@ -182,7 +182,10 @@ def test_many_threads_are_counted_before_they_are_shown(empty_window, load, tmp_
     panel = show(window)
     look_at(window, qtbot, panel, 900)
     row = states(panel)["NANOSLEEP"]
-    assert (cells(panel, row)["count"], panel.model.is_open(row)) == ("300", False)
+    assert (cells(panel, row)["count"], panel.model.is_open(row)) == (
+        "\N{GREATER-THAN OR EQUAL TO} 300",
+        False,
+    )  # the last is not seen yet
     panel.model.unfold(row)
     assert [cells(panel, row + 1 + number)["thread"] for number in (0, 299)] == ["pid 5 1", "pid 5 300"]
 

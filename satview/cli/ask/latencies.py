@@ -13,7 +13,6 @@ from satview.cli.shared.files import InputFile, add_command, add_names, add_rang
 from satview.cli.shared.table_output import FORMATS, print_table
 from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.traces import open_named, range_of
-from satview.store.time_ranges import lost_marks
 
 _SORTS: Final = (*(name.replace("_", "-") for name in LEGS), "time")
 _EPILOG: Final = """\
@@ -65,8 +64,6 @@ def run(args: argparse.Namespace) -> int:
     with working(working_on("following wake-ups of", trace.path)):
         latencies = latency_table(trace, LatencyFilter(args.interrupt, args.thread, window))
     head = [f"{trace.path.name}: {len(latencies):,} of {latencies.total:,} pulses and interrupts that wake threads"]
-    if len(lost_marks(trace)):
-        head.append("Events were lost: times that span a loss are unknown.")
     if not args.list:
         latencies = latency_figures(trace, latencies)
     elif args.sort != "time":

@@ -12,7 +12,6 @@ from satview.cli.shared.files import InputFile, add_command, add_names, add_rang
 from satview.cli.shared.table_output import FORMATS, print_table
 from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.traces import open_named, range_of
-from satview.store.time_ranges import lost_marks
 
 _SORTS: Final = (*(name.replace("_", "-") for name in LEGS), "time")
 _EPILOG: Final = """\
@@ -58,8 +57,6 @@ def run(args: argparse.Namespace) -> int:
     if args.sort != "time":
         messages = messages.sorted_by(args.sort.replace("-", "_"))
     head = [f"{trace.path.name}: {len(messages):,} of {messages.total:,} messages"]
-    if len(lost_marks(trace)):
-        head.append("Events were lost: times across these positions are unknown.")
     shown = messages.head(args.top)
     print_table(shown.unfolded() if args.nested else shown, args.format, "transactions", head)
     return COST_DATA if trace.problems.cost_data else FINE
