@@ -672,8 +672,10 @@ def _of_messages(trace: Trace) -> _TriggeredWork:
     thread = np.where(thread > 0, thread, _only_of(group, thread))
     begin, _ = _served(trace, thread, sent, received)
     reply, (free,) = by_servers.reply_row[delivered], client_states(trace, sent.astype(np.uint32), FREE)
-    is_known = by_servers.certainty[delivered] != Certainty.GUESS
-    return _part(trace, "message", group, thread, sent, begin, np.where(reply >= 0, reply, free), is_known)
+    end, is_known = np.where(reply >= 0, reply, free), by_servers.certainty[delivered] != Certainty.GUESS
+    # Without its client, a message without reply may be answered or not: other replies name no message.
+    thread = np.where((end < 0) & (trace.events.thread[sent] == UNKNOWN_THREAD), 0, thread)
+    return _part(trace, "message", group, thread, sent, begin, end, is_known)
 
 
 def _served(trace: Trace, thread: _Ints, sent: _Ints, received: _Ints) -> tuple[_Ints, _Ints]:

@@ -92,7 +92,11 @@ _PERIODS: Final = {
 }
 _MARGINS: Final = _REASONS | {Known.AT_MOST: _REASONS[Known.AT_LEAST]}
 _COUNTS: Final = {Known.AT_LEAST: "events are missing, and whole instances may be among them"}
-_JITTER: Final = {Known.AT_LEAST: "events are missing; what is before them and what is after is not compared"}
+_JITTER: Final = {
+    Known.AT_LEAST: "events are missing; what is before them and what is after is not compared",
+    Known.ESTIMATE: "events are missing, so that some ends are not compared",
+    Known.UNKNOWN: "events are missing between most of them",
+}
 
 
 def _length(name: str, title: str, meaning: str) -> Column:
@@ -125,7 +129,8 @@ ACTIVITIES: Final = Question(
                reasons=_REASONS),
         Column("deadline", Kind.DURATION, "how long a response may be", "Deadline", is_nullable=True,
                reasons=_PERIODS),
-        Column("deadline_from", Kind.TEXT, "`said` in a file of timing, or its `period`", "From"),
+        Column("deadline_from", Kind.TEXT, "`said` in a file of timing, or its `period`", "From", is_nullable=True,
+               reasons=_PERIODS),
         Column("misses", Kind.COUNT, "responses longer than the deadline, if there is one", "Misses", is_nullable=True,
                reasons=_MISSES),
         Column("margin", Kind.DURATION, "the deadline less the longest response, if none is missed", "Margin",
@@ -304,7 +309,6 @@ class Late:
         """Return a table of all activities with their figures."""
         trace, instances, count = self.trace, self.learned.instances, len(self.learned.activities)
         known = instances.is_known
-        is_done = known & ~instances.is_open
         number, response = instances.activity[known], instances.response_cycles[known]
         size = np.bincount(instances.activity, minlength=count)
         undecided = np.bincount(instances.activity[~known], minlength=count)
@@ -334,6 +338,14 @@ class Late:
         values = {name: np.where(none, -1, share)
                   for name, share in zip(("min", "median", "p99", "max"), shares, strict=True)}  # fmt: skip
         has_bound = (deadline > 0) & ~none
+        start_jitter, end_jitter = (
+            _jitter(instances.activity, moments, are_known, count, lost)
+            for moments, are_known in (
+                (instances.start_cycles, np.ones(len(instances), np.bool_)),
+                (instances.end_cycles, known & ~instances.is_open),
+            )
+        )
+        too_few = np.where(is_lossy & (size > 2), Known.UNKNOWN, Known.EXACT)
         margin = np.where(has_bound & (misses == 0), deadline - values["max"], -1)
         exceeded = np.where(has_bound & (misses > 0), values["max"] - deadline, -1)
         left = np.where(doubt == Known.AT_LEAST, Known.AT_MOST, doubt).astype(np.uint8)
@@ -351,8 +363,8 @@ class Late:
                 "undecided": undecided,
                 "period": self._period,
                 **values,
-                "start_jitter": _jitter(instances.activity[known], instances.start_cycles[known], count, lost),
-                "end_jitter": _jitter(instances.activity[is_done], instances.end_cycles[is_done], count, lost),
+                "start_jitter": start_jitter,
+                "end_jitter": end_jitter,
                 "utilisation": np.where(is_unknown, -1.0, running / window),
                 "running": np.where(is_unknown, -1, running),
                 "deadline": deadline,
@@ -362,8 +374,11 @@ class Late:
                 "overrun": exceeded,
                 "event": longest,
             },
-            known=dict.fromkeys(values, doubt) | dict.fromkeys(("count", "start_jitter", "end_jitter"), times_known)
-            | {"misses": missed, "utilisation": ran, "running": ran, "period": periodic, "deadline": limited,
+            known=dict.fromkeys(values, doubt)
+            | {"count": times_known, "start_jitter": np.where(start_jitter < 0, too_few, times_known).astype(np.uint8),
+               "end_jitter": np.where(end_jitter < 0, too_few, Known.ESTIMATE * is_lossy).astype(np.uint8),
+               "deadline_from": np.where(limited == Known.UNKNOWN, limited, Known.EXACT).astype(np.uint8),
+               "misses": missed, "utilisation": ran, "running": ran, "period": periodic, "deadline": limited,
                "margin": _doubt_of_difference(margin, left, limited),
                "overrun": _doubt_of_difference(exceeded, doubt, limited)},
             cannot_tell="\n".join(
@@ -662,22 +677,27 @@ def _doubt_of_difference(cycles: _Ints, longest: NDArray[np.uint8], limited: NDA
     )
 
 
-def _jitter(number: _Ints, moments: _Ints, count: int, lost: TimeRanges) -> _Ints:
+def _jitter(number: _Ints, moments: _Ints, is_known: NDArray[np.bool_], count: int, lost: TimeRanges) -> _Ints:
     """Return for each activity the longest minus the shortest interval between its times, cycles, int64 (count,).
 
-    Intervals in which events are lost do not count. It is -1 for activities with fewer than 2 intervals.
+    Intervals from or to a time that is not known, or in which events are lost, do not count. It is -1 for activities
+    with fewer than 2 intervals.
 
     Args:
-        number: int64 (n,), the activity of each time, ascending.
-        moments: int64 (n,), times, cycles.
+        number: int64 (n,), the activity of each instance, ascending.
+        moments: int64 (n,), its start or end, cycles.
+        is_known: bool (n,), whether that time is known.
         count: Number of activities.
         lost: Where events are lost.
     """
     out = np.full(count, -1, np.int64)
     edges = np.searchsorted(number, np.arange(count + 1)).tolist()
     for activity, (begin, stop) in enumerate(pairwise(edges)):
-        ordered = np.sort(moments[begin:stop])  # ends of instances that overlap are not
-        gap = np.diff(ordered)[~lost.meet(ordered[:-1], ordered[1:])]
+        ordered, known = moments[begin:stop], is_known[begin:stop]
+        if known.all():
+            ordered = np.sort(ordered)  # ends of instances that overlap are not
+        gap = np.diff(ordered)
+        gap = gap[known[1:] & known[:-1] & (gap >= 0) & ~lost.meet(ordered[:-1], ordered[1:])]
         if len(gap) >= 2:
             out[activity] = gap.max() - gap.min()
     return out

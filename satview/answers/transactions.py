@@ -72,8 +72,10 @@ QUESTION: Final = Question(
         Column("send_blocked", Kind.DURATION, "the client was in state SEND", is_nullable=True),
         Column("reply_blocked", Kind.DURATION, "the client was in state REPLY", is_nullable=True),
         Column("size_bytes", Kind.COUNT, "as reported to its receiver, where that was logged", is_nullable=True),
-        Column("outcome", Kind.TEXT, "how far the trace shows it to have come", "Outcome"),
-        Column("nested", Kind.COUNT, "messages that the server sent on its behalf", "Nested"),
+        Column("outcome", Kind.TEXT, "how far the trace shows it to have come", "Outcome", reasons={
+            Known.AT_LEAST: _REASONS[Known.UNKNOWN] + ": it may have come further"}),
+        Column("nested", Kind.COUNT, "messages that the server sent on its behalf", "Nested", reasons={
+            Known.AT_LEAST: "events are missing meanwhile, or it is not over when the trace ends"}),
         Column("certainty", Kind.TEXT, "how sure receipt and reply are: `exact`: events name them; `inferred`: they "
                "follow from their order; `guess`: one of several", "Certainty"),
         Column("event", Kind.EVENT, "the event `SND_MESSAGE`", "Event"),
@@ -142,7 +144,12 @@ def transaction_table(trace: Trace, requested: TransactionFilter | None = None) 
             "parent_event": lambda: _parent_events(links),
             "parent": links.parent,
         },
-        known={name: legs[name][1] for name in LEGS} | {"client": _how_clients_are_known(links)},
+        known={name: legs[name][1] for name in LEGS}
+        | {
+            "client": _how_clients_are_known(links),
+            "outcome": _at_least((legs["round_trip"][1] == Known.UNKNOWN) & (links.done_row < 0)),
+            "nested": _at_least(np.isin(legs["service"][1], (Known.UNKNOWN, Known.AT_LEAST))),
+        },
         texts={
             "client": lambda position: _client_name(trace, links, position),
             "server": lambda position: _server_name(trace, links, position),
@@ -250,6 +257,10 @@ def _outcomes(links: Transactions) -> Texts:
     is_done = links.done_row >= 0
     code[is_done] = np.where(links.reply_row[is_done] >= 0, 5, 4)
     return Texts(code.astype(np.uint8), _OUTCOMES)
+
+
+def _at_least(are_bounds: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    return np.where(are_bounds, Known.AT_LEAST, Known.EXACT).astype(np.uint8)
 
 
 def _parent_events(links: Transactions) -> _Ints:

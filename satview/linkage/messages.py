@@ -133,8 +133,8 @@ def _answers_by_number(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uin
     by_process = thread != UNKNOWN_THREAD
     own_key = trace.threads.pid[thread].astype(np.int64) << 32 | number
     answered = np.full(len(given), -1, np.int64)
-    answered[by_process] = _open_before(receipts, key, given[by_process], own_key[by_process])
-    anywhere = _open_before(receipts, key & 0xFFFFFFFF, given, number)
+    answered[by_process] = _receipts_before(receipts, key, given[by_process], own_key[by_process], is_unique=True)
+    anywhere = _receipts_before(receipts, key & 0xFFFFFFFF, given, number, is_unique=False)
     answered[~by_process] = anywhere[~by_process]
     given, receipt = given[answered >= 0], receipts[answered[answered >= 0]]
     sends, received = table.from_row[is_open], table.to_row[is_open]
@@ -146,24 +146,26 @@ def _answers_by_number(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uin
     return begin[sure], end[sure]
 
 
-def _open_before(
+def _receipts_before(
     receipts: NDArray[np.uint32], receipt_keys: NDArray[np.int64], given: NDArray[np.uint32],
-    given_keys: NDArray[np.int64],
+    given_keys: NDArray[np.int64], *, is_unique: bool,
 ) -> NDArray[np.int64]:  # fmt: skip
-    """Return for each reply the receipt that is open with its key before it, if only one is, int64 (n,); -1 = none.
+    """Return for each reply the receipt with its key that it answers, int64 (n,); -1 = none, or one of several.
 
     Args:
         receipts: uint32 (m,), rows of receipts, ascending.
         receipt_keys: int64 (m,), their keys.
         given: uint32 (n,), rows of replies, ascending.
         given_keys: int64 (n,), their keys.
+        is_unique: Whether only one receipt with a key is open at a time, so that one before it is answered.
     """
     order = stable_order(np.concatenate((receipts, given)))
     is_receipt, before = order < len(receipts), links.previous_same(np.concatenate((receipt_keys, given_keys))[order])
     answer = np.flatnonzero(~is_receipt & (before >= 0))
     answer = answer[is_receipt[before[answer]]]
-    earlier = before[before[answer]]
-    answer = answer[(earlier < 0) | ~is_receipt[earlier]]  # else two messages with that key are open
+    if not is_unique:
+        earlier = before[before[answer]]
+        answer = answer[(earlier < 0) | ~is_receipt[earlier]]  # else two messages with that key are open
     out = np.full(len(given), -1, np.int64)
     out[order[answer] - len(receipts)] = order[before[answer]]
     return out

@@ -28,17 +28,17 @@ from tests.helpers.extent import points
 
 RELEASES = (Release.QNX_6, Release.QNX_7, Release.QNX_8)
 WORKLOADS = ("automotive", "client-server", "producer-consumer", "nested-servers", "instrumented", "interrupt-flood")
-MS, SLOTS = 60, 100
+MS, SLOTS = 60, 60
 MOMENTS = 6  # of snapshots
 ANSWERS: Mapping[str, tuple[Callable[[Trace], Table], Sequence[str]]] = {  # with the columns that name a row
     "transactions": (transaction_table, ("client", "server", "start")),
     "latencies": (latency_table, ("source", "thread", "start")),
     "figures": (lambda trace: latency_figures(trace, latency_table(trace)), ("source", "thread", "leg")),
-    "activities": (lambda trace: late(trace).activities(), ("activity",)),
+    "activities": (lambda trace: late(trace).activities(), ("activity", "trigger")),
     "instances": (lambda trace: late(trace).instances(), ("activity", "thread", "start")),
     "functions": (function_table, ("thread", "source", "function", "place", "stack")),
 }
-UNCHECKED = ("undecided", "nested")  # how much is lacking; what is seen of a message
+UNCHECKED = ("undecided", "certainty")  # of what is seen: how much of it is lacking, how it is linked
 ANYTHING = (Known.ESTIMATE, Known.INFERRED, Known.GUESS, Known.UNKNOWN)
 
 
@@ -68,7 +68,7 @@ def cut(workload: str, release: Release, folder: Path) -> tuple[Trace, Trace]:
     starts = np.append(whole.events.slot[whole.events.code == wire.CONTROL_BUFFER].astype(np.int64), len(slots))
     count = len(starts) - 1
     keep = np.ones(len(slots), np.bool_)
-    for first in (count // 4, count // 2, count * 7 // 8):
+    for first in (count // 4, count // 2, count * 3 // 4):  # what is lost behind the last buffer, no trace shows
         keep[starts[first] : starts[first + 1]] = False
     part = as_trace(made, slots[keep], folder / "cut")
     assert len(losses(part))
@@ -94,10 +94,14 @@ def contradictions(whole: Table, part: Table, names: Sequence[str]) -> list[tupl
             if column.name in (*names, *UNCHECKED) or column.kind in (Kind.EVENT, Kind.THREAD) or not column.title:
                 continue
             seen, true = part.plain(row, column.name), whole.plain(rows[key], column.name)
+            if column.name == "outcome" and seen in ("unknown", "done"):  # done: in time or not, if its period is known
+                continue
             known = part.known(row, column.name)
             if seen == true or known in ANYTHING or whole.known(rows[key], column.name) is not Known.EXACT:
                 continue
-            if known is Known.EXACT or not isinstance(seen, int | float) or not isinstance(true, int | float):
+            if column.kind is Kind.TEXT and known is Known.AT_LEAST:
+                is_right = True
+            elif known is Known.EXACT or not isinstance(seen, int | float) or not isinstance(true, int | float):
                 is_right = False
             else:
                 is_right = seen <= true if known is Known.AT_LEAST else seen >= true
@@ -122,9 +126,9 @@ def test_snapshots_of_a_part_do_not_contradict_those_of_the_whole(
     workload: str, release: Release, pairs: Callable[[str, Release], tuple[Trace, Trace]]
 ) -> None:
     traces = pairs(workload, release)
-    for moment in np.linspace(traces[0].window.start, traces[0].window.end, MOMENTS + 2).astype(int)[1:-1].tolist():
+    for moment in np.linspace(traces[1].window.start, traces[1].window.end, MOMENTS + 2).astype(int)[1:-1].tolist():
         whole, part = (snapshot(trace, moment) for trace in traces)
-        state = {key[0]: whole.text(row, "state") for key, row in by_name(whole, ("thread",))}
-        for key, row in by_name(part, ("thread",)):
-            assert part.text(row, "state") in ("UNKNOWN", state.get(key[0])), (moment, key)
-        assert contradictions(whole, part, ("thread", "state")) == [], moment
+        state = {key: whole.text(row, "state") for key, row in by_name(whole, ("pid", "tid"))}
+        for key, row in by_name(part, ("pid", "tid")):
+            assert part.text(row, "state") in ("UNKNOWN", state.get(key)), (moment, key)
+        assert contradictions(whole, part, ("pid", "tid", "state")) == [], moment

@@ -86,7 +86,8 @@ def test_a_message_that_waits_for_ever_is_the_slowest(tmp_path: Path) -> None:
     assert table.text(0, "round_trip") == "\N{GREATER-THAN OR EQUAL TO} 8.900 \N{MICRO SIGN}s"
     assert table.text(2, "round_trip") == "298 ns"
     record = table.records()[0]
-    assert (record["round_trip_ns"], record["known"]) == (8900, {"service_ns": "at least", "round_trip_ns": "at least"})
+    assert record["round_trip_ns"] == 8900
+    assert record["known"] == dict.fromkeys(("service_ns", "round_trip_ns", "nested"), "at least")
     assert "known" not in table.records()[2]
     assert [doubt.split(":")[0][2:] for doubt in table.doubts()] == [
         "1 of 3 in Queued, Service",
