@@ -92,6 +92,7 @@ def test_a_message_that_waits_for_ever_is_the_slowest(tmp_path: Path) -> None:
     assert [doubt.split(":")[0][2:] for doubt in table.doubts()] == [
         "1 of 3 in Queued, Service",
         "2 of 3 in Round trip",
+        "1 of 3 in Nested",
     ]
 
 
