@@ -90,7 +90,11 @@ _PERIODS: Final = {
     Known.ESTIMATE: "it is learned from starts between which no events are missing",
     Known.UNKNOWN: "too few starts are left between which no events are missing",
 }
-_MARGINS: Final = _REASONS | {Known.AT_MOST: _REASONS[Known.AT_LEAST]}
+_DIFFERENCES: Final = _REASONS | {
+    Known.AT_MOST: _REASONS[Known.AT_LEAST],
+    Known.ESTIMATE: "events are missing, so that the period, which is its deadline, may be another",
+    Known.UNKNOWN: "its deadline is its period, which is not known, or events are missing in between",
+}
 _COUNTS: Final = {Known.AT_LEAST: "events are missing, and whole instances may be among them"}
 _JITTER: Final = {
     Known.AT_LEAST: "events are missing; what is before them and what is after is not compared",
@@ -134,9 +138,9 @@ ACTIVITIES: Final = Question(
         Column("misses", Kind.COUNT, "responses longer than the deadline, if there is one", "Misses", is_nullable=True,
                reasons=_MISSES),
         Column("margin", Kind.DURATION, "the deadline less the longest response, if none is missed", "Margin",
-               is_nullable=True, reasons=_MARGINS),
+               is_nullable=True, reasons=_DIFFERENCES),
         Column("overrun", Kind.DURATION, "the longest response less the deadline, if one is missed", "Overrun",
-               is_nullable=True, reasons=_REASONS),
+               is_nullable=True, reasons=_DIFFERENCES),
         Column("event", Kind.EVENT, "the event that begins the longest response", "Event", is_nullable=True),
     ),
     "misses",
@@ -155,9 +159,9 @@ INSTANCES: Final = Question(
         _length("response", "Response", "from start to end"),
         Column("deadline", Kind.DURATION, "how long that may be", "Deadline", is_nullable=True, reasons=_PERIODS),
         Column("overrun", Kind.DURATION, "how much longer it is", "Overrun", is_nullable=True,
-               reasons=_REASONS | {Known.ESTIMATE: _PERIODS[Known.ESTIMATE]}),
+               reasons=_DIFFERENCES),
         Column("outcome", Kind.TEXT, "`in time` or `late`; without a deadline `done`; `unfinished`; `unknown`",
-               "Outcome"),
+               "Outcome", reasons={Known.ESTIMATE: _DIFFERENCES[Known.ESTIMATE]}),
         Column("event", Kind.EVENT, "the event that begins it", "Event"),
         Column("end_event", Kind.EVENT, "the event that ends it", is_nullable=True),
     ),
@@ -417,6 +421,7 @@ class Late:
         known[~shown.is_known] = Known.UNKNOWN
         ended = np.where(shown.is_known, Known.EXACT, Known.UNKNOWN).astype(np.uint8)
         limited = self._doubt_of_periods()[1][shown.activity]
+        is_estimate = limited == Known.ESTIMATE
         return Table(
             INSTANCES,
             self.trace,
@@ -436,7 +441,10 @@ class Late:
                 "response": known,
                 "end": ended,
                 "deadline": limited,
-                "overrun": _doubt_of_difference(overrun, known, limited),
+                "overrun": np.where(is_estimate, Known.ESTIMATE, _doubt_of_difference(overrun, known, limited)).astype(
+                    np.uint8
+                ),
+                "outcome": np.where(is_estimate & (outcome < 2), Known.ESTIMATE, Known.EXACT).astype(np.uint8),
             },
             cannot_tell=self._cannot_tell_of_all() if activity is None else self._cannot_tell_of([activity]),
         )

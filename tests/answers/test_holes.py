@@ -1,4 +1,4 @@
-"""Answers about a trace from which buffers are cut out, held to the answers about the whole trace.
+"""Answers about a trace from which buffers, or a class of events, are cut out, held to those about the whole trace.
 
 What is exact is equal, a lower bound is not above the value of the whole trace, an upper bound is not below it, and
 where rows are missing, the table says why.
@@ -7,10 +7,12 @@ where rows are missing, the table says why.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from satview.answers.functions import function_table
 from satview.answers.late import late
@@ -38,41 +40,58 @@ ANSWERS: Mapping[str, tuple[Callable[[Trace], Table], Sequence[str]]] = {  # wit
     "instances": (lambda trace: late(trace).instances(), ("activity", "thread", "start")),
     "functions": (function_table, ("thread", "source", "function", "place", "stack")),
 }
-UNCHECKED = ("undecided", "certainty")  # of what is seen: how much of it is lacking, how it is linked
+# Of what is seen: how much of it is lacking, how it is linked; what only some events show.
+UNCHECKED = ("undecided", "certainty", "type")
+CLASSES = (
+    wire.WireClass.KER_CALL,
+    wire.WireClass.INT,
+    wire.WireClass.PR_TH,
+    wire.WireClass.COMM,
+    wire.WireClass.SYSTEM,
+)
 ANYTHING = (Known.ESTIMATE, Known.INFERRED, Known.GUESS, Known.UNKNOWN)
 
 
+class Cut:
+    """A capture of a workload, of which parts can be cut out."""
+
+    def __init__(self, workload: str, release: Release, folder: Path) -> None:
+        found, self._folder = registry.find(workload), folder
+        self._kernel, sink = kernel(release, found.cpus, modes=WIDE, skew_ns=0, slots=SLOTS)
+        self._kernel.trace_event(mode("START"))
+        found.setup(self._kernel)
+        run(self._kernel, MS)
+        self._slots = finish(self._kernel, sink)
+        self.whole = self._with(np.ones(len(self._slots), np.bool_), "whole")
+        self._order = np.argsort(self.whole.events.slot)
+        self._code = self.whole.events.code[self._order]
+        self._starts = np.append(self.whole.events.slot[self._order].astype(np.int64), len(self._slots))
+
+    def _with(self, keep: NDArray[np.bool_], name: str) -> Trace:
+        (self._folder / name).mkdir(exist_ok=True)
+        return as_trace(self._kernel, self._slots[keep], self._folder / name)
+
+    @cached_property
+    def lossy(self) -> Trace:
+        """The trace without three of its buffers."""
+        starts = np.append(self._starts[:-1][self._code == wire.CONTROL_BUFFER], len(self._slots))
+        keep, count = np.ones(len(self._slots), np.bool_), len(starts) - 1
+        for first in (count // 4, count // 2, count * 3 // 4):  # what is lost behind the last buffer, no trace shows
+            keep[starts[first] : starts[first + 1]] = False
+        part = self._with(keep, "lossy")
+        assert len(losses(part))
+        return part
+
+    def without(self, wire_class: wire.WireClass) -> Trace:
+        """Return the trace without the events of a class."""
+        keep = np.repeat(self._code >> wire.CLASS_SHIFT != wire_class, np.diff(self._starts))
+        return self._with(np.append(np.ones(self._starts[0], np.bool_), keep), wire_class.name)
+
+
 @pytest.fixture(scope="module")
-def pairs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Release], tuple[Trace, Trace]]:
-    """Return a function that returns a whole trace of a workload, and the same without some of its buffers."""
-    known: dict[tuple[str, Release], tuple[Trace, Trace]] = {}
-
-    def pair(workload: str, release: Release) -> tuple[Trace, Trace]:
-        if (workload, release) not in known:
-            known[workload, release] = cut(workload, release, tmp_path_factory.mktemp("holes"))
-        return known[workload, release]
-
-    return pair
-
-
-def cut(workload: str, release: Release, folder: Path) -> tuple[Trace, Trace]:
-    found = registry.find(workload)
-    made, sink = kernel(release, found.cpus, modes=WIDE, skew_ns=0, slots=SLOTS)
-    made.trace_event(mode("START"))
-    found.setup(made)
-    run(made, MS)
-    slots = finish(made, sink)
-    (folder / "whole").mkdir()
-    (folder / "cut").mkdir()
-    whole = as_trace(made, slots, folder / "whole")
-    starts = np.append(whole.events.slot[whole.events.code == wire.CONTROL_BUFFER].astype(np.int64), len(slots))
-    count = len(starts) - 1
-    keep = np.ones(len(slots), np.bool_)
-    for first in (count // 4, count // 2, count * 3 // 4):  # what is lost behind the last buffer, no trace shows
-        keep[starts[first] : starts[first + 1]] = False
-    part = as_trace(made, slots[keep], folder / "cut")
-    assert len(losses(part))
-    return whole, part
+def cut(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Release], Cut]:
+    """Return a function that returns the capture of a workload on a release; each is made once."""
+    return cache(lambda workload, release: Cut(workload, release, tmp_path_factory.mktemp("holes")))
 
 
 def by_name(table: Table, names: Sequence[str]) -> Iterator[tuple[tuple[str, ...], int]]:
@@ -110,25 +129,51 @@ def contradictions(whole: Table, part: Table, names: Sequence[str]) -> list[tupl
     return wrong
 
 
-@points(workload=WORKLOADS, answer=list(ANSWERS), release=RELEASES)
-def test_answers_about_a_part_do_not_contradict_those_about_the_whole(
-    workload: str, answer: str, release: Release, pairs: Callable[[str, Release], tuple[Trace, Trace]]
-) -> None:
+def check(answer: str, whole: Trace, part: Trace) -> None:
     make, names = ANSWERS[answer]
-    whole, part = (make(trace) for trace in pairs(workload, release))
-    assert contradictions(whole, part, names) == []
-    missing = dict(by_name(whole, names)).keys() - dict(by_name(part, names)).keys()
-    assert not missing or "events were lost" in part.cannot_tell
+    true, seen = make(whole), make(part)
+    assert contradictions(true, seen, names) == []
+    missing = dict(by_name(true, names)).keys() - dict(by_name(seen, names)).keys()
+    assert not missing or seen.cannot_tell
+
+
+def check_snapshots(whole: Trace, part: Trace) -> None:
+    names = ("pid", "tid")
+    for moment in np.linspace(part.window.start, part.window.end, MOMENTS + 2).astype(int)[1:-1].tolist():
+        true, seen = snapshot(whole, moment), snapshot(part, moment)
+        states = {key: true.text(row, "state") for key, row in by_name(true, names)}
+        for key, row in by_name(seen, names):
+            assert seen.text(row, "state") in ("UNKNOWN", states.get(key)), (moment, key)
+        assert contradictions(true, seen, (*names, "state")) == [], moment
+
+
+@points(workload=WORKLOADS, answer=list(ANSWERS), release=RELEASES)
+def test_answers_about_a_lossy_trace_do_not_contradict_those_about_the_whole(
+    workload: str, answer: str, release: Release, cut: Callable[[str, Release], Cut]
+) -> None:
+    capture = cut(workload, release)
+    check(answer, capture.whole, capture.lossy)
+
+
+@points(workload=WORKLOADS, answer=list(ANSWERS), missing=CLASSES, release=RELEASES)
+def test_answers_without_a_class_do_not_contradict_those_with_it(
+    workload: str, answer: str, missing: wire.WireClass, release: Release, cut: Callable[[str, Release], Cut]
+) -> None:
+    capture = cut(workload, release)
+    check(answer, capture.whole, capture.without(missing))
 
 
 @points(workload=WORKLOADS, release=RELEASES)
-def test_snapshots_of_a_part_do_not_contradict_those_of_the_whole(
-    workload: str, release: Release, pairs: Callable[[str, Release], tuple[Trace, Trace]]
+def test_snapshots_of_a_lossy_trace_do_not_contradict_those_of_the_whole(
+    workload: str, release: Release, cut: Callable[[str, Release], Cut]
 ) -> None:
-    traces = pairs(workload, release)
-    for moment in np.linspace(traces[1].window.start, traces[1].window.end, MOMENTS + 2).astype(int)[1:-1].tolist():
-        whole, part = (snapshot(trace, moment) for trace in traces)
-        state = {key: whole.text(row, "state") for key, row in by_name(whole, ("pid", "tid"))}
-        for key, row in by_name(part, ("pid", "tid")):
-            assert part.text(row, "state") in ("UNKNOWN", state.get(key)), (moment, key)
-        assert contradictions(whole, part, ("pid", "tid", "state")) == [], moment
+    capture = cut(workload, release)
+    check_snapshots(capture.whole, capture.lossy)
+
+
+@points(workload=WORKLOADS, missing=CLASSES, release=RELEASES)
+def test_snapshots_without_a_class_do_not_contradict_those_with_it(
+    workload: str, missing: wire.WireClass, release: Release, cut: Callable[[str, Release], Cut]
+) -> None:
+    capture = cut(workload, release)
+    check_snapshots(capture.whole, capture.without(missing))
