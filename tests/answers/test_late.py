@@ -342,3 +342,13 @@ def test_a_cpu_that_is_free_and_allowed_is_named(tmp_path: Path) -> None:
     parts = [row for row in found.blame(found.worst()).records() if row["part"] == "ready, CPU not taken"]
     assert [(row["what"], row["length_ns"]) for row in parts] == [
         ("CPU 0 is idle and allowed", 60_000), ("", 40_000), ("", 40_000)]  # fmt: skip
+
+
+def test_a_message_of_a_client_that_is_not_known_is_unknown_rather_than_unfinished(tmp_path: Path) -> None:
+    """Three messages from a CPU on which nobody is known to run; replies name no message without the rcvid."""
+    build = TraceBuilder(cpus=2).time_event(0).state("RUNNING", 1, 8, 1, 0)
+    send, receipt = (wire.code(wire.WireClass.COMM, event) for event in (0, 2))
+    for time in (10, 50, 90):
+        build.event(send, time, (time, 8), 1).event(receipt, time + 5, (time, 8), 0)
+    rows = late(build.event(wire.code(6, 1), 200).open(tmp_path)).instances().records()
+    assert [(row["outcome"], row["response_ns"]) for row in rows] == [("unknown", None)] * 3

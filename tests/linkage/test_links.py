@@ -317,3 +317,27 @@ class TestRepliesByNumber:
         assert (found.client == -1).all()
         assert (found.client_pid == np.where(known, 9, -1)).all(), "the reply names it"
         assert np.array_equal(np.sort(link_table(trace, LinkKind.REPLY).to_row), np.sort(found.reply_row[known]))
+
+    def test_of_two_open_messages_the_one_of_the_replying_process_is_answered(self, tmp_path):
+        """Both servers have a message 5 open. Only 7 replies, so that of 8 may be answered later or not at all."""
+        builder = TraceBuilder(cpus=3).time_event(0).state("RUNNING", 1, 8, 1, 0).state("RUNNING", 2, 7, 1, 1)
+        for cpu, pid in enumerate((8, 7)):
+            builder.event(self.SENT, 10 + cpu, (5, pid), 2).event(self.RECEIVED, 20 + cpu, (5, pid), cpu)
+        builder.call(self.REPLY, 30, (5, 0), 1).event(self.REPLIED, 31, (1, 9), 1).exit(self.REPLY, 32, (0, 0), 1)
+        trace = builder.open(tmp_path)
+        found = transactions(trace)
+        assert (found.server_pid.tolist(), found.client_pid.tolist()) == ([8, 7], [-1, 9])
+        assert [int(trace.events.time_cycles[row]) - START if row >= 0 else None for row in found.reply_row] == [
+            None,
+            31,
+        ]
+
+    def test_a_message_after_one_whose_reply_is_not_seen_is_answered_too(self, tmp_path):
+        """A process has one message 5 open at a time: the receipt of the second shows that the first is answered."""
+        builder = TraceBuilder(cpus=2).time_event(0).state("RUNNING", 1, 8, 1, 0)
+        for time in (10, 50):
+            builder.event(self.SENT, time, (5, 8), 1).event(self.RECEIVED, time + 5, (5, 8), 0)
+        builder.call(self.REPLY, 60, (5, 0)).event(self.REPLIED, 61, (1, 9)).exit(self.REPLY, 62)
+        trace = builder.open(tmp_path)
+        rows = transactions(trace).reply_row
+        assert [int(trace.events.time_cycles[row]) - START if row >= 0 else None for row in rows] == [None, 61]
