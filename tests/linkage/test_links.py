@@ -321,15 +321,15 @@ class TestRepliesByNumber:
     def test_of_two_open_messages_the_one_of_the_replying_process_is_answered(self, tmp_path):
         """Both servers have a message 5 open. Only 7 replies, so that of 8 may be answered later or not at all."""
         builder = TraceBuilder(cpus=3).time_event(0).state("RUNNING", 1, 8, 1, 0).state("RUNNING", 2, 7, 1, 1)
-        for cpu, pid in enumerate((8, 7)):
-            builder.event(self.SENT, 10 + cpu, (5, pid), 2).event(self.RECEIVED, 20 + cpu, (5, pid), cpu)
+        for cpu, pid in ((1, 7), (0, 8)):  # the last received is not the one that is answered
+            builder.event(self.SENT, pid, (5, pid), 2).event(self.RECEIVED, 10 + pid, (5, pid), cpu)
         builder.call(self.REPLY, 30, (5, 0), 1).event(self.REPLIED, 31, (1, 9), 1).exit(self.REPLY, 32, (0, 0), 1)
         trace = builder.open(tmp_path)
         found = transactions(trace)
-        assert (found.server_pid.tolist(), found.client_pid.tolist()) == ([8, 7], [-1, 9])
+        assert (found.server_pid.tolist(), found.client_pid.tolist()) == ([7, 8], [9, -1])
         assert [int(trace.events.time_cycles[row]) - START if row >= 0 else None for row in found.reply_row] == [
-            None,
             31,
+            None,
         ]
 
     def test_a_message_after_one_whose_reply_is_not_seen_is_answered_too(self, tmp_path):
