@@ -178,6 +178,7 @@ class WhyStep:
         value: The thread's state as lane value (`events.states`).
         state: The state's name; UNKNOWN where the trace does not show it, ABSENT where the thread does not exist.
         since_cycles, until_cycles: Start and end of that state; the end of the trace if that comes before.
+        is_cut: Events are lost from that end on, so that the state may last longer.
         row: The event that begins the state.
         priority: The thread's priority then, -1 if no wide event shows it.
         waits_for: Description of the object that the thread waits for; empty if it does not wait.
@@ -203,6 +204,7 @@ class WhyStep:
     state: str
     since_cycles: int
     until_cycles: int
+    is_cut: bool = False
     row: int = _NONE
     priority: int = _NONE
     waits_for: str = ""
@@ -360,8 +362,9 @@ class _Chain:
         begin, last = _same(spans, position)
         row = _row(spans, begin)
         step = WhyStep(
-            thread, at_cycles, value, NAMES_BY_VALUE[value], int(spans.start_cycles[begin]), _end(spans, last), row
-        )
+            thread, at_cycles, value, NAMES_BY_VALUE[value], int(spans.start_cycles[begin]), _end(spans, last),
+            last + 1 < len(spans) and int(spans.value[last + 1]) == UNKNOWN, row,
+        )  # fmt: skip
         if value in _NO_THREAD_THEN:
             return replace(
                 step, says=f"{self.evidence.name(thread)} {IN_NO_STATE[value]} at {self._moment(at_cycles, step)}."
@@ -393,6 +396,11 @@ class _Chain:
             else self._moment(step.until_cycles, step)
         )
         begins = self._begins(step)
+        if step.is_cut:
+            text = (
+                f"{begins} at least to {ends}, where events are lost: what it waits for and what ends it is not known."
+            )
+            return replace(step, says=text)
         if not len(fitting):
             return replace(step, says=f"{begins} to {ends}.")
         wait = int(fitting[0])
@@ -532,6 +540,8 @@ class _Chain:
         waited = position - 1
         while waited >= 0 and spans.value[waited] in (RUNNING, READY):
             waited -= 1
+        if waited >= 0 and spans.value[waited] == UNKNOWN and int(spans.start_cycles[waited]) > self.trace.window.start:
+            return step, "what it did before is not known, as events are lost"
         if waited < 0 or spans.value[waited] in (ABSENT, UNKNOWN):
             return step, "it did not wait before, as far as the trace shows"
         wait_row, ready_row = _row(spans, waited), _row(spans, waited + 1)

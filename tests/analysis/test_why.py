@@ -17,6 +17,7 @@ from satview.analysis.why import MOST_STEPS, WhyStep, chain_lines, why
 from satview.base.errors import UsageError
 from satview.base.time import format_moment
 from satview.capture.workloads import registry
+from satview.cli.ask.why import as_record
 from satview.events import wire
 from satview.events.spec import Release
 from satview.events.states import READY, RUNNING
@@ -360,3 +361,22 @@ def test_a_ring_of_servers_with_workers_closes(tmp_path: Path) -> None:
     assert all("receives again: another thread has it. That may be " in step.says for step in steps)
     assert steps[0].thread in steps[2].may_receive
     assert steps[-1].says.endswith("closes the circle: none of them goes on by itself.")
+
+
+def test_a_wait_into_lost_events_lasts_at_least_to_them(tmp_path: Path) -> None:
+    """A thread waits at 20; buffers are lost from 100 to 500; it runs at 600, waits at 700, and runs at 800 again."""
+    build = TraceBuilder().event(wire.CONTROL_BUFFER, 0, (1, 0)).time_event(0)
+    build.state("RUNNING", 10, 5, 1).state("NANOSLEEP", 20, 5, 1).event(wire.code(6, 1), 100)
+    build.event(wire.CONTROL_BUFFER, 500, (4, 0)).time_event(500).state("RUNNING", 600, 5, 1)
+    trace = build.state("NANOSLEEP", 700, 5, 1).state("RUNNING", 800, 5, 1).event(wire.code(6, 1), 900).open(tmp_path)
+    thread, start = int(np.flatnonzero(trace.threads.pid == 5)[0]), trace.window.start
+    before, behind, later = (why(trace, thread, start + moment)[0] for moment in (50, 650, 750))
+    assert (before.is_cut, trace.clock.ns(before.until_cycles)) == (True, 101)
+    assert before.says.endswith(
+        "waits in NANOSLEEP from 0.000 000 020 s at least to 0.000 000 101 s, where events are lost: "
+        "what it waits for and what ends it is not known."
+    )
+    assert "what it did before is not known, as events are lost" in behind.says
+    assert not later.is_cut
+    assert as_record(trace, before)["known"] == {"until_ns": "at least"}
+    assert "known" not in as_record(trace, later)

@@ -11,6 +11,7 @@ import numpy as np
 from satview.analysis.critical_path import count_of_pieces, critical_path
 from satview.analysis.why import MOST_STEPS, WhyStep, chain_lines, why
 from satview.answers.path import path_answer
+from satview.answers.table import Known
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.base.safe_text import visible_line
@@ -145,5 +146,6 @@ def as_record(trace: Trace, step: WhyStep) -> dict[str, Any]:
             for row, priority, cycles in step.ran_instead
         ],
         "certainty": step.certainty.name.lower(),
+        **({"known": {"until_ns": Known.AT_LEAST.word}} if step.is_cut else {}),
         "says": step.says,
     }  # fmt: skip
