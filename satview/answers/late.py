@@ -30,7 +30,7 @@ from satview.analysis.activities import (
     said_needs,
 )
 from satview.analysis.blame import BLAME_WORDS, Blame, BlameParts, nested_interrupts, part_words, writes_trace
-from satview.analysis.doctor import deficits, may_be_more
+from satview.analysis.doctor import may_be_more
 from satview.analysis.needs import CALLS, INTERRUPT_CAUSES, KERNEL, MESSAGES, PULSES, STATES
 from satview.analysis.schedulability import Bound, response_bounds
 from satview.analysis.times.basis import percentiles_by, sum_by
@@ -260,7 +260,7 @@ class Late:
     def _cannot_tell(self) -> str:
         more = f"the {self.learned.left_out:,} rarest activities of more than {MOST_ACTIVITIES:,} are left out"
         unseen = () if self.learned.activities else _unseen_triggers(self.trace)
-        return "\n".join(filter(None, (deficits(self.trace, STATES), *unseen, more if self.learned.left_out else "")))
+        return "\n".join(filter(None, (STATES.advice(self.trace), *unseen, more if self.learned.left_out else "")))
 
     def _cannot_tell_of(self, numbers: Iterable[int]) -> str:
         """Return the reasons why the trace has no full answer on the activities with these `numbers`, a line each."""
@@ -268,10 +268,11 @@ class Late:
         said = lacks(self.trace, {name: own for name, own in needs.items() if name in names})
         return "\n".join(filter(None, (self._cannot_tell, *said)))
 
-    def _cannot_tell_of_all(self) -> str:
-        """Return the reasons why activities or instances may be missing, a line each."""
-        said = self._cannot_tell_of(range(len(self._names))).splitlines()
-        return "\n".join(dict.fromkeys(filter(None, (*said, *_unseen_triggers(self.trace)))))
+    def _why_not_all(self, activity: int | None = None) -> tuple[str, ...]:
+        """Return the reasons why instances of an activity (None = activities, or any instances) may be missing."""
+        said = self._cannot_tell_of(range(len(self._names)) if activity is None else [activity]).splitlines()
+        unseen = _unseen_triggers(self.trace) if activity is None else ()
+        return tuple(dict.fromkeys(filter(None, (*said, *unseen, may_be_more(self.trace)))))
 
     def worst(self, activity: int | None = None, count: int | None = None) -> _Ints:
         """Return indices of instances by overrun of the deadline, then response, longest first, int64 (k,).
@@ -385,9 +386,7 @@ class Late:
                "misses": missed, "utilisation": ran, "running": ran, "period": periodic, "deadline": limited,
                "margin": _doubt_of_difference(margin, left, limited),
                "overrun": _doubt_of_difference(exceeded, doubt, limited)},
-            cannot_tell="\n".join(
-                filter(None, (calls if self.learned.calls_left_out else "", self._cannot_tell_of_all()))
-            ),
+            cannot_tell="\n".join((*self._why_not_all(), *([calls] if self.learned.calls_left_out else []))),
         )  # fmt: skip
 
     def _running(self) -> _Ints:
@@ -446,7 +445,7 @@ class Late:
                 ),
                 "outcome": np.where(is_estimate & (outcome < 2), Known.ESTIMATE, Known.EXACT).astype(np.uint8),
             },
-            cannot_tell=self._cannot_tell_of_all() if activity is None else self._cannot_tell_of([activity]),
+            cannot_tell="\n".join(self._why_not_all(activity)),
         )
 
     def chains(self) -> Table:

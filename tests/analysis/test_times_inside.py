@@ -28,7 +28,7 @@ def moments(record: Any, path: str = "") -> Iterator[tuple[str, int]]:
     """Yield every moment in plain values."""
     if isinstance(record, dict):
         for key, value in record.items():
-            if key in MOMENTS and value is not None:
+            if key in MOMENTS and isinstance(value, int):  # below `known` are words
                 yield f"{path}.{key}", value
             yield from moments(value, f"{path}.{key}")
     elif isinstance(record, list):

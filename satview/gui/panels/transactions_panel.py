@@ -279,7 +279,8 @@ class TransactionsPanel(AnswerPanel):
         assert answer is not None
         where = "the selected range" if answer.window is not None else "the trace"
         kind = "messages" if answer.mode is RowMode.MESSAGES else "pulses and interrupts that wake threads"
-        doubts = "".join(f"; {doubt}" for doubt in answer.table.doubts())
+        missing = answer.table.missing
+        doubts = "".join(f"; {doubt}" for doubt in (*(f"not all: {line}" for line in missing), *answer.table.doubts()))
         if answer.mode is RowMode.FIGURES:
             self.line.say(f"Of {answer.total:,} {kind} in {where}{doubts}")
         else:
@@ -289,7 +290,8 @@ class TransactionsPanel(AnswerPanel):
         if answer.table.cannot_tell and not answer.total:
             self.show_page(answer.table.says_why_empty)
         else:
-            self.show_page("" if len(answer.table) else f"There are no {kind} in {where}{fits}.")
+            nothing = (f"There are no {kind} in {where}{fits}.", *(f"Not all: {line}." for line in missing))
+            self.show_page("" if len(answer.table) else "\n".join(nothing))
 
     @Slot()
     def _on_filter(self) -> None:
