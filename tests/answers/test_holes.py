@@ -18,11 +18,13 @@ from satview.answers.functions import function_table
 from satview.answers.late import late
 from satview.answers.latencies import latency_figures, latency_table
 from satview.answers.snapshot import snapshot
-from satview.answers.table import Kind, Known, Table
+from satview.answers.table import Column, Kind, Known, Table
 from satview.answers.transactions import transaction_table
+from satview.capture.kernel import Kernel
 from satview.capture.workloads import registry
 from satview.events import wire
 from satview.events.spec import Release
+from satview.filters.external import ExternalClass
 from satview.store.time_ranges import losses
 from satview.store.trace import Trace
 from tests.capture.made import WIDE, as_trace, finish, kernel, mode, run
@@ -36,56 +38,55 @@ ANSWERS: Mapping[str, tuple[Callable[[Trace], Table], Sequence[str]]] = {  # wit
     "transactions": (transaction_table, ("client", "server", "start")),
     "latencies": (latency_table, ("source", "thread", "start")),
     "figures": (lambda trace: latency_figures(trace, latency_table(trace)), ("source", "thread", "leg")),
-    "activities": (lambda trace: late(trace).activities(), ("activity", "trigger")),
-    "instances": (lambda trace: late(trace).instances(), ("activity", "thread", "start")),
+    "activities": (lambda trace: late(trace).activities(), ("thread", "trigger")),
+    "instances": (lambda trace: late(trace).instances(), ("thread", "start")),
     "functions": (function_table, ("thread", "source", "function", "place", "stack")),
 }
-# Of what is seen: how much of it is lacking, how it is linked; what only some events show.
-UNCHECKED = ("undecided", "certainty", "type")
-CLASSES = (
-    wire.WireClass.KER_CALL,
-    wire.WireClass.INT,
-    wire.WireClass.PR_TH,
-    wire.WireClass.COMM,
-    wire.WireClass.SYSTEM,
-)
+# Of what is seen: how much of it is lacking, how it is linked; what only some events show; what has names in it.
+UNCHECKED = ("undecided", "certainty", "type", "waits_for", "activity")
+CLASSES = tuple(ExternalClass[name] for name in ("KERCALL", "INT", "THREAD", "COMM", "SYSTEM", "PROCESS"))
 ANYTHING = (Known.ESTIMATE, Known.INFERRED, Known.GUESS, Known.UNKNOWN)
 
 
 class Cut:
-    """A capture of a workload, of which parts can be cut out."""
+    """A capture of a workload, and the same run with buffers cut out or captured without a class."""
 
     def __init__(self, workload: str, release: Release, folder: Path) -> None:
-        found, self._folder = registry.find(workload), folder
-        self._kernel, sink = kernel(release, found.cpus, modes=WIDE, skew_ns=0, slots=SLOTS)
-        self._kernel.trace_event(mode("START"))
-        found.setup(self._kernel)
-        run(self._kernel, MS)
-        self._slots = finish(self._kernel, sink)
-        self.whole = self._with(np.ones(len(self._slots), np.bool_), "whole")
-        self._order = np.argsort(self.whole.events.slot)
-        self._code = self.whole.events.code[self._order]
-        self._starts = np.append(self.whole.events.slot[self._order].astype(np.int64), len(self._slots))
+        self._workload, self._release, self._folder = registry.find(workload), release, folder
+        self._kernel, self._slots = self._captured()
+        self.whole = as_trace(self._kernel, self._slots, self._made("whole"))
 
-    def _with(self, keep: NDArray[np.bool_], name: str) -> Trace:
-        (self._folder / name).mkdir(exist_ok=True)
-        return as_trace(self._kernel, self._slots[keep], self._folder / name)
+    def _captured(self, *modes: tuple[object, ...]) -> tuple[Kernel, NDArray[np.generic]]:
+        made, sink = kernel(
+            self._release, self._workload.cpus, modes=(WIDE[0], *modes, *WIDE[1:]), skew_ns=0, slots=SLOTS
+        )
+        made.trace_event(mode("START"))
+        self._workload.setup(made)
+        run(made, MS)
+        return made, finish(made, sink)
+
+    def _made(self, name: str) -> Path:
+        (self._folder / name).mkdir()
+        return self._folder / name
 
     @cached_property
     def lossy(self) -> Trace:
         """The trace without three of its buffers."""
-        starts = np.append(self._starts[:-1][self._code == wire.CONTROL_BUFFER], len(self._slots))
+        events = self.whole.events
+        starts = np.append(events.slot[events.code == wire.CONTROL_BUFFER].astype(np.int64), len(self._slots))
         keep, count = np.ones(len(self._slots), np.bool_), len(starts) - 1
         for first in (count // 4, count // 2, count * 3 // 4):  # what is lost behind the last buffer, no trace shows
             keep[starts[first] : starts[first + 1]] = False
-        part = self._with(keep, "lossy")
+        part = as_trace(self._kernel, self._slots[keep], self._made("lossy"))
         assert len(losses(part))
         return part
 
-    def without(self, wire_class: wire.WireClass) -> Trace:
-        """Return the trace without the events of a class."""
-        keep = np.repeat(self._code >> wire.CLASS_SHIFT != wire_class, np.diff(self._starts))
-        return self._with(np.append(np.ones(self._starts[0], np.bool_), keep), wire_class.name)
+    @cache  # noqa: B019 - as long as the module
+    def without(self, missing: ExternalClass) -> Trace:
+        """Return a trace of the same run, captured without a class; capturing takes no simulated time."""
+        part = as_trace(*self._captured(("DELCLASS", missing)), self._made(missing.name))
+        assert not len(losses(part))
+        return part
 
 
 @pytest.fixture(scope="module")
@@ -94,10 +95,22 @@ def cut(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Release], Cu
     return cache(lambda workload, release: Cut(workload, release, tmp_path_factory.mktemp("holes")))
 
 
-def by_name(table: Table, names: Sequence[str]) -> Iterator[tuple[tuple[str, ...], int]]:
+def value_of(table: Table, row: int, column: Column) -> str | int | float | None:
+    """Return a value as it is written, but a time in cycles and a thread by its numbers.
+
+    Traces of one run may start at different events, and not each shows all names.
+    """
+    if column.kind is Kind.TIME:
+        return table.held(row, column.name)
+    if column.kind is Kind.THREAD and (thread := table.held(row, column.name)) > 0:
+        return f"{table.trace.threads.pid[thread]}:{table.trace.threads.tid[thread]}"
+    return table.plain(row, column.name)
+
+
+def by_name(table: Table, names: Sequence[str]) -> Iterator[tuple[tuple[object, ...], int]]:
     """Yield the names of rows that no other row has, with their numbers."""
-    columns = [column.name for column in table.question.columns]
-    keys = [tuple(table.text(row, name) for name in names if name in columns) for row in range(len(table))]
+    columns = [column for column in table.question.columns if column.name in names]
+    keys = [tuple(value_of(table, row, column) for column in columns) for row in range(len(table))]
     for row, key in enumerate(keys):
         if keys.count(key) == 1:
             yield key, row
@@ -112,7 +125,7 @@ def contradictions(whole: Table, part: Table, names: Sequence[str]) -> list[tupl
         for column in part.question.columns:
             if column.name in (*names, *UNCHECKED) or column.kind in (Kind.EVENT, Kind.THREAD) or not column.title:
                 continue
-            seen, true = part.plain(row, column.name), whole.plain(rows[key], column.name)
+            seen, true = value_of(part, row, column), value_of(whole, rows[key], column)
             if column.name == "outcome" and seen in ("unknown", "done"):  # done: in time or not, if its period is known
                 continue
             known = part.known(row, column.name)
@@ -157,7 +170,7 @@ def test_answers_about_a_lossy_trace_do_not_contradict_those_about_the_whole(
 
 @points(workload=WORKLOADS, answer=list(ANSWERS), missing=CLASSES, release=RELEASES)
 def test_answers_without_a_class_do_not_contradict_those_with_it(
-    workload: str, answer: str, missing: wire.WireClass, release: Release, cut: Callable[[str, Release], Cut]
+    workload: str, answer: str, missing: ExternalClass, release: Release, cut: Callable[[str, Release], Cut]
 ) -> None:
     capture = cut(workload, release)
     check(answer, capture.whole, capture.without(missing))
@@ -173,7 +186,7 @@ def test_snapshots_of_a_lossy_trace_do_not_contradict_those_of_the_whole(
 
 @points(workload=WORKLOADS, missing=CLASSES, release=RELEASES)
 def test_snapshots_without_a_class_do_not_contradict_those_with_it(
-    workload: str, missing: wire.WireClass, release: Release, cut: Callable[[str, Release], Cut]
+    workload: str, missing: ExternalClass, release: Release, cut: Callable[[str, Release], Cut]
 ) -> None:
     capture = cut(workload, release)
     check_snapshots(capture.whole, capture.without(missing))
