@@ -744,6 +744,7 @@ def _of_waits(trace: Trace, trigger: str, value: int, is_woken: NDArray[np.bool_
         link = table_of_causes.ended_by(woken)
         known = link >= 0
         start[known] = table_of_causes.from_row[link[known]]
+        is_exact[:] = False  # without its interrupt, it begins only when it is woken
         is_exact[known] = table_of_causes.certainty[link[known]] == Certainty.EXACT
     return _part(trace, trigger, thread, thread, start, trace.events.time_cycles[woken], end, is_exact)
 

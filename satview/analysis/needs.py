@@ -224,8 +224,8 @@ def _interrupted(trace: Trace) -> str:
 
 
 def _causes(trace: Trace) -> str:
-    missing = trace.release.is_qnx and _interrupted(trace)
-    return "interrupts were not captured, so what they cause begins only with the pulse or wake-up" if missing else ""
+    missing = _interrupts(trace) if trace.release.is_qnx and trace.pairs is None else ""
+    return f"{missing}, so what they cause begins only with the pulse or wake-up" if missing else ""
 
 
 def _idle(trace: Trace) -> str:
