@@ -215,7 +215,7 @@ def _verdict_lines(trace: Trace) -> tuple[DetailLine, ...]:
     if lines:
         return tuple(lines)
     unknown = len(undecided_table(trace))
-    cannot = f", {unknown} of the kinds cannot be decided: see Cannot show below" if unknown else ""
+    cannot = f", {unknown} of the kinds cannot be decided: see below" if unknown else ""
     return (DetailLine("", f"nothing found{cannot}"),)
 
 
@@ -338,7 +338,8 @@ def _trust_lines(trace: Trace) -> tuple[DetailLine, ...]:
         )
     if missing:
         lines.append(DetailLine("Verdicts", f"there may be more than is listed: {missing}"))
-    lines += [DetailLine("Cannot show", f"{row['kind']}: {row['reason']}") for row in undecided_table(trace).records()]
+    lines += [DetailLine("Cannot show" if row["shown"] == "none" else "May miss", f"{row['kind']}: {row['reason']}")
+              for row in undecided_table(trace).records()]  # fmt: skip
     lines += [DetailLine("Problem", f"{slug}: {count:,}") for slug, count in trace.problems.counts().items()]
     return tuple(lines) or (DetailLine("", "no events are missing, and nothing is wrong with the file"),)
 

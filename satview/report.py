@@ -275,11 +275,13 @@ def limits(trace: Trace, thresholds: Thresholds) -> str:
     """Return HTML with the verdicts that the trace cannot decide: a missing verdict must not read as "no problem"."""
     missing = may_be_more(trace)
     kinds = [kind for kind in all_kinds() if thresholds.is_enabled(kind)]
-    rows = [(row["kind"], row["reason"]) for row in undecided_table(trace, kinds, thresholds.timing).records()]
+    rows = [
+        (row["kind"], row["shown"], row["reason"]) for row in undecided_table(trace, kinds, thresholds.timing).records()
+    ]
     note = f"<p>There may be more than is listed: {html_text(missing)}.</p>" if missing else ""
     if not rows:
         return note or "<p>The trace has what every verdict needs.</p>"
-    return note + _rows(("Verdict", "Why the trace cannot show it"), rows)
+    return note + _rows(("Verdict", "Shown", "Why the trace cannot show it, or not all"), rows)
 
 
 def _verdict(trace: Trace, verdict: Verdict, drawn: str) -> str:

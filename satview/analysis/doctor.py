@@ -166,6 +166,19 @@ def diagnosis(trace: Trace, key: str, is_quick: bool = False) -> Diagnosis:
     return Diagnosis(trace, analysis, trust, "; ".join(remedies), trust.mark is not Mark.NOT_LOGGED and bool(remedies))
 
 
+def unmet_bounds(trace: Trace, key: str) -> tuple[Need, ...]:
+    """Return the needs without which an analysis may miss some answers, as far as a trace does not meet them.
+
+    Lost and damaged events are left out, as they make all answers bounds: see `may_be_more`.
+
+    Args:
+        trace: The events.
+        key: Key of the analysis.
+    """
+    bounds = (need for need in ANALYSES[key].bounds if need not in (NO_DAMAGE, NO_LOSS) and _may_be_there(trace, need))
+    return _unmet(trace, tuple(bounds), is_quick=False)
+
+
 def applicable(trace: Trace) -> tuple[str, ...]:
     """Return the keys of the analyses that apply to traces of this kind."""
     return tuple(key for key, row in ANALYSES.items() if _applies(trace, row))

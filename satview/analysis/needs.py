@@ -198,6 +198,10 @@ def _messages_sent(trace: Trace) -> str:
     return "" if sends_none else _messages(trace)
 
 
+def _pulses_sent(trace: Trace) -> str:
+    return "" if has_class(trace, wire.WireClass.COMM) else "no pulses are there"
+
+
 def _pulses(trace: Trace) -> str:
     return "" if trace.code_counts[PULSE_RECEIPT] else "no pulse is received"
 
@@ -345,6 +349,7 @@ CALLERS: Final = Need("callers", Mark.ESTIMATE, _callers, "capture the class THR
 MESSAGES: Final = Need("messages", Mark.NEEDS_CLASS, _messages, "capture the class COMM", (C.COMM,))
 MESSAGES_SENT: Final = Need("messages-sent", Mark.LOWER_BOUND, _messages_sent, "capture the class COMM", (C.COMM,))
 PULSES: Final = Need("pulses", Mark.NEEDS_CLASS, _pulses, "capture the class COMM", (C.COMM,))
+PULSES_SENT: Final = Need("pulses-sent", Mark.LOWER_BOUND, _pulses_sent, "capture the class COMM", (C.COMM,))
 PERIODS: Final = Need("periods", Mark.NEEDS_CLASS, _periods, "capture the classes COMM and THREAD", (C.COMM, C.THREAD))
 SIZES: Final = Need("sizes", Mark.NEEDS_WIDE, _sizes, "capture wide events of the class KERCALL", (C.KERCALL,),
                     is_wide=True)  # fmt: skip

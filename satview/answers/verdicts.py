@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from satview.analysis.activities import Timing, lacks, said_needs
-from satview.analysis.doctor import ANALYSES, diagnosis, may_be_more
+from satview.analysis.doctor import ANALYSES, diagnosis, may_be_more, unmet_bounds
 from satview.analysis.needs import PRIORITIES, CaptureLine, capture_line
 from satview.analysis.verdicts.evidence import Occurrence, Severity, Verdict
 from satview.analysis.verdicts.find import all_kinds, find_verdicts, kind_of, verdicts_of
@@ -62,10 +62,11 @@ QUESTION: Final = Question(
 UNDECIDED: Final = Question(
     "undecided",
     "Undecided",
-    "Which kinds of verdicts can this trace not show?",
+    "Which kinds of verdicts can this trace not show, or not all of them?",
     (
         Column("kind", Kind.TEXT, "a kind of verdict that was looked for", "Verdict"),
-        Column("question", Kind.SENTENCE, "what the trace cannot answer", "Question"),
+        Column("shown", Kind.TEXT, "`none` of these verdicts, or `some`, so that there may be more", "Shown"),
+        Column("question", Kind.SENTENCE, "what the trace cannot answer, or not fully", "Question"),
         Column("reason", Kind.SENTENCE, "what is missing, and what to capture", "Why"),
     ),
     "",
@@ -171,7 +172,7 @@ def undecided_table(
     ]
     if kinds is None:
         kinds = [kind for kind in rules() if default_thresholds().has_timing_for(kind)]
-    missing = list[tuple[str, str, str]]()
+    missing = list[tuple[str, str, str, str]]()
     for rule in rules().values() if len(trace.events) else ():
         if rule.kind not in kinds:
             continue
@@ -179,10 +180,14 @@ def undecided_table(
         said = lacks(trace, said_needs(trace, timing or {}, rule.timing)) if rule.timing else []
         if own or said:
             reason = "; ".join([diagnosis(trace, rule.kind).advice] * own + said)
-            missing.append((rule.kind, rule.question, reason))
-    missing += [(plugin.name, f"Is there any {plugin.name}?", plugin.failure) for plugin in failed]
+            missing.append((rule.kind, "none", rule.question, reason))
+        elif unmet := unmet_bounds(trace, rule.kind):
+            advice = "; ".join(dict.fromkeys(need.advice(trace) for need in unmet))
+            missing.append((rule.kind, "some", rule.question, advice))
+    missing += [(plugin.name, "none", f"Is there any {plugin.name}?", plugin.failure) for plugin in failed]
     texts = {
-        name: Texts.of([row[number] for row in missing]) for number, name in enumerate(("kind", "question", "reason"))
+        name: Texts.of([row[number] for row in missing])
+        for number, name in enumerate(("kind", "shown", "question", "reason"))
     }
     return Table(UNDECIDED, trace, texts, place="")
 

@@ -45,7 +45,7 @@ from satview.answers.latencies import refuse_unknown_interrupt
 from satview.answers.table import Known, Table
 from satview.answers.verdicts import undecided_table
 from satview.base.errors import UsageError
-from satview.base.safe_text import counted, visible_line
+from satview.base.safe_text import counted, listed, visible_line
 from satview.base.time import format_duration
 from satview.events import wire
 from satview.events.catalogue import call_numbers
@@ -520,9 +520,15 @@ class Kev:
         verdicts = find_verdicts(self.trace, limits, kinds)
         if verdicts:
             raise self._verdict_failure(verdicts)
-        undecided = [] if self.is_lenient else undecided_table(self.trace, kinds, limits.timing).records()
-        if undecided:
-            raise KevFailure("\n".join(f"the trace cannot show {row['kind']}: {row['reason']}" for row in undecided))
+        if self.is_lenient:
+            return True
+        words = {"none": "the trace cannot show", "some": "the trace may not show every"}
+        lacks = [f"{words[row['shown']]} {row['kind']}: {row['reason']}"
+                 for row in undecided_table(self.trace, kinds, limits.timing).records()]  # fmt: skip
+        if reason := may_be_more(self.trace):
+            lacks.append(f"the trace may not show every {listed(kinds, _MAX_NAMED)}: {reason}")
+        if lacks:
+            raise KevFailure("\n".join(lacks))
         return True
 
     def no_losses(self) -> bool:

@@ -116,6 +116,18 @@ def test_what_a_trace_cannot_show_is_said(check, tmp_path):
     assert "Cannot tell: busy-loop, deadlock, lock-contention, long-ready, lost-wakeup, ping-pong" in out
 
 
+def test_kinds_that_a_trace_shows_only_in_part_are_not_nothing_found(check, tmp_path):
+    """Two threads wait for each other's messages. Without the class COMM a deadlock of mutexes would be found only."""
+    path = tmp_path / "part.kev"
+    assert main(["tracelogger", "--workload", "message-deadlock", "-w", "-F6", "-f", str(path)]) in (0, 1)
+    code, out, _ = check(path, "--kind", "deadlock")
+    assert (code, out.splitlines()[0]) == (4, "part.kev: nothing found, 1 of the kinds cannot be decided")
+    assert "Cannot tell: deadlock: no messages are there; capture the class COMM." in out
+    [row] = json.loads(check(path, "--kind", "deadlock", "--format", "json")[1])["undecided"]
+    assert (row["kind"], row["shown"]) == ("deadlock", "some")
+    assert check(path, "--kind", "leak")[0] == 0
+
+
 def test_a_deadlock_is_probable_where_no_event_shows_the_holders(check, tmp_path):
     run(Capture("deadlock"), tmp_path / "fast.kev")
     code, out, _ = check(tmp_path / "fast.kev")
@@ -149,7 +161,7 @@ def test_losses_are_a_verdict_and_other_damage_exit_code_1(check, tmp_path):
     code, out, _ = check(scene(tmp_path), "--format", "json")
     assert code == 3
     assert [verdict["kind"] for verdict in json.loads(out)["verdicts"]] == ["data-loss"]
-    assert check(tmp_path / "scene.kev", "--kind", "deadlock")[0] == 1
+    assert check(tmp_path / "scene.kev", "--kind", "busy-loop")[0] == 1
 
 
 def test_rules_of_a_file(check, deadlock, tmp_path):

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import satview
 from satview.analysis.activities import Timing
 from satview.base.errors import UsageError
 from satview.events import wire
@@ -16,6 +17,7 @@ from satview.testing.figure import Baseline, ClaimResults, KevFailure
 from satview.testing.kev import Kev
 from satview.testing.units import ms, ns, s, us
 from tests.helpers.kev import TraceBuilder
+from tests.helpers.scene import scene
 
 USER_TEXT = wire.code(6, 1)
 
@@ -123,10 +125,9 @@ def test_pairs_of_one_thread(tmp_path):
 
 
 def test_a_pair_across_lost_events_is_left_out(tmp_path):
-    from satview.opened import open_trace
     from tests.helpers.scene import scene
 
-    kev = Kev(open_trace(scene(tmp_path)), {}, ClaimResults())
+    kev = Kev(satview.open_trace(scene(tmp_path)), {}, ClaimResults())
     found = kev.latency("class == KER_CALL", "class == THREAD")
     whole = kev.trace.clock.durations_ns(found.end_cycles - found.start_cycles)
     assert len(whole) == len(found)
@@ -226,6 +227,13 @@ def test_verdicts(deadlock):
 def test_a_trace_that_cannot_tell_is_no_success(kev):
     with pytest.raises(KevFailure, match="the trace cannot show priority-inversion: "):
         kev.no_verdict("inversion")
+
+
+def test_what_a_lossy_trace_does_not_show_is_no_success(tmp_path):
+    kev = Kev(satview.open_trace(scene(tmp_path)), {}, ClaimResults())
+    with pytest.raises(KevFailure, match=r"the trace may not show every busy-loop: events were lost for 4\.000"):
+        kev.no_verdict("busy-loop")
+    assert kev.if_known.no_verdict("busy-loop")
 
 
 def test_a_baseline(tmp_path):
@@ -391,10 +399,9 @@ def test_messages_to_a_server_need_its_name(tmp_path):
 
 
 def test_a_count_across_lost_events_is_a_lower_bound(tmp_path):
-    from satview.opened import open_trace
     from tests.helpers.scene import scene
 
-    kev = Kev(open_trace(scene(tmp_path)), {}, ClaimResults())
+    kev = Kev(satview.open_trace(scene(tmp_path)), {}, ClaimResults())
     count = len(kev.rows("MSG_SENDV"))
     assert kev.events("MSG_SENDV") >= count
     with pytest.raises(KevFailure, match=f"number of events MSG_SENDV is == {count}: events are missing in"):
@@ -415,10 +422,9 @@ def test_a_count_across_lost_events_is_a_lower_bound(tmp_path):
 
 def test_nothing_found_across_lost_events_is_no_proof(tmp_path):
     """The client runs on CPU 0 and is in no mutex, as far as four lost buffers leave it to be seen."""
-    from satview.opened import open_trace
     from tests.helpers.scene import scene
 
-    kev = Kev(open_trace(scene(tmp_path)), {}, ClaimResults())
+    kev = Kev(satview.open_trace(scene(tmp_path)), {}, ClaimResults())
     client, reason = kev.thread("2:1"), ": events are missing in 1 range$"
     with pytest.raises(KevFailure, match="^cannot tell whether a state of .* is MUTEX or SEM" + reason):
         client.never("MUTEX", "SEM")

@@ -23,7 +23,7 @@ from satview.analysis.activities import (
     regular_period,
 )
 from satview.analysis.blame import Blame, Kept, blame, part_words
-from satview.analysis.needs import NO_DAMAGE, NO_LOSS, PERIODS, PULSES, STATES, WAITS
+from satview.analysis.needs import NO_DAMAGE, NO_LOSS, PERIODS, PULSES_SENT, STATES, WAITS
 from satview.analysis.partitions import has_partitions, partition_names
 from satview.analysis.verdicts.evidence import (
     Evidence,
@@ -672,7 +672,7 @@ _REMEDY: Final = (
     meaning="A periodic thread began its work so late that the period was as good as over.",
     question="Does a periodic thread begin too late?",
     needs=(PERIODS, WAITS),
-    bounds=(PULSES, STATES, NO_DAMAGE, NO_LOSS),
+    bounds=(PULSES_SENT, STATES, NO_DAMAGE, NO_LOSS),
     thresholds={
         "least_count": (LEAST_PERIODS, "so many periods are needed to learn the period"),
         "regular_percent": (REGULAR_PERCENT, "of the periods, so many must be as long as the learned one ..."),
