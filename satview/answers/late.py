@@ -337,19 +337,14 @@ class Late:
         missed[limited == Known.UNKNOWN] = Known.UNKNOWN
         is_unknown = none & (size > 0)
         doubt[is_unknown] = Known.UNKNOWN
-        ran = np.where(
-            is_unknown, Known.UNKNOWN, np.where(is_lossy | (undecided > 0), Known.ESTIMATE, Known.EXACT)
-        ).astype(np.uint8)
+        is_estimate = is_lossy | (undecided > 0)
+        ran = np.where(is_unknown, Known.UNKNOWN, Known.ESTIMATE * is_estimate).astype(np.uint8)
         values = {name: np.where(none, -1, share)
                   for name, share in zip(("min", "median", "p99", "max"), shares, strict=True)}  # fmt: skip
         has_bound = (deadline > 0) & ~none
-        start_jitter, end_jitter = (
-            _jitter(instances.activity, moments, are_known, count, lost)
-            for moments, are_known in (
-                (instances.start_cycles, np.ones(len(instances), np.bool_)),
-                (instances.end_cycles, known & ~instances.is_open),
-            )
-        )
+        every, done = np.ones(len(instances), np.bool_), ~instances.is_open
+        start_jitter = _jitter(instances.activity, instances.start_cycles, every, count, lost)
+        end_jitter = _jitter(instances.activity[done], instances.end_cycles[done], known[done], count, lost)
         too_few = np.where(is_lossy & (size > 2), Known.UNKNOWN, Known.EXACT)
         margin = np.where(has_bound & (misses == 0), deadline - values["max"], -1)
         exceeded = np.where(has_bound & (misses > 0), values["max"] - deadline, -1)
@@ -381,7 +376,7 @@ class Late:
             },
             known=dict.fromkeys(values, doubt)
             | {"count": times_known, "start_jitter": np.where(start_jitter < 0, too_few, times_known).astype(np.uint8),
-               "end_jitter": np.where(end_jitter < 0, too_few, Known.ESTIMATE * is_lossy).astype(np.uint8),
+               "end_jitter": np.where(end_jitter < 0, too_few, Known.ESTIMATE * is_estimate).astype(np.uint8),
                "deadline_from": np.where(limited == Known.UNKNOWN, limited, Known.EXACT).astype(np.uint8),
                "misses": missed, "utilisation": ran, "running": ran, "period": periodic, "deadline": limited,
                "margin": _doubt_of_difference(margin, left, limited),
@@ -479,6 +474,7 @@ class Late:
         bound = np.array(bounds, np.int64)
         counted_to = np.full(len(times), Known.AT_LEAST if is_lossy else Known.EXACT, np.uint8)
         missed = _doubt_of_misses(count, undecided, bound, is_lossy=is_lossy)
+        unmet = lacks(self.trace, said_needs(self.trace, self.timing, ("chain",)))
         return Table(
             CHAINS,
             self.trace,
@@ -492,11 +488,7 @@ class Late:
                 "bound": bound,
             },
             known=dict.fromkeys(("min", "median", "p99", "max"), doubt) | {"misses": missed, "count": counted_to},
-            cannot_tell="\n".join(
-                filter(
-                    None, (*lacks(self.trace, said_needs(self.trace, self.timing, ("chain",))), may_be_more(self.trace))
-                )
-            ),
+            cannot_tell="\n".join(filter(None, (*unmet, may_be_more(self.trace)))),
         )
 
     def explained(self, chosen_rows: _Ints) -> tuple[Table, tuple[str, ...]]:

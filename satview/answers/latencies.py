@@ -115,13 +115,8 @@ FIGURES: Final = Question(
         _SOURCE,
         _THREAD,
         Column("leg", Kind.TEXT, "part of the way; legs that occur add up to the total", "Leg"),
-        Column(
-            "count",
-            Kind.COUNT,
-            "how often it occurs",
-            "Count",
-            reasons={Known.AT_LEAST: "some of these times are not known, or are lost"},
-        ),
+        Column("count", Kind.COUNT, "how often it occurs", "Count",
+               reasons={Known.AT_LEAST: _FIGURE_REASONS[Known.ESTIMATE]}),
         _figure("min", "Shortest", "the shortest of these times"),
         _figure("median", "Median", "half of these times are not longer"),
         _figure("p95", "95 %", "95 % of these times are not longer"),
@@ -131,7 +126,7 @@ FIGURES: Final = Question(
     ),
     "",
     "No pulse and no interrupt fits.",
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

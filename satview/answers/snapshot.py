@@ -32,15 +32,8 @@ from satview.timeline.state_lanes import idle_values, value_of_code
 _NONE: Final = -1
 _ON_A_CPU: Final = (RUNNING, IDLE)
 _RECEIVE: Final = STATE_BY_NAME["RECEIVE"].value
-_FOR_OBJECTS: Final = (  # states in which a thread waits for something that has a name
-    SEND,
-    REPLY,
-    JOIN,
-    MUTEX,
-    *RWLOCKS,
-    *(STATE_BY_NAME[name].value for name in ("RECEIVE", "CONDVAR", "SEM")),
-)
 _HELD: Final = (REPLY, JOIN, MUTEX, *RWLOCKS)  # states in which a thread waits for another one
+_FOR_OBJECTS: Final = (SEND, *_HELD, *(STATE_BY_NAME[name].value for name in ("RECEIVE", "CONDVAR", "SEM")))
 _Ints = NDArray[np.int64]
 _Group = tuple[int, int, str, int]  # state, CPU, object waited for, holder of the object
 QUESTION: Final = Question(
