@@ -318,7 +318,9 @@ class PathWords:
         state = STATE_BY_VALUE[int(path.value[piece])].name
         wait = wait_of(self._trace, thread, row)
         if wait < 0:
-            return f"waits in {state}{by}"
+            after = piece + 1
+            is_cut = after < len(path) and (path.on_thread[after], path.value[after]) == (thread, UNKNOWN)
+            return f"waits in {state}{by or (', until events are lost: what ends it is not known' if is_cut else '')}"
         blocked_by = blockers(self._trace)
         words = waited_for(self._evidence, blocked_by, wait)
         return f"waits in {state} for {words}{of_whom(self._evidence, blocked_by, wait)}{by}"

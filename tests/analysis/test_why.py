@@ -12,8 +12,10 @@ import pytest
 
 import satview
 from satview.__main__ import main
+from satview.analysis.critical_path import critical_path
 from satview.analysis.thread_names import thread_of
 from satview.analysis.why import MOST_STEPS, WhyStep, chain_lines, why
+from satview.answers.path import path_answer
 from satview.base.errors import UsageError
 from satview.base.time import format_moment
 from satview.capture.workloads import registry
@@ -379,4 +381,6 @@ def test_a_wait_into_lost_events_lasts_at_least_to_them(tmp_path: Path) -> None:
     assert "what it did before is not known, as events are lost" in behind.says
     assert not later.is_cut
     assert as_record(trace, before)["known"] == {"until_ns": "at least"}
+    does = [row["does"] for row in path_answer(trace, critical_path(trace, thread, trace.window)).pieces.records()]
+    assert "waits in NANOSLEEP, until events are lost: what ends it is not known" in does
     assert "known" not in as_record(trace, later)
