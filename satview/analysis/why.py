@@ -178,7 +178,6 @@ class WhyStep:
         value: The thread's state as lane value (`events.states`).
         state: The state's name; UNKNOWN where the trace does not show it, ABSENT where the thread does not exist.
         since_cycles, until_cycles: Start and end of that state; the end of the trace if that comes before.
-        is_cut: Events are lost from that end on, so that the state may last longer.
         row: The event that begins the state.
         priority: The thread's priority then, -1 if no wide event shows it.
         waits_for: Description of the object that the thread waits for; empty if it does not wait.
@@ -196,6 +195,7 @@ class WhyStep:
         ran_instead: (thread, priority or -1, cycles) of the threads that had the CPUs since this one was ready.
         certainty: Certainty of the holder or the cause; EXACT if there is none.
         says: All of this as one sentence.
+        is_cut: Events are lost from the end of the state on, so that it may last longer.
     """
 
     thread: int
@@ -204,7 +204,6 @@ class WhyStep:
     state: str
     since_cycles: int
     until_cycles: int
-    is_cut: bool = False
     row: int = _NONE
     priority: int = _NONE
     waits_for: str = ""
@@ -221,6 +220,7 @@ class WhyStep:
     ran_instead: tuple[tuple[int, int, int], ...] = ()
     certainty: Certainty = Certainty.EXACT
     says: str = ""
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,7 +363,7 @@ class _Chain:
         row = _row(spans, begin)
         step = WhyStep(
             thread, at_cycles, value, NAMES_BY_VALUE[value], int(spans.start_cycles[begin]), _end(spans, last),
-            last + 1 < len(spans) and int(spans.value[last + 1]) == UNKNOWN, row,
+            row, is_cut=last + 1 < len(spans) and int(spans.value[last + 1]) == UNKNOWN,
         )  # fmt: skip
         if value in _NO_THREAD_THEN:
             return replace(

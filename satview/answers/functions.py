@@ -16,7 +16,7 @@ from satview.analysis.needs import CALLERS, FUNCTIONS, NO_DAMAGE, NO_LOSS, Need,
 from satview.analysis.times.basis import scope_of
 from satview.analysis.times.state_times import state_spans
 from satview.answers.frames import Texts
-from satview.answers.table import Column, Kind, Known, Question, Table, least_known
+from satview.answers.table import Column, Kind, Known, Question, Table, known_where, least_known
 from satview.base.safe_text import counted
 from satview.base.time import TimeWindow
 from satview.events.states import RUNNING
@@ -127,7 +127,7 @@ def function_table(trace: Trace, window: TimeWindow | None = None) -> Table:
     unmet = _missing(trace, window)
     lack = "; ".join(need.reason(trace) for need in unmet)
     is_bound = nodes.is_cut | (bool(lack) & (nodes.total >= 0))  # samples have no times
-    known = np.where(is_bound, Known.AT_LEAST, Known.EXACT).astype(np.uint8)
+    known = known_where(is_bound, Known.AT_LEAST)
     counted_to = np.full(len(known), Known.AT_LEAST if lack else Known.EXACT, np.uint8)
     source = (order >= len(calls.above)).astype(np.uint8)
     nothing = () if len(nodes.above) else (need.advice(trace) for need in (FUNCTIONS, *unmet))

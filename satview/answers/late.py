@@ -51,7 +51,7 @@ from satview.answers.late_comparison import (
     split,
     thinned,
 )
-from satview.answers.table import Column, Kind, Known, Question, Table, below_each_other, least_known
+from satview.answers.table import Column, Kind, Known, Question, Table, below_each_other, known_where, least_known
 from satview.base.errors import UsageError
 from satview.base.threads import Begun
 from satview.base.time import format_duration, format_moment
@@ -242,6 +242,8 @@ class Late:
     def _doubt_of_periods(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
         """Return how well the period and the deadline of each activity are known, `Known` as uint8 (activities,)."""
         lost, period, learned = TimeRanges.of_rows(losses(self.trace)), self._period, self.learned
+        if not len(lost.start):
+            return (exact := np.zeros(len(period), np.uint8)), exact
         number, starts = learned.instances.activity, learned.instances.start_cycles
         is_compared = (number[1:] == number[:-1]) & ~lost.meet(starts[:-1], starts[1:])
         count = np.bincount(number[1:][is_compared], minlength=len(period))
@@ -253,7 +255,7 @@ class Late:
                 [activity.deadline_from == "said" or activity.trigger in CALLED for activity in learned.activities],
             )
         )
-        periodic = np.where(is_said | (len(lost.start) == 0), Known.EXACT, doubt).astype(np.uint8)
+        periodic = np.where(is_said, Known.EXACT, doubt).astype(np.uint8)
         return periodic, np.where(has_own_deadline, Known.EXACT, periodic).astype(np.uint8)
 
     @property
@@ -377,7 +379,7 @@ class Late:
             known=dict.fromkeys(values, doubt)
             | {"count": times_known, "start_jitter": np.where(start_jitter < 0, too_few, times_known).astype(np.uint8),
                "end_jitter": np.where(end_jitter < 0, too_few, Known.ESTIMATE * is_estimate).astype(np.uint8),
-               "deadline_from": np.where(limited == Known.UNKNOWN, limited, Known.EXACT).astype(np.uint8),
+               "deadline_from": known_where(limited == Known.UNKNOWN, Known.UNKNOWN),
                "misses": missed, "utilisation": ran, "running": ran, "period": periodic, "deadline": limited,
                "margin": _doubt_of_difference(margin, left, limited),
                "overrun": _doubt_of_difference(exceeded, doubt, limited)},
@@ -410,10 +412,9 @@ class Late:
         outcome = np.where(deadline > 0, np.where(overrun > 0, 1, 0), 2)
         outcome[shown.is_open & (overrun <= 0)] = 3
         outcome[~shown.is_known] = 4
-        known = np.where(shown.is_exact, Known.EXACT, Known.INFERRED).astype(np.uint8)
+        known = known_where(~shown.is_exact, Known.INFERRED)
         known[shown.is_open] = Known.AT_LEAST
         known[~shown.is_known] = Known.UNKNOWN
-        ended = np.where(shown.is_known, Known.EXACT, Known.UNKNOWN).astype(np.uint8)
         limited = self._doubt_of_periods()[1][shown.activity]
         is_estimate = limited == Known.ESTIMATE
         return Table(
@@ -433,12 +434,12 @@ class Late:
             },
             known={
                 "response": known,
-                "end": ended,
+                "end": known_where(~shown.is_known, Known.UNKNOWN),
                 "deadline": limited,
                 "overrun": np.where(is_estimate, Known.ESTIMATE, _doubt_of_difference(overrun, known, limited)).astype(
                     np.uint8
                 ),
-                "outcome": np.where(is_estimate & (outcome < 2), Known.ESTIMATE, Known.EXACT).astype(np.uint8),
+                "outcome": known_where(is_estimate & (outcome < 2), Known.ESTIMATE),
             },
             cannot_tell="\n".join(self._why_not_all(activity)),
         )
@@ -657,7 +658,7 @@ def _doubt_of_misses(count: _Ints, undecided: _Ints, limit: _Ints, *, is_lossy: 
         limit: Deadline or bound, cycles; 0 or less = none.
         is_lossy: Whether the trace has lost events, and whole instances with them.
     """
-    doubt = np.where(is_lossy | (undecided > 0), Known.AT_LEAST, Known.EXACT).astype(np.uint8)
+    doubt = known_where(is_lossy | (undecided > 0), Known.AT_LEAST)
     doubt[limit <= 0] = Known.EXACT
     doubt[(undecided == count) & (count > 0)] = Known.UNKNOWN
     return doubt

@@ -22,6 +22,7 @@ from satview.answers.table import (
     Question,
     Table,
     known_by_certainty,
+    known_where,
     least_known,
 )
 from satview.base.errors import UsageError
@@ -264,7 +265,7 @@ def _of_links(trace: Trace, links: Latencies, leg: str) -> _KnownValues:
     """Return the `Known` of one leg of each latency: that of the links the leg is computed from, else exact."""
     exact = np.zeros(len(links), np.uint8)
     is_pulse = links.pulse_row >= 0
-    by_handler = np.where(links.handler_row >= 0, Known.INFERRED, Known.EXACT).astype(np.uint8)
+    by_handler = known_where(links.handler_row >= 0, Known.INFERRED)
     match leg:
         case "handler_entry" | "handler":
             return by_handler
@@ -324,8 +325,7 @@ def latency_figures(trace: Trace, table: Table) -> Table:
     none, is_partial, worst = times.count[seen] == 0, lacks[seen] | is_lossy, worst[seen]
 
     def known_of(partial: Known) -> _KnownValues:
-        least = least_known(worst, np.where(is_partial, partial, Known.EXACT).astype(np.uint8))
-        return np.where(none, Known.UNKNOWN, least).astype(np.uint8)
+        return np.where(none, Known.UNKNOWN, least_known(worst, known_where(is_partial, partial))).astype(np.uint8)
 
     estimate, longest = known_of(Known.ESTIMATE), known_of(Known.AT_LEAST)
     values = {"min": times.least_cycles, "median": shares[0], "p95": shares[1], "p99": shares[2],
@@ -342,7 +342,7 @@ def latency_figures(trace: Trace, table: Table) -> Table:
             "event": times.longest[seen],
         },
         known={name: longest if name == "max" else estimate for name in values}
-        | {"count": np.where(is_partial, Known.AT_LEAST, Known.EXACT).astype(np.uint8)},
+        | {"count": known_where(is_partial, Known.AT_LEAST)},
         events={"max": times.longest[seen]},
         cannot_tell=table.cannot_tell,
     )

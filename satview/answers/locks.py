@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from satview.analysis.doctor import diagnosis
 from satview.analysis.times.basis import Mark
 from satview.answers.frames import Texts
-from satview.answers.table import Column, Kind, Known, Question, Table, least_known
+from satview.answers.table import Column, Kind, Known, Question, Table, known_where, least_known
 from satview.events import wire
 from satview.events.unixware import RecordOutcome, plain, record_code
 from satview.formats.unixware.reader import RecordPayloads, address_text
@@ -222,7 +222,7 @@ def _tables(records: _LockRecords) -> tuple[Table, Table]:
     floor = {Mark.EXACT: Known.EXACT, Mark.LOWER_BOUND: Known.AT_LEAST}.get(trust.mark, Known.ESTIMATE)
 
     def known(is_open: NDArray[np.bool_]) -> NDArray[np.uint8]:
-        open_ones = np.where(is_open, Known.AT_LEAST, Known.EXACT).astype(np.uint8)
+        open_ones = known_where(is_open, Known.AT_LEAST)
         return least_known(np.full(len(is_open), floor, np.uint8), open_ones)
 
     goes_on = dict.fromkeys(("wait", "longest_wait"), waits_on) | dict.fromkeys(

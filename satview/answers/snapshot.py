@@ -19,7 +19,7 @@ from satview.analysis.times.basis import Basis, Scope, scope_of
 from satview.analysis.times.state_times import state_spans
 from satview.analysis.verdicts.evidence import Evidence, waited_for
 from satview.answers.frames import Texts
-from satview.answers.table import Column, Kind, Known, Question, Table, known_by_certainty
+from satview.answers.table import Column, Kind, Known, Question, Table, known_by_certainty, known_where
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
 from satview.events.states import ABSENT, IDLE, NAMES_BY_VALUE, READY, RUNNING, STATE_BY_NAME, UNKNOWN, WAITING
@@ -117,7 +117,7 @@ def snapshot(
     if trace.pairs is not None:  # the format has no calls: the state says all
         for_unknown[:] = is_held_by_unknown[:] = False
     is_least = ~np.isin(value, (*_ON_A_CPU, UNKNOWN)) & bool(np.any(value == UNKNOWN))
-    doubt = np.where(is_least | np.isin(value, value[for_unknown]), Known.AT_LEAST, Known.EXACT).astype(np.uint8)
+    doubt = known_where(is_least | np.isin(value, value[for_unknown]), Known.AT_LEAST)
     doubt_of_states = np.zeros(len(NAMES_BY_VALUE), np.uint8)
     doubt_of_states[value[is_least]] = Known.AT_LEAST
     order, counts = [], []
@@ -157,7 +157,7 @@ def snapshot(
             "event": column(begins),
         },
         known={"count": known(np.where(for_unknown, Known.ESTIMATE, doubt), doubt_of_states[states]),
-               "waits_for": known(np.where(for_unknown, Known.UNKNOWN, Known.EXACT), exact),
+               "waits_for": known(known_where(for_unknown, Known.UNKNOWN), exact),
                "holder": known(np.where(is_held_by_unknown, Known.UNKNOWN, by_certainty), exact)},
         texts={"thread": lambda row: names(int(thread[row])) if thread[row] > 0 else "",
                "holder": lambda row: names(int(holder[row])) if holder[row] > 0 else ""},

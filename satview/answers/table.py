@@ -104,6 +104,11 @@ def least_known(*parts: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return worst
 
 
+def known_where(is_so: NDArray[np.bool_], known: Known) -> NDArray[np.uint8]:
+    """Return the `Known` of values of which some are not exact, uint8 (n,): `known` where `is_so`, else exact."""
+    return np.where(is_so, known, Known.EXACT).astype(np.uint8)
+
+
 class Kind(StrEnum):
     """The kind of the values of a column, which decides how they are written."""
 

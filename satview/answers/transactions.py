@@ -15,7 +15,7 @@ from satview.analysis.thread_names import are_named, processes_named
 from satview.analysis.times.basis import Basis, scope_of
 from satview.analysis.times.message_times import sent_messages
 from satview.answers.frames import Texts
-from satview.answers.table import CERTAINTIES, Column, Kind, Known, Question, Table, known_by_certainty
+from satview.answers.table import CERTAINTIES, Column, Kind, Known, Question, Table, known_by_certainty, known_where
 from satview.base.time import TimeWindow
 from satview.events.states import ABSENT, DEAD, NOT_A_STATE
 from satview.linkage.links import is_whole
@@ -147,8 +147,8 @@ def transaction_table(trace: Trace, requested: TransactionFilter | None = None) 
         known={name: legs[name][1] for name in LEGS}
         | {
             "client": _how_clients_are_known(links),
-            "outcome": _at_least((legs["round_trip"][1] == Known.UNKNOWN) & (links.done_row < 0)),
-            "nested": _at_least(np.isin(legs["service"][1], (Known.UNKNOWN, Known.AT_LEAST))),
+            "outcome": known_where((legs["round_trip"][1] == Known.UNKNOWN) & (links.done_row < 0), Known.AT_LEAST),
+            "nested": known_where(np.isin(legs["service"][1], (Known.UNKNOWN, Known.AT_LEAST)), Known.AT_LEAST),
         },
         texts={
             "client": lambda position: _client_name(trace, links, position),
@@ -259,10 +259,6 @@ def _outcomes(links: Transactions) -> Texts:
     return Texts(code.astype(np.uint8), _OUTCOMES)
 
 
-def _at_least(are_bounds: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    return np.where(are_bounds, Known.AT_LEAST, Known.EXACT).astype(np.uint8)
-
-
 def _parent_events(links: Transactions) -> _Ints:
     out = np.full(len(links), -1, np.int64)
     is_nested = links.parent >= 0
@@ -289,7 +285,7 @@ def _how_clients_are_known(links: Transactions) -> NDArray[np.uint8]:
 
     It is inferred if only the reply, found by its rcvid, names the client's process.
     """
-    return np.where((links.client < 0) & (links.client_pid > 0), Known.INFERRED, Known.EXACT).astype(np.uint8)
+    return known_where((links.client < 0) & (links.client_pid > 0), Known.INFERRED)
 
 
 def _server_name(trace: Trace, links: Transactions, position: int) -> str:

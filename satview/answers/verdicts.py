@@ -16,7 +16,7 @@ from satview.analysis.verdicts.evidence import Occurrence, Severity, Verdict
 from satview.analysis.verdicts.find import all_kinds, find_verdicts, kind_of, verdicts_of
 from satview.analysis.verdicts.rule import Thresholds, default_thresholds, rules
 from satview.answers.frames import Several, Texts
-from satview.answers.table import CERTAINTIES, Column, Kind, Known, Question, Table
+from satview.answers.table import CERTAINTIES, Column, Kind, Known, Question, Table, known_where
 from satview.base.plugins import PluginKind, plugins
 from satview.base.safe_text import counted
 from satview.base.time import TimeWindow
@@ -230,7 +230,7 @@ def verdict_table(trace: Trace, verdicts: Sequence[Verdict], undecided: Table) -
             "proof": Texts.of([row.proof for row in rows]),
             "certainty": Texts(np.array([row.certainty for row in rows], np.uint8), CERTAINTIES),
         },
-        known={"length": np.where([row.is_open for row in rows], Known.AT_LEAST, Known.EXACT).astype(np.uint8)},
+        known={"length": known_where(np.array([row.is_open for row in rows], np.bool_), Known.AT_LEAST)},
         texts={"says": lambda row: _event_text(trace, rows[row]) if rows[row].is_event else says[row]},
         parent=np.array(parent, np.int64),
         has_parts=True,

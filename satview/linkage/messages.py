@@ -137,11 +137,9 @@ def _answers_by_number(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uin
     anywhere = _receipts_before(receipts, key & 0xFFFFFFFF, given, number, is_unique=False)
     answered[~by_process] = anywhere[~by_process]
     given, receipt = given[answered >= 0], receipts[answered[answered >= 0]]
-    sends, received = table.from_row[is_open], table.to_row[is_open]
-    order = np.argsort(received)
-    position = np.searchsorted(received[order], receipt).clip(max=len(order) - 1)
-    is_sent = received[order][position] == receipt
-    begin, end = sends[order[position[is_sent]]], given[is_sent]
+    link = table.ended_by(receipt)
+    is_sent = (link >= 0) & is_open[link]
+    begin, end = table.from_row[link[is_sent]], given[is_sent]
     sure = is_whole(trace, begin, end)
     return begin[sure], end[sure]
 
