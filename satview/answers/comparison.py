@@ -9,20 +9,21 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.doctor import FIGURES as TRUST_IN
-from satview.analysis.doctor import diagnosis
+from satview.analysis.doctor import diagnosis, may_be_more
+from satview.analysis.needs import NAMES, NO_DAMAGE
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis, Scope, scope_of
 from satview.analysis.times.message_times import Occurrences, occurrences
 from satview.answers.frames import Texts
 from satview.answers.latencies import LatencyFilter, latency_figures, latency_table
 from satview.answers.statistics import TABLES
-from satview.answers.table import SUBJECT, Column, Kind, Question, Table, number_text
+from satview.answers.table import SUBJECT, Column, Kind, Known, Question, Table, known_where, least_known, number_text
 from satview.answers.verdicts import find
 from satview.base.safe_text import percent
 from satview.base.time import NS_PER_S, TimeWindow
@@ -50,10 +51,19 @@ _TIMES_OF: Final = {  # the column whose value has a position in time, for rows 
     "thread": "longest_run", "state": "longest", "call": "longest", "message": "reply_longest",
     "latency": "max", "interrupt": "longest", "cpu": "longest_run",
 }  # fmt: skip
+_OF_PROCESSES: Final = frozenset({"process", "thread", "state", "message", "latency"})  # rows named by processes
 KINDS: Final = {
     "process": "Processes", "thread": "Threads", "state": "States", "call": "Kernel calls",
     "message": "Messages", "latency": "Latencies", "interrupt": "Interrupts", "cpu": "CPUs",
 }  # fmt: skip
+_WHY_INEXACT: Final = {
+    Known.AT_LEAST: "a trace lacks events, or ends before what is measured is over",
+    Known.AT_MOST: "a trace lacks events, or ends before what is measured is over",
+    Known.INFERRED: "it follows from the order of events; no event shows it",
+    Known.GUESS: "it is one of several possibilities that a trace does not distinguish",
+    Known.UNKNOWN: "a trace does not show it: it lacks events, or ends before what is measured is over",
+    Known.ESTIMATE: "a trace lacks some of the events from which it is computed",
+}
 QUESTION: Final = Question(
     "changes",
     "Changed most",
@@ -64,13 +74,14 @@ QUESTION: Final = Question(
                "What"),
         Column("figure", Kind.TEXT, "the figure's name as the statistics have it in JSON", "Name"),
         Column("title", Kind.TEXT, "what was measured; counts and total times are per second", "Figure"),
-        Column("before", Kind.FIGURE, "in the first trace", "Before", is_nullable=True),
-        Column("after", Kind.FIGURE, "in the second trace", "After", is_nullable=True),
+        Column("before", Kind.FIGURE, "in the first trace", "Before", is_nullable=True, reasons=_WHY_INEXACT),
+        Column("after", Kind.FIGURE, "in the second trace", "After", is_nullable=True, reasons=_WHY_INEXACT),
         Column("ratio", Kind.FIGURE, "the second by the first; new and gone: only one of the traces has it", "Change",
-               is_nullable=True),
+               is_nullable=True, reasons=_WHY_INEXACT),
         Column("weight", Kind.SHARE, "how much it changed: the difference as a share of the larger value, less for "
                "what is small among its kind", "Weight"),
-        Column("worse", Kind.FLAG, "a length of time that grew by more than is allowed", "Worse"),
+        Column("worse", Kind.FLAG, "a length of time that grew by more than is allowed", "Worse",
+               reasons={Known.UNKNOWN: "a trace lacks events, or ends before what is measured is over"}),
         Column("tone", Kind.TEXT, "`error` if it is worse, `dim` if it is of the logger itself", sql=""),
     ),
     "weight",
@@ -78,8 +89,20 @@ QUESTION: Final = Question(
     tone="tone",
 )  # fmt: skip
 _TONES: Final = ("", "error", "dim")
+_MANY_TIMES: Final = 100  # from here on a change is written as a factor instead of percent
 _OF_ONE: Final = ("mean", "longest", "least", "p99", "median", "max")  # parts of names of durations that are not totals
 _WORSE_IF_LONGER: Final = ("READY", "MUTEX", "SEND", "REPLY", "RWLOCK_READ", "RWLOCK_WRITE")  # states: longer is worse
+
+
+def _of_ratio(before: Known, after: Known) -> Known:
+    """Return how well the ratio of two values is known."""
+    divisor = {Known.AT_LEAST: Known.AT_MOST, Known.AT_MOST: Known.AT_LEAST}.get(before, before)
+    if {divisor, after} == {Known.AT_LEAST, Known.AT_MOST}:
+        return Known.ESTIMATE
+    return Known(int(least_known(*(np.array([known], np.uint8) for known in (divisor, after)))[0]))
+
+
+_OF_RATIO: Final = {(before, after): _of_ratio(before, after) for before in Known for after in Known}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,6 +114,7 @@ class ChangedRow:
         name: Name of the row in both traces.
         column: Description of the column, such as title and kind.
         before, after: Value in the first and the second trace; nan = the row is missing, or has no such figure.
+        known: How well each of these values is known; a missing row is UNKNOWN if the trace lacks events.
         is_per_s: Whether the values are counts or total times per second of the trace.
         scale: Largest value of the figure in all rows of both traces; for durations the largest of all durations.
         tables: The statistics table of each trace.
@@ -106,6 +130,7 @@ class ChangedRow:
     scale: float
     tables: tuple[Table, Table]
     rows: tuple[int, int]
+    known: tuple[Known, Known] = (Known.EXACT, Known.EXACT)
 
     @property
     def title(self) -> str:
@@ -131,6 +156,34 @@ class ChangedRow:
         return math.inf if self.after else 1.0
 
     @property
+    def ratio_known(self) -> Known:
+        """How well the ratio is known; a lower bound of the first value makes an upper bound of the ratio."""
+        return _OF_RATIO[self.known]
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """True if the traces do not show whether the figure changed: they lack events, or the state is not known."""
+        known, state = self.ratio_known, self.name.rpartition(" in ")[2]
+        return (
+            known in (Known.UNKNOWN, Known.GUESS)
+            or (known is Known.AT_LEAST and self.ratio <= 1)
+            or (known is Known.AT_MOST and self.ratio >= 1)
+            or (self.by == "state" and state not in STATE_BY_NAME)
+        )
+
+    def is_worse(self, limit: float) -> bool | None:
+        """Return whether a length of time grew by more than is allowed; None if the traces do not show that.
+
+        Args:
+            limit: The largest allowed ratio; infinite = any growth is allowed.
+        """
+        is_above = self.ratio > limit
+        if not self._is_bad_if_longer or math.isinf(limit) or self.ratio_known in (Known.EXACT, Known.INFERRED):
+            return self._is_bad_if_longer and is_above
+        is_decided = self.ratio_known is (Known.AT_LEAST if is_above else Known.AT_MOST)
+        return is_above if is_decided else None
+
+    @property
     def weight(self) -> float:
         """Weight of the change, 0 to 1, comparable across figures: high for a large relative change of a large value.
 
@@ -146,11 +199,13 @@ class ChangedRow:
         For states this applies to waits for a CPU or for other threads; waiting longer for work, or running longer, is
         not bad.
         """
+        return self._is_bad_if_longer and self.after > self.before
+
+    @property
+    def _is_bad_if_longer(self) -> bool:
         if self.by == "state":
-            is_bad = self.name.endswith(tuple(f" in {state}" for state in _WORSE_IF_LONGER))
-        else:
-            is_bad = self.column.kind is Kind.DURATION and self.column.name != "longest_run"
-        return is_bad and self.after > self.before
+            return self.name.endswith(tuple(f" in {state}" for state in _WORSE_IF_LONGER))
+        return self.column.kind is Kind.DURATION and self.column.name != "longest_run"
 
     def time_column(self, side: int) -> str:
         """Return the column to use to find the row's position in time in one trace; empty if the row is missing.
@@ -172,7 +227,7 @@ def compare(before: Trace, after: Trace, tables: Sequence[str] = ()) -> list[Cha
         after: The second trace.
         tables: Keys of `FIGURES`; empty = all.
     """
-    return compare_statistics(Statistics(before), Statistics(after), tables)
+    return compare_statistics(Statistics(before), Statistics(after), tables)[0]
 
 
 def compare_statistics(
@@ -181,8 +236,8 @@ def compare_statistics(
     tables: Sequence[str] = (),
     check: Callable[[], None] | None = None,
     report: Callable[[float], None] | None = None,
-) -> list[ChangedRow]:
-    """Return the changes between the statistics of two traces, or of parts of them; see `compare`.
+) -> tuple[list[ChangedRow], list[str]]:
+    """Return the changes between the statistics of two traces, or of parts of them, and what cannot be compared.
 
     Args:
         first: Statistics of the first trace.
@@ -190,9 +245,15 @@ def compare_statistics(
         tables: Keys of `FIGURES`; empty = all.
         check: Called between tables; an exception that it raises ends the comparison.
         report: Called between tables with the share of tables that is done, 0 to 1.
+
+    Returns:
+        The changes, as `compare` returns them; and lines on what a trace does not show, each with the reason. A table
+        that both traces lack has a line only if it is in `tables`.
     """
     changes: list[ChangedRow] = []
-    keys = tuple(tables or FIGURES)
+    lines: list[str] = []
+    keys, sides = tuple(tables or FIGURES), (first, second)
+    missing, unnamed = [_missing(side) for side in sides], [NAMES.advice(side.trace) for side in sides]
     for number, key in enumerate(keys):
         if check is not None:
             check()
@@ -200,40 +261,47 @@ def compare_statistics(
             report(number / len(keys))
         both = _table(first, key), _table(second, key)
         names = tuple(_rows_by_name(table, key) for table in both)
+        lacking = [_why_rows_lack(side.trace, key, table) for side, table in zip(sides, both, strict=True)]
+        is_unnamed = key in _OF_PROCESSES and any(unnamed)
+        absent = tuple(Known.UNKNOWN if lacking[i] or missing[i] or is_unnamed else Known.EXACT for i in (0, 1))
         for figure in FIGURES[key]:
-            changes += _changes(key, figure, both, names, (first.length_s, second.length_s))
-    return _scaled(changes)
+            changes += _changes(key, figure, both, names, (first.length_s, second.length_s), absent)
+        if tables or not all(lacking):
+            lines += [f"{key} of {side.trace.path.name}: {reason}"
+                      for side, reasons in zip(sides, lacking, strict=True) for reason in reasons]  # fmt: skip
+    if any(min(change.rows) < 0 for change in changes if change.by in _OF_PROCESSES):
+        lines += [f"names in {side.trace.path.name}: {reason}"
+                  for side, reason in zip(sides, unnamed, strict=True) if reason]  # fmt: skip
+    lines += [f"{side.trace.path.name}: {reason}" for side, reason in zip(sides, missing, strict=True) if reason]
+    return _scaled(changes), lines
 
 
-def one_sided(before: Trace, after: Trace, tables: Sequence[str] = ()) -> list[str]:
-    """Return a line, with the remedy, for each table that one of the traces cannot show.
+def _why_rows_lack(trace: Trace, key: str, table: Table) -> list[str]:
+    """Return the reasons why a table may lack rows although no events are lost, some with a remedy; empty = no row."""
+    analysis = TRUST_IN[key].analysis if key in TRUST_IN else "pulses"  # pulses begin most latencies
+    result = diagnosis(trace, analysis, is_quick=True)
+    if not result.trust.mark.is_answer:
+        return [result.advice]
+    if key == "message" and any(table.held(row, SUBJECT) == 0 for row in range(len(table))):
+        return ["the clients of some messages are unknown"]
+    return [line for line in table.cannot_tell.splitlines() if line != may_be_more(trace)]
 
-    In a comparison all rows of such a table are new, or all are gone.
 
-    Args:
-        before: The first trace.
-        after: The second trace.
-        tables: Keys of `FIGURES`; for these, tables that neither trace can show have a line too. Empty = all tables.
-    """
-    lines = []
-    for key in tables or FIGURES:
-        analysis = TRUST_IN[key].analysis if key in TRUST_IN else "pulses"  # pulses begin most latencies
-        diagnosed = [(trace, diagnosis(trace, analysis, is_quick=True)) for trace in (before, after)]
-        lacking = [(trace, result) for trace, result in diagnosed if not result.trust.mark.is_answer]
-        if lacking and (tables or len(lacking) == 1):
-            lines += [f"{key} of {trace.path.name}: {result.advice}" for trace, result in lacking]
-    return lines
+def _missing(side: Statistics) -> str:
+    """Return the reason why a part of a trace lacks events; empty if it lacks none."""
+    return may_be_more(side.trace) if side.lost_cycles else NO_DAMAGE.reason(side.trace)
 
 
 def by_weight(changes: Sequence[ChangedRow], *, once: bool = False) -> list[ChangedRow]:
-    """Return changes sorted by weight, the largest first; changes of programs that captured the trace come last.
+    """Return changes sorted by weight, the largest first; doubtful ones come later, those of the logger last.
 
     Args:
         changes: The changes.
         once: Return only one change for each row: that of the figure with the largest weight.
     """
     ordered = sorted(
-        changes, key=lambda change: (change.is_of_logger, -change.weight, -difference(change), change.name)
+        changes,
+        key=lambda change: (change.is_of_logger, change.is_in_doubt, -change.weight, -difference(change), change.name),
     )
     if not once:
         return ordered
@@ -250,7 +318,8 @@ def change_table(changes: Sequence[ChangedRow], limit: float = math.inf) -> Tabl
         changes: The changes.
         limit: A duration is marked as worse if its ratio is above this.
     """
-    is_worse = np.array([change.is_longer and change.ratio > limit for change in changes], np.bool_)
+    verdicts = [change.is_worse(limit) for change in changes]
+    is_worse = np.array([verdict is True for verdict in verdicts], np.bool_)
     before, after, ratio = (np.array([getattr(change, name) for change in changes], np.float64)
                             for name in ("before", "after", "ratio"))  # fmt: skip
     return Table(QUESTION, None, {
@@ -268,29 +337,40 @@ def change_table(changes: Sequence[ChangedRow], limit: float = math.inf) -> Tabl
         "before": lambda row: value_text(changes[row], before[row]),
         "after": lambda row: value_text(changes[row], after[row]),
         "ratio": lambda row: change_text(changes[row]),
+    }, known={
+        "before": np.array([change.known[0] for change in changes], np.uint8),
+        "after": np.array([change.known[1] for change in changes], np.uint8),
+        "ratio": np.array([change.ratio_known for change in changes], np.uint8),
+        "worse": known_where(np.array([verdict is None for verdict in verdicts], np.bool_), Known.UNKNOWN),
     }, place="")  # fmt: skip
 
 
-def verdict_changes(
-    before: Trace, after: Trace, windows: tuple[TimeWindow | None, TimeWindow | None] = (None, None)
-) -> dict[str, tuple[int | None, int | None]]:
-    """Return the number of verdicts in the first and the second trace, by kind of verdict.
+class VerdictCounts(NamedTuple):
+    """Verdicts on one trace.
 
-    The number is None if the trace cannot show whether there is any. Kinds of which neither trace has one are left out.
+    Attributes:
+        found: Number of verdicts by kind; a lower bound for undecided kinds.
+        undecided: Kinds of which the trace does not show whether there are (more) problems.
+    """
+
+    found: dict[str, int]
+    undecided: tuple[str, ...]
+
+    def count_of(self, kind: str) -> int | None:
+        """Return the number of verdicts of a kind; None if there is none, but the trace cannot show that."""
+        return self.found.get(kind, None if kind in self.undecided else 0)
+
+
+def verdict_counts(trace: Trace, window: TimeWindow | None = None) -> VerdictCounts:
+    """Return the number of verdicts by kind.
 
     Args:
-        before: The first trace.
-        after: The second trace.
-        windows: Part of each trace in which the problem must occur; None = all.
+        trace: The trace.
+        window: Part of the trace in which the problem must occur; None = all.
     """
-    counts: list[dict[str, int | None]] = []
-    for trace, window in zip((before, after), windows, strict=True):
-        answer = find(trace, everything=window is not None).within(window)
-        undecided = dict.fromkeys(map(str, answer.undecided["kind"]))
-        counts.append(undecided | Counter(str(verdict.kind) for verdict in answer.verdicts))
-    old, new = counts
-    kinds = [kind for kind in (new | old) if old.get(kind) or new.get(kind)]
-    return {kind: (old.get(kind, 0), new.get(kind, 0)) for kind in kinds}
+    answer = find(trace, everything=window is not None).within(window)
+    kinds = Counter(str(verdict.kind) for verdict in answer.verdicts)
+    return VerdictCounts(dict(kinds), tuple(map(str, answer.undecided["kind"])))
 
 
 def _of_capture(trace: Trace) -> tuple[str, ...]:
@@ -311,6 +391,7 @@ def _changes(
     both: tuple[Table, Table],
     rows: tuple[dict[str, int], ...],
     lengths_s: tuple[float, float],
+    absent: tuple[Known, ...],
 ) -> list[ChangedRow]:
     """Return the changes of one figure for all rows of either table, the largest difference first.
 
@@ -320,18 +401,22 @@ def _changes(
         both: The statistics table of the first and the second trace.
         rows: For each of the tables, the index of each row by its name.
         lengths_s: Lengths of the two traces (or parts of traces), seconds.
+        absent: For each of the tables, how well it is known that a row is not there.
     """
     column = both[1].question.column(figure)
     grows = _grows(column)
     names = list(dict.fromkeys((*rows[1], *rows[0])))
     rows_of_both = [(rows[0].get(name, -1), rows[1].get(name, -1)) for name in names]
     columns = [table[column.key] for table in both]
+    known = [tuple(absent[side] if row < 0 else both[side].known(row, figure) for side, row in enumerate(pair))
+             for pair in rows_of_both]  # fmt: skip
     values = [
-        [_value(columns[side], pair[side], lengths_s[side] if grows else 0.0) for pair in rows_of_both]
+        [_value(columns[side], pair[side], how[side], lengths_s[side] if grows else 0.0)
+         for pair, how in zip(rows_of_both, known, strict=True)]
         for side in (0, 1)
-    ]
-    changes = [ChangedRow(key, name, column, old, new, grows, 0.0, both, pair)
-               for name, pair, old, new in zip(names, rows_of_both, *values, strict=True)]  # fmt: skip
+    ]  # fmt: skip
+    changes = [ChangedRow(key, name, column, old, new, grows, 0.0, both, pair, (how[0], how[1]))
+               for name, pair, old, new, how in zip(names, rows_of_both, *values, known, strict=True)]  # fmt: skip
     return sorted(changes, key=difference, reverse=True)
 
 
@@ -349,9 +434,9 @@ def _scaled(changes: list[ChangedRow]) -> list[ChangedRow]:
     return [replace(change, scale=largest[kind(change)]) for change in changes]
 
 
-def _value(values: NDArray[Any], row: int, length_s: float) -> float:
+def _value(values: NDArray[Any], row: int, known: Known, length_s: float) -> float:
     """Return a value of a column, nan if missing or unknown; divided by `length_s` if that is not 0."""
-    value = float(values[row]) if row >= 0 else math.nan
+    value = math.nan if row < 0 or known is Known.UNKNOWN else float(values[row])
     return math.nan if value < 0 else value / (length_s or 1.0)
 
 
@@ -381,12 +466,14 @@ def difference(change: ChangedRow) -> float:
 
 
 def change_text(change: ChangedRow) -> str:
-    """Return the change of a value as display text: `+12.5 %`, `new`, `gone`, `from none`."""
+    """Return the change of a value as display text: `+12.5 %`, `250 times`, `new`, `gone`, `from none`."""
     if math.isnan(change.before):
         return "" if math.isnan(change.after) else "new"
     if math.isnan(change.after):
         return "gone"
-    return "from none" if math.isinf(change.ratio) else f"{100 * (change.ratio - 1):+z.1f} %"
+    if math.isinf(change.ratio):
+        return "from none"
+    return f"{change.ratio:,.0f} times" if change.ratio >= _MANY_TIMES else f"{100 * (change.ratio - 1):+z,.1f} %"
 
 
 def value_text(change: ChangedRow, value: float) -> str:

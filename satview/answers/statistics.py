@@ -25,7 +25,7 @@ from satview.analysis.times.message_times import Durations
 from satview.analysis.times.state_times import SHARES
 from satview.answers.frames import Texts
 from satview.answers.functions import function_table
-from satview.answers.table import SUBJECT, Column, Kind, Known, Question, Source, Table
+from satview.answers.table import SUBJECT, Column, Kind, Known, Question, Source, Table, known_where
 from satview.base.plugins import PluginKind, plugin, plugins
 from satview.events.states import ABSENT, IDLE, READY, RUNNING, STATE_BY_VALUE, UNKNOWN, VALUE_COUNT, WAITING
 from satview.events.wire import WireClass, code
@@ -154,7 +154,7 @@ class Columns:
 
 def table_of(
     key: str, subject: Kind | None, columns: Columns, sort_name: str, empty: str, note: str = "",
-    subjects: NDArray[np.int64] | None = None, title: str = "",
+    subjects: NDArray[np.int64] | None = None, title: str = "", unknown: NDArray[np.bool_] | None = None,
 ) -> Table:  # fmt: skip
     """Return a table of the columns, with `Known` for each value that may not be exact.
 
@@ -167,11 +167,11 @@ def table_of(
         note: Note of the question, see `Question`.
         subjects: The thread, process, CPU or event of each row of the statistics; None = the number of the row.
         title: Title of the question; empty = the one in `TITLES`.
+        unknown: Whether a row of the statistics is about what is not known, which is exact; None = no row is.
     """
-    statistics, about = (
-        columns.statistics,
-        (columns.rows if subjects is None else subjects[columns.rows]).astype(np.int64),
-    )
+    statistics, rows = columns.statistics, columns.rows
+    about = (rows if subjects is None else subjects[rows]).astype(np.int64)
+    is_unknown = np.zeros(len(rows), np.bool_) if unknown is None else unknown[rows]
     judge = Judge(statistics, key, about) if key in FIGURES else None
     known: dict[str, NDArray[np.uint8]] = {}
     described = []
@@ -181,8 +181,8 @@ def table_of(
             if trust.mark is not Mark.EXACT:
                 how = Known.AT_LEAST if trust.mark is Mark.LOWER_BOUND else Known.ESTIMATE
                 column = replace(column, trust=trust, reasons={how: trust.reason})  # noqa: PLW2901
-                everywhere = np.full(len(about), how, np.uint8)
-                known[column.name] = everywhere if doubtful is None else everywhere * doubtful
+                is_so = ~is_unknown if doubtful is None else doubtful & ~is_unknown
+                known[column.name] = known_where(is_so, how)
         described.append(column)
     values = dict(columns.values)
     if subject is not None:
@@ -451,7 +451,8 @@ def state_table(statistics: Statistics, shown: Shown = None) -> Table:
                     states.longest_cycles, states.longest_start_cycles)  # fmt: skip
     of = "" if shown is None else f" of a thread{_passing(shown)}"
     none = f"No state{of} is known in this range."
-    return table_of("state", Kind.THREAD, columns, "total", none, subjects=states.thread)
+    return table_of("state", Kind.THREAD, columns, "total", none, subjects=states.thread,
+                    unknown=states.value == UNKNOWN)  # fmt: skip
 
 
 def state_total_table(statistics: Statistics, _shown: Shown = None) -> Table:
@@ -476,7 +477,8 @@ def state_total_table(statistics: Statistics, _shown: Shown = None) -> Table:
                     percentiles_by(value, cycles, VALUE_COUNT, SHARES), longest, begin)  # fmt: skip
     columns.text("longest_thread", "Longest of", lambda row: trace.thread_name(int(of[row])), "whose was the longest")
     return table_of("state-total", Kind.THREAD, columns, "total", "No state is known in this range.",
-                    "All threads together, idle ones left out.", subjects=of)  # fmt: skip
+                    "All threads together, idle ones left out.", subjects=of,
+                    unknown=np.arange(VALUE_COUNT) == UNKNOWN)  # fmt: skip
 
 
 def state_name(value: int) -> str:

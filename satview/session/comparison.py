@@ -13,7 +13,14 @@ from PySide6.QtCore import QObject, Signal, Slot
 from satview.analysis.alignment import anchor_of, offset_ps
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis
-from satview.answers.comparison import ChangedRow, by_weight, change_table, compare_statistics, durations, has_durations
+from satview.answers.comparison import (
+    ChangedRow,
+    by_weight,
+    change_table,
+    compare_statistics,
+    durations,
+    has_durations,
+)
 from satview.answers.table import Table
 from satview.base.column_arrays import borrowed
 from satview.base.errors import Cancelled, UsageError
@@ -374,12 +381,13 @@ def _changes(old: _Side, new: _Side, is_cancelled: IsCancelled) -> Changes:
         if cancelled():
             raise Cancelled
 
-    sides = [Statistics(trace, window, None, basis) for trace, basis, window in (old, new)]
-    weighed = [
-        change for change in compare_statistics(sides[0], sides[1], (), check) if change.weight or _is_there(change)
-    ]
+    first, second = (Statistics(trace, window, None, basis) for trace, basis, window in (old, new))
+    every_change, cannot_tell = compare_statistics(first, second, (), check)
+    weighed = [change for change in every_change if change.weight or _is_there(change)]
     changes = tuple(by_weight(weighed))
-    return Changes(changes, change_table(changes, _WORSE), (old[2], new[2]))
+    table = change_table(changes, _WORSE)
+    table.cannot_tell = "\n".join(cannot_tell)
+    return Changes(changes, table, (old[2], new[2]))
 
 
 def _is_there(change: ChangedRow) -> bool:

@@ -44,7 +44,7 @@ def window(trace):
 
 
 def changes(made, tables):
-    return compare_statistics(*(Statistics(each.trace, window(each.trace)) for each in made), tables)
+    return compare_statistics(*(Statistics(each.trace, window(each.trace)) for each in made), tables)[0]
 
 
 def waits_ns(made, name):

@@ -6,6 +6,7 @@ where rows are missing, the table says why.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from satview.answers.comparison import compare
 from satview.answers.functions import function_table
 from satview.answers.late import late
 from satview.answers.latencies import latency_figures, latency_table
@@ -191,3 +193,41 @@ def test_snapshots_without_a_class_do_not_contradict_those_with_it(
 ) -> None:
     capture = cut(workload, release)
     check_snapshots(capture.whole, capture.without(missing))
+
+
+def false_changes(whole: Trace, part: Trace) -> list[tuple[object, ...]]:
+    """Return the changes between a trace and a part of it that are said to be sure; the traces are of one run."""
+    wrong = list[tuple[object, ...]]()
+    is_same_length = whole.window == part.window
+    is_about_as_long = (
+        part.window.length > 0.99 * whole.window.length
+    )  # without INT, 6.x and 7.x log nothing at the end
+    for change in compare(whole, part):
+        before, after, (_, known) = change.before, change.after, change.known
+        is_shown = not (math.isnan(before) or math.isnan(after))
+        is_above = is_shown and after > before * (1 + 1e-9)
+        is_wrong = (
+            (change.is_worse(1.1) is True and is_about_as_long)
+            or (known is Known.EXACT and (math.isnan(after) and before > 0))
+            or (known is Known.EXACT and is_shown and is_same_length and (is_above or after < before * (1 - 1e-9)))
+            or (known is Known.AT_LEAST and is_same_length and is_above)
+        )
+        if is_wrong and change.known[0] is Known.EXACT and " in unknown" not in change.name:
+            wrong.append((change.by, change.column.name, change.name, before, known.word, after))
+    return wrong
+
+
+@points(workload=WORKLOADS, release=RELEASES)
+def test_a_run_is_not_worse_than_itself_where_events_are_lost(
+    workload: str, release: Release, cut: Callable[[str, Release], Cut]
+) -> None:
+    capture = cut(workload, release)
+    assert false_changes(capture.whole, capture.lossy) == []
+
+
+@points(workload=WORKLOADS, missing=CLASSES, release=RELEASES)
+def test_a_run_is_not_worse_than_itself_without_a_class(
+    workload: str, missing: ExternalClass, release: Release, cut: Callable[[str, Release], Cut]
+) -> None:
+    capture = cut(workload, release)
+    assert false_changes(capture.whole, capture.without(missing)) == []

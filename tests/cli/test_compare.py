@@ -16,12 +16,13 @@ from satview.answers.comparison import (
     change_table,
     change_text,
     compare,
-    verdict_changes,
+    verdict_counts,
 )
 from satview.answers.statistics import TABLES
-from satview.answers.table import Column, Kind
+from satview.answers.table import Column, Kind, Known
 from satview.capture.buffers import LoggerOptions
 from satview.capture.run import Capture, run
+from satview.events import wire
 from satview.opened import open_trace
 from tests.helpers.kev import TraceBuilder
 
@@ -81,8 +82,8 @@ def test_more_than_none_has_no_ratio(tmp_path):
 def test_a_change_that_rounds_to_nothing_has_no_minus():
     column = Column("mean", Kind.DURATION, "", "Mean")
     texts = [change_text(ChangedRow("call", "a", column, 10_000, after, False, 1.0, (None, None), (0, 0)))
-             for after in (9_999, 10_001, 9_980)]  # fmt: skip
-    assert texts == ["+0.0 %", "+0.0 %", "-0.2 %"]
+             for after in (9_999, 10_001, 9_980, 300_000, 30_000_000)]  # fmt: skip
+    assert texts == ["+0.0 %", "+0.0 %", "-0.2 %", "+2,900.0 %", "3,000 times"]
 
 
 def test_what_only_one_has_is_new_or_gone(tmp_path, capsys):
@@ -118,7 +119,7 @@ def test_a_lesson(tmp_path, capsys):
         paths.append(tmp_path / f"{name}.kev")
         run(Capture(name, options=LoggerOptions(iterations=0, is_wide=True)), paths[-1])
     before, after = map(open_trace, paths)
-    assert verdict_changes(before, after) == {"priority-inversion": (0, 1)}
+    assert [verdict_counts(trace).found for trace in (before, after)] == [{}, {"priority-inversion": 1}]
     found = compare(before, after, ["call"])
     assert (found[0].name, found[0].column.key) == ("SYNC_MUTEX_LOCK", "mean_ns")
     assert found[0].ratio > 8
@@ -194,6 +195,76 @@ def test_a_class_that_one_trace_lacks_is_not_gone(pair, tmp_path, capsys):
     assert "\n  cannot tell of states.kev: " in out
     assert main([*arguments, "--format", "json"]) == 0
     assert "no kernel calls are there" in json.loads(capsys.readouterr().out)["incomplete"]
+
+
+def bounded(before, after, known, name="mean"):
+    """Return a change of the durations of a call, of which each value is known as `known` says."""
+    column = Column(name, Kind.DURATION, "", "Mean")
+    return ChangedRow("call", "a", column, before, after, False, 1.0, (None, None), (0, 0), known)
+
+
+E, L, M, S, U = Known.EXACT, Known.AT_LEAST, Known.AT_MOST, Known.ESTIMATE, Known.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("known", "of_ratio", "is_worse_now", "is_worse_if_half"),
+    [
+        ((E, E), E, True, False),
+        ((E, L), L, True, None),  # at least as much longer: how short it is, is not known
+        ((L, E), M, None, False),
+        ((M, E), L, True, None),
+        ((L, L), S, None, None),
+        ((L, M), M, None, False),
+        ((E, S), S, None, None),
+        ((U, E), U, None, None),
+    ],
+)
+def test_what_bounds_say_of_a_change(known, of_ratio, is_worse_now, is_worse_if_half):
+    longer, shorter = bounded(100, 200, known), bounded(100, 50, known)
+    assert longer.ratio_known is of_ratio
+    assert (longer.is_worse(1.5), shorter.is_worse(1.5)) == (is_worse_now, is_worse_if_half)
+    assert longer.is_worse(math.inf) is False
+    assert bounded(100, 200, known, "longest_run").is_worse(1.5) is False, "to run longer is no fault"
+    assert longer.is_in_doubt == (of_ratio in (M, U))
+    assert shorter.is_in_doubt == (of_ratio in (L, U))
+
+
+def lossy(folder, name, longest):
+    """`app` calls MSG_SENDV for 100 ns, then for `longest` ns; between the two calls a buffer is lost."""
+    builder = TraceBuilder().event(wire.CONTROL_BUFFER, 0, (1, 0)).time_event(0).process_name(1, 7, "app")
+    builder.state("RUNNING", 10, 7, 1).call(11, 1_000).exit(11, 1_100)
+    builder.event(wire.CONTROL_BUFFER, 5_000, (3, 0)).time_event(5_000).state("RUNNING", 5_010, 7, 1)
+    builder.call(11, 6_000).exit(11, 6_000 + longest)
+    return builder.state("RECEIVE", 9_000, 7, 1).event(6 << 10, 9_010).write(folder / name)
+
+
+def test_what_is_lost_may_be_longer_or_shorter(pair, tmp_path, capsys):
+    """The longest call of `a.kev` lasts 200 ns, and a lossy trace shows one of 210 ns, or of 900 ns."""
+    arguments = ["compare", str(pair[0]), str(lossy(tmp_path, "long.kev", 900)), "--by", "call"]
+    assert main([*arguments, "--worse-than", "100"]) == 3
+    shown = capsys.readouterr()
+    assert "worse: Longest of MSG_SENDV: 200 ns before, \u2265 900 ns after (\u2265 +350.0 %)" in shown.err
+    assert "worse: Mean" not in shown.err, "a mean may be shorter than what the trace shows"
+    arguments[2] = str(lossy(tmp_path, "short.kev", 210))
+    assert main([*arguments, "--worse-than", "100"]) == 4
+    out = capsys.readouterr().out
+    assert "Cannot tell: short.kev: " in out
+    assert "data-loss: 0 before, 1 after\n" in out
+    assert main([*arguments, "--worse-than", "2", "--format", "json"]) == 3
+    reported = json.loads(capsys.readouterr().out)
+    longest = next(figure for figure in reported["figures"] if figure["figure"] == "longest_ns")
+    assert (longest["before"], longest["after"], longest["worse"]) == (200, 210, True)
+    assert longest["known"] == {"after": "at least", "ratio": "at least"}
+
+
+def test_a_row_that_a_lossy_trace_does_not_have_may_be_lost(tmp_path, capsys):
+    """Only `a.kev` calls MSG_RECEIVEV; what is lost of `b.kev` may have done so, too."""
+    builder = TraceBuilder().time_event(0).process_name(1, 7, "app").state("RUNNING", 10, 7, 1)
+    builder.call(11, 1_000).exit(11, 1_100).call(14, 2_000).exit(14, 2_100).state("RECEIVE", 9_000, 7, 1)
+    whole = str(builder.event(6 << 10, 9_010).write(tmp_path / "a.kev"))
+    main(["compare", whole, str(lossy(tmp_path, "b.kev", 100)), "--by", "call"])
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [line[-2:] for line in lines if line[:1] == ["MSG_RECEIVEV"]][-1] == ["unknown", "unknown"]
 
 
 def test_an_empty_trace(tmp_path, pair):

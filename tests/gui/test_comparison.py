@@ -129,7 +129,7 @@ def test_what_changed_first_and_where(panel, comparison, qtbot):
     assert cell(0, 1) in ("kernel calls: Mean", "kernel calls: 99 %", "kernel calls: Longest")
     panel.words.setText("longest")
     assert panel.model.rowCount() == 1
-    assert [cell(0, column) for column in range(2, 5)] == ["20.20 µs", "400.2 µs", "+1881.2 %"]
+    assert [cell(0, column) for column in range(2, 5)] == ["20.20 µs", "400.2 µs", "+1,881.2 %"]
     click_cell(panel.table, 0)
     for opened, length in ((comparison.first, 20_200), (comparison.second, 400_200)):
         event = opened.selection.event

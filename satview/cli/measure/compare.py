@@ -10,15 +10,12 @@ import numpy as np
 
 from satview.analysis.statistics import Statistics
 from satview.answers.comparison import (
+    VerdictCounts,
     by_weight,
     change_table,
-    change_text,
     compare_statistics,
-    one_sided,
-    value_text,
-    verdict_changes,
+    verdict_counts,
 )
-from satview.answers.verdicts import undecided_table
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.safe_text import counted, visible_line
@@ -43,7 +40,7 @@ traces of different lengths compare. A thread that only one of them has is new o
   satview compare yesterday.kev today.kev --by call --worse-than 20 --format json
 
 Exit status: 0 success, 1 data was lost to problems in a trace, 2 not a trace, or wrong usage, 3 a time is worse by more
-than --worse-than, 4 none is, but a trace lacks what is compared (with --worse-than).
+than --worse-than, 4 none is, but a trace lacks events or a class of what is compared (with --worse-than).
 """
 
 
@@ -76,22 +73,30 @@ def run(args: argparse.Namespace) -> int:
         describe(args.user_events, before, after)
     old, new = (Statistics(trace, range_of(args.range, trace)) for trace in (before, after))
     with working(working_on("comparing with", before.path)) as report:
-        changes = compare_statistics(old, new, args.by or (), report=report)
+        changes, cannot_tell = compare_statistics(old, new, args.by or (), report=report)
     with working(working_on("checking", before.path)):
-        verdicts = verdict_changes(before, after, (old.window, new.window) if args.range else (None, None))
+        verdicts = [verdict_counts(side.trace, side.window if args.range else None) for side in (old, new)]
     limit = math.inf if args.worse_than is None else 1 + args.worse_than / 100
     table = change_table(changes, limit)
-    table.cannot_tell = "\n".join(cannot_tell := one_sided(before, after, args.by or ()))
-    worse = [changes[row] for row in np.flatnonzero(table["worse"]).tolist()]
+    if undecided := sum(change.is_worse(limit) is None and change.ratio > limit for change in changes):
+        cannot_tell.append(
+            f"{counted(undecided, 'length')} of time that may have grown by more than {args.worse_than:g} %"
+        )
+    table.cannot_tell = "\n".join(cannot_tell)
+    worse = np.flatnonzero(table["worse"]).tolist()
     if args.format == "table":
         _print_tables(old, new, changes, verdicts, args)
         for line in cannot_tell:
             print(visible_line(f"Cannot tell: {line}."))
-        for change in worse:
-            values = f"{value_text(change, change.before)} before, {value_text(change, change.after)} after"
-            say(visible_line(f"worse: {change.column.title} of {change.name}: {values} ({change_text(change)})"))
+        for row in worse:
+            old_text, new_text, ratio_text = (table.text(row, name) for name in _VALUES)
+            what = f"{changes[row].column.title} of {changes[row].name}"
+            say(visible_line(f"worse: {what}: {old_text} before, {new_text} after ({ratio_text})"))
     else:
-        more = {"verdicts": {kind: list(counts) for kind, counts in verdicts.items()}}
+        more = {
+            "verdicts": {kind: [side.count_of(kind) for side in verdicts] for kind in _kinds_found(verdicts)},
+            "undecided_verdicts": [list(side.undecided) for side in verdicts],
+        }
         print_table(table, args.format, "figures", more=more)
     if worse:
         return FOUND
@@ -104,20 +109,19 @@ def _print_tables(
     old: Statistics,
     new: Statistics,
     every_change: list[ChangedRow],
-    verdicts: dict[str, tuple[int | None, int | None]],
+    verdicts: list[VerdictCounts],
     args: argparse.Namespace,
 ) -> None:
     for side, statistics in (("Before: ", old), ("After:  ", new)):
         print(visible_line(f"{side} {_compared(statistics, is_part=bool(args.range))}"))
     print(f"\n{bold('Verdicts')}")
-    for kind, (first, second) in verdicts.items():
-        counts = ("unknown" if count is None else count for count in (first, second))
-        print(visible_line("  {}: {} before, {} after".format(kind, *counts)))
-    if not verdicts:
+    for kind in (kinds := _kinds_found(verdicts)):
+        print(visible_line("  {}: {} before, {} after".format(kind, *(_count_text(side, kind) for side in verdicts))))
+    if not kinds:
         print("  none in either")
-    for trace in (old.trace, new.trace):
-        if kinds := list(undecided_table(trace)["kind"]):
-            print(visible_line(f"  cannot tell of {trace.path.name}: {', '.join(kinds)}"))
+    for trace, counts in zip((old.trace, new.trace), verdicts, strict=True):
+        if counts.undecided:
+            print(visible_line(f"  cannot tell of {trace.path.name}: {', '.join(counts.undecided)}"))
     most = [change for change in by_weight(every_change, once=True) if change.weight][: args.top]
     if most:
         print_for_people(change_table(most), names=("name", "title", *_VALUES))
@@ -128,6 +132,17 @@ def _print_tables(
         shown = [change for change in changes if max(0, change.before) or max(0, change.after)][: args.top]
         if shown:
             print_for_people(change_table(shown), names=("name", *_VALUES), title=title)
+
+
+def _kinds_found(verdicts: list[VerdictCounts]) -> list[str]:
+    """Return the kinds of which either trace has a verdict."""
+    return list(dict.fromkeys(kind for side in reversed(verdicts) for kind in side.found))
+
+
+def _count_text(side: VerdictCounts, kind: str) -> str:
+    count = side.count_of(kind)
+    at_least = "at least " if count and kind in side.undecided else ""
+    return "unknown" if count is None else f"{at_least}{count}"
 
 
 def _compared(statistics: Statistics, *, is_part: bool) -> str:
