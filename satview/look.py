@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import wraps
+from functools import partial, wraps
 from inspect import cleandoc
 from pathlib import Path
 from threading import RLock
@@ -18,22 +18,23 @@ from typing import Any, Final
 import numpy as np
 
 from satview.analysis.activities import Timing, read_timing
-from satview.analysis.doctor import may_be_more
+from satview.analysis.doctor import Judge, may_be_more
 from satview.analysis.needs import CPUS, INTERRUPTS, STATES
 from satview.analysis.statistics import Statistics
+from satview.analysis.times.basis import sign
 from satview.analysis.verdicts.evidence import Verdict
 from satview.analysis.verdicts.find import find_verdicts, verdicts_of
 from satview.analysis.verdicts.rule import read_thresholds, rules
 from satview.analysis.why import chain_lines, why
 from satview.answers.late import Late, late
-from satview.answers.table import Table
+from satview.answers.table import Known, Table
 from satview.answers.transactions import LEGS, transaction_table
 from satview.answers.verdicts import undecided_table
 from satview.base.child import screenshot
 from satview.base.errors import SatviewError, UsageError
 from satview.base.named_files import name_fault, only_below, resource_path
 from satview.base.plugins import required
-from satview.base.safe_text import counted, percent, visible_line
+from satview.base.safe_text import counted, percent, visible_line, with_sign
 from satview.base.time import format_duration, format_moment, parse_moment_inside
 from satview.events.user_events import UserEvent
 from satview.formats.registry import open_trace
@@ -224,15 +225,37 @@ def _with_rest(lines: list[DetailLine], count: int, shown: int = _MAX_LINES) -> 
     return (*lines, DetailLine("", f"and {count - shown:,} more")) if count > shown else tuple(lines)
 
 
+class _Signs:
+    """The signs of figures that are not exact, for rows of one table of statistics.
+
+    Args:
+        statistics: The statistics.
+        key: Key of the table, such as `thread`.
+        about: The thread, process or CPU of each row.
+    """
+
+    def __init__(self, statistics: Statistics, key: str, about: Sequence[int]) -> None:
+        self._judge = Judge(statistics, key, np.array(about, np.int64))
+
+    def marked(self, position: int, column: str, text: str) -> str:
+        """Return the text of a figure, after a sign such as `\u2265` if it is not exact."""
+        trust, rows = self._judge.of_column(column)
+        is_exact = rows is not None and not rows[position]
+        return text if is_exact else with_sign(sign(trust.mark), text)
+
+
 def _cpu_lines(statistics: Statistics) -> tuple[DetailLine, ...]:
     cpus, lengths = statistics.cpus, np.maximum(statistics.covered.cpus, 1).tolist()
-    parts = [(cpus.busy_cycles, "busy"), (cpus.interrupt_cycles, "interrupts"), (cpus.unknown_cycles, "not known")]
+    signs = _Signs(statistics, "cpu", range(len(lengths)))
+    parts = [(cpus.busy_cycles, "busy", "busy_share"), (cpus.interrupt_cycles, "interrupts", "interrupt_share"),
+             (cpus.unknown_cycles, "not known", "unknown_share")]  # fmt: skip
     if INTERRUPTS.reason(statistics.trace):
         del parts[1]
     return tuple(
-        DetailLine(f"c-{cpu}", ", ".join(f"{percent(int(cycles[cpu]) / length)} {what}" for cycles, what in parts))
+        DetailLine(f"c-{cpu}", ", ".join(f"{signs.marked(cpu, column, percent(int(cycles[cpu]) / length))} {what}"
+                                         for cycles, what, column in parts))
         for cpu, length in enumerate(lengths)
-    )
+    )  # fmt: skip
 
 
 def _thread_lines(statistics: Statistics, rows_shown: Sequence[int] | None = None) -> tuple[DetailLine, ...]:
@@ -243,12 +266,13 @@ def _thread_lines(statistics: Statistics, rows_shown: Sequence[int] | None = Non
         rows = [row for row in order if row and not idle[row] and threads.cpu_cycles[row] > 0]
     else:
         rows = [row for row in order if row in rows_shown]
-    lines = []
-    for row in rows[:_MAX_LINES]:
+    lines, signs = [], _Signs(statistics, "thread", rows)
+    for position, row in enumerate(rows[:_MAX_LINES]):
+        marked = partial(signs.marked, position)
         ready = format_duration(trace.clock.duration_ns(max(int(threads.longest_ready_cycles[row]), 0)))
-        waits = "" if CPUS.reason(trace) else f", longest READY {ready}"
-        share = int(threads.cpu_cycles[row]) / lengths[row]
-        text = f"{percent(share)} of a CPU, {counted(int(threads.runs[row]), 'run')}"
+        waits = "" if CPUS.reason(trace) else f", longest READY {marked('longest_ready_ns', ready)}"
+        share = marked("cpu_share", percent(int(threads.cpu_cycles[row]) / lengths[row]))
+        text = f"{share} of a CPU, {marked('runs', counted(int(threads.runs[row]), 'run'))}"
         lines.append(DetailLine(thread_handle(row), trace.thread_name(row), text + waits))
     return _with_rest(lines, len(rows))
 
@@ -317,12 +341,19 @@ def _activity_lines(answer: Late, thread: int | None = None) -> tuple[DetailLine
 def _process_lines(statistics: Statistics) -> tuple[DetailLine, ...]:
     trace, cycles = statistics.trace, statistics.processes.cpu_cycles
     order = [row for row in np.argsort(-cycles, kind="stable").tolist() if row]
-    lengths = np.maximum(statistics.covered.processes, 1).tolist()
-    lines = [DetailLine(process_handle(row), trace.process_name(row), "CPU time unknown"
-                        if STATES.reason(trace_of_process(trace, row))
-                        else f"{percent(int(cycles[row]) / lengths[row])} of a CPU")
-             for row in order[:_MAX_LINES]]  # fmt: skip
+    shares = _process_shares(statistics, order[:_MAX_LINES])
+    lines = [DetailLine(process_handle(row), trace.process_name(row), share.replace("unknown", "CPU time unknown"))
+             for row, share in zip(order, shares, strict=False)]  # fmt: skip
     return _with_rest(lines, len(order))
+
+
+def _process_shares(statistics: Statistics, rows: Sequence[int]) -> list[str]:
+    """Return the CPU use of processes as text: `30.0 % of a CPU` or `unknown`."""
+    trace, cycles, signs = statistics.trace, statistics.processes.cpu_cycles, _Signs(statistics, "process", rows)
+    lengths = np.maximum(statistics.covered.processes, 1).tolist()
+    return ["unknown" if STATES.reason(trace_of_process(trace, row))
+            else signs.marked(position, "cpu_share", percent(int(cycles[row]) / lengths[row])) + " of a CPU"
+            for position, row in enumerate(rows)]  # fmt: skip
 
 
 def _trust_lines(trace: Trace) -> tuple[DetailLine, ...]:
@@ -354,7 +385,7 @@ def _thread(trace: Trace, handle: Handle) -> Details:
              for number, verdict in enumerate(verdicts_of(trace), 1) if row in verdict.threads]  # fmt: skip
     sections = [
         Section("Thread", tuple(lines)),
-        Section("States: total, times, longest", _state_lines(trace, row)),
+        Section("States: total, times, longest", _state_lines(statistics, row)),
         Section("Waits: for whom, longest first", _wait_lines(trace, row)),
         Section("Done again and again: most missed first", _activity_lines(late(trace), row)),
         Section("Verdicts", _with_rest(named[:_MAX_LINES], len(named))),
@@ -362,7 +393,8 @@ def _thread(trace: Trace, handle: Handle) -> Details:
     return Details(f"{handle} {trace.thread_name(row)}", "", "thread", tuple(part for part in sections if part.lines))
 
 
-def _state_lines(trace: Trace, row: int) -> tuple[DetailLine, ...]:
+def _state_lines(statistics: Statistics, row: int) -> tuple[DetailLine, ...]:
+    trace, marked = statistics.trace, partial(_Signs(statistics, "state", [row]).marked, 0)
     intervals = table(trace, "state")
     own = np.flatnonzero(intervals["thread"] == row)
     names, lengths, events = intervals["state"][own], intervals["length_cycles"][own], intervals["event"][own]
@@ -373,7 +405,11 @@ def _state_lines(trace: Trace, row: int) -> tuple[DetailLine, ...]:
         event = int(events[row_of_longest])
         total, longest = (trace.clock.duration_ns(int(cycles))
                           for cycles in (lengths[in_state].sum(), lengths[row_of_longest]))  # fmt: skip
-        text = f"{format_duration(total)}, {counted(len(in_state), 'time')}, longest {format_duration(longest)}"
+        figures = {"total_ns": format_duration(total), "count": counted(len(in_state), "time"),
+                   "longest_ns": format_duration(longest)}  # fmt: skip
+        if name != "UNKNOWN":  # how much is not known is exact
+            figures = {column: marked(column, text) for column, text in figures.items()}
+        text = "{total_ns}, {count}, longest {longest_ns}".format(**figures)
         lines.append((total, DetailLine(name, text, event=event if event >= 0 else None)))
     return tuple(line for _, line in sorted(lines, key=lambda line: -line[0]))
 
@@ -385,6 +421,8 @@ def _wait_lines(trace: Trace, row: int) -> tuple[DetailLine, ...]:
     lines = []
     for wait in longest_first[:_MAX_LINES].tolist():
         length = format_duration(trace.clock.duration_ns(int(waits["length_cycles"][wait])))
+        if waits["end_event"][wait] < 0:  # it goes on after the trace, or into lost events
+            length = f"{Known.AT_LEAST.sign} {length}"
         blocker, start = int(waits["blocker"][wait]), int(waits["start_cycles"][wait])
         for_whom = f" for {trace.thread_name(blocker)}" if blocker > 0 else ""
         text = f"{length} from {format_moment(start, trace.clock)}{for_whom}"
@@ -397,11 +435,9 @@ def _process(trace: Trace, handle: Handle) -> Details:
     row = _within(handle, len(trace.processes), 1)
     statistics = Statistics(trace)
     own_threads = np.flatnonzero(trace.threads.process == row).tolist()
-    share = int(statistics.processes.cpu_cycles[row]) / max(1, int(statistics.covered.processes[row]))
+    [share] = _process_shares(statistics, [row])
     name = DetailLine("Name", trace.processes.names[row], trace.process_name_source(row))
-    is_unknown = bool(STATES.reason(trace_of_process(trace, row)))
-    lines = (DetailLine("pid", str(int(trace.processes.pid[row]))), name,
-             DetailLine("CPU", "unknown" if is_unknown else f"{percent(share)} of a CPU"))  # fmt: skip
+    lines = DetailLine("pid", str(int(trace.processes.pid[row]))), name, DetailLine("CPU", share)
     sections = (Section("Process", lines), Section("Threads", _thread_lines(statistics, own_threads)))
     return Details(f"{handle} {trace.process_name(row)}", "", "process", sections)
 
@@ -412,9 +448,11 @@ def _cpu(trace: Trace, handle: Handle) -> Details:
     is_own = (runs["cpu"] == cpu) & ~runs["is_idle"]
     used = np.bincount(runs["thread"][is_own], weights=runs["cpu_cycles"][is_own], minlength=len(trace.threads))
     order = [row for row in np.argsort(-used, kind="stable").tolist() if used[row] > 0]
-    lines = [DetailLine(thread_handle(row), trace.thread_name(row), percent(used[row] / trace.window.length))
+    statistics = Statistics(trace)
+    marked = partial(_Signs(statistics, "cpu", range(trace.cpu_count)).marked, cpu, "busy_share")
+    lines = [DetailLine(thread_handle(row), trace.thread_name(row), marked(percent(used[row] / trace.window.length)))
              for row in order[:_MAX_LINES]]  # fmt: skip
-    sections = (Section("CPU", (_cpu_lines(Statistics(trace))[cpu],)),
+    sections = (Section("CPU", (_cpu_lines(statistics)[cpu],)),
                 Section("Threads that ran on it", _with_rest(lines, len(order))))  # fmt: skip
     return Details(f"{handle} {trace.cpu_title(cpu)}", "", "CPU", tuple(part for part in sections if part.lines))
 

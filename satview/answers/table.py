@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from satview.answers.frames import Frames, Partial, Several, Texts, Values, arrow_array, html_rows
 from satview.base.errors import UsageError
 from satview.base.plugins import required
-from satview.base.safe_text import csv_text, percent, visible_line
+from satview.base.safe_text import csv_text, percent, visible_line, with_sign
 from satview.base.time import NS_PER_S, Clock, format_duration, format_moment
 from satview.linkage.links import Certainty
 from satview.store.trace import Trace
@@ -606,7 +606,7 @@ class Table(Frames):
         text = self._data.writer(self.question.column(name))(position)
         if _DEPTH.name in self._data.sources and name == self.question.names_rows.name:
             text = "  " * int(self._data.values(_DEPTH.name)[position]) + text
-        return f"{Known(known).sign} {text}" if known and text else text
+        return with_sign(Known(known).sign, text) if text else text
 
     def plain(self, row: int, name: str) -> str | int | float | None:
         """Return a value for programs: nanoseconds for times, names for threads; None if there is no value."""

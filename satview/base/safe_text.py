@@ -24,6 +24,13 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if abs(count) == 1 else 'es' if noun.endswith('s') else 's'}"
 
 
+def with_sign(sign: str, text: str) -> str:
+    """Return the text of a figure after a sign such as `\u2265`, if there is one; at least `<0.1 %` is `> 0 %`."""
+    if sign == "\N{GREATER-THAN OR EQUAL TO}" and text.startswith("<"):
+        return "> 0 %"
+    return f"{sign} {text}" if sign else text
+
+
 def percent(share: float, decimals: int = 1) -> str:
     """Return a share as display text: `12.5 %`; `<0.1 %` if it is not zero, but would be written as zero."""
     is_little = 0 < share < 0.005 * 10**-decimals

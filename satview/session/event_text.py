@@ -12,7 +12,7 @@ import numpy as np
 
 from satview.analysis.times.basis import EXACT, Mark, Trust, sign
 from satview.analysis.why import WhyStep, chain_lines
-from satview.base.safe_text import visible_line
+from satview.base.safe_text import visible_line, with_sign
 from satview.base.time import NS_PER_S, format_duration, format_moment, format_time, hex_cycles
 from satview.events import wire
 from satview.events.layout import canonical
@@ -650,7 +650,7 @@ def span_details(timeline: Timeline, lane: int, span: Span, waits: WaitedFor | N
     if info.track is not None and not span.value and not info.is_counter:
         return _moment_details(timeline, lane, span)
     trust = _trust_in_length(timeline, lane, span)
-    length = f"{sign(trust.mark)} {format_duration(length_ns)}".lstrip()
+    length = with_sign(sign(trust.mark), format_duration(length_ns))
     note = ", ".join(filter(None, (f"{span.end_cycles - span.start_cycles:,} cycles", trust.reason)))
     lines = [DetailLine("Meaning", meaning)] if (meaning := info.meaning(span.value)) else []
     lines += [

@@ -11,6 +11,7 @@ import pytest
 from satview.answers.frames import Texts
 from satview.answers.table import SCHEMA_VERSION, Column, Kind, Known, Outcome, Question, Table, least_known
 from satview.base.errors import UsageError
+from satview.base.safe_text import with_sign
 from satview.store.trace import Trace
 from tests.helpers.kev import START, TraceBuilder
 
@@ -181,3 +182,16 @@ def test_a_sum_is_as_known_as_its_least_known_part() -> None:
     ]
     assert least_known(*parts).tolist() == [Known.AT_LEAST, Known.AT_LEAST, Known.UNKNOWN]
     assert least_known(*reversed(parts)).tolist() == [Known.AT_LEAST, Known.AT_LEAST, Known.UNKNOWN]
+
+
+@pytest.mark.parametrize(
+    ("sign", "text", "shown"),
+    [
+        ("", "<0.1 %", "<0.1 %"),
+        ("\u2265", "12.5 %", "\u2265 12.5 %"),
+        ("\u2265", "<0.1 %", "> 0 %"),
+        ("\u2248", "<0.1 %", "\u2248 <0.1 %"),
+    ],
+)
+def test_a_sign_before_a_figure(sign, text, shown):
+    assert with_sign(sign, text) == shown

@@ -18,9 +18,10 @@ from satview.filters.passes import Effect
 from satview.gui.colours import class_colour, state_colour, value_colour
 from satview.gui.swimlane.fills import half_way
 from satview.gui.swimlane.lane_image import ShownMarks, bands, stack_of_lane
-from satview.gui.swimlane.shares import Stack, draw_stack, figure, share_text, tops_of
+from satview.gui.swimlane.shares import Stack, busy_text, draw_stack, figure, share_text, tops_of
 from satview.gui.swimlane.text import NARROWEST_PX, stack_texts
 from satview.gui.theme import LIGHT
+from satview.opened import open_trace
 from satview.timeline.lane_info import LaneKind
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.spans import constant_lane, pixel_edges
@@ -29,6 +30,7 @@ from tests.gui.conftest import part, settle, stack_of
 from tests.gui.hands import LEFT, SHIFT, K
 from tests.helpers.extent import fewer
 from tests.helpers.kev import TraceBuilder
+from tests.helpers.scene import scene
 
 NOTHING = constant_lane(TimeWindow(0, 1))
 USER_EVENTS = class_colour("USREVENT", False)
@@ -105,6 +107,25 @@ def test_a_process_is_as_high_as_the_cpus_it_uses_on_one_scale(dense, qtbot, par
         highest.append(max(heights))
     assert max(highest) > 3
     assert area._heads[1].text() == f"Time, processes up to {area.view.cpus_high} CPUs"
+
+
+def test_loads_are_bounds_where_events_are_lost(tmp_path):
+    """The scene shows who runs up to 12,000 ns, of CPU 0; then buffers are lost."""
+    trace = open_trace(scene(tmp_path))
+    timeline, start = Timeline(trace), trace.window.start
+    parts = [TimeWindow(start + begin, start + end) for begin, end in ((0, 20_000), (2_000, 10_000), (12_500, 15_000))]
+    found = {info.title if info.kind is not LaneKind.THREAD else timeline.infos[info.parent].title + " 1":
+             [figure(timeline, SimpleNamespace(index=info.index, process=-1), part) for part in parts]
+             for info in timeline.infos if timeline.lane(info.index)}  # fmt: skip
+    assert found == {
+        "CPU 0": ["\u2265 55 %", "100 %", "unknown"],
+        "CPU 1": ["unknown", "unknown", "unknown"],
+        "client": ["\u2265 0.35 CPU", "0.50 CPU", "unknown"],
+        "client 1": ["\u2265 35 %", "50 %", "unknown"],
+        "server": ["\u2265 0.20 CPU", "0.50 CPU", "unknown"],
+        "server 1": ["\u2265 20 %", "50 %", "unknown"],
+    }
+    assert busy_text(timeline) == "\u2265 27 %"
 
 
 @pytest.mark.thorough

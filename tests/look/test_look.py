@@ -58,11 +58,11 @@ def test_what_was_not_captured_is_no_figure(trace, tmp_path):
     """Interrupts of a Linux schedule and waits for a CPU of a thread trace are not there, and not 0."""
     assert re.search(r"\(30\.2 % of a CPU, 4 runs, longest READY 34\.12 \u00b5s\)$", as_text(look(trace)), re.MULTILINE)
     linux = as_text(look(linux_scene.opened(tmp_path, linux_scene.as_trace_dat())))
-    assert "c-0  98.6 % busy, 0.0 % not known" in linux
-    assert "server 200 (server) (1.2 % of a CPU, 1 run, longest READY 294.0 ms)" in linux
+    assert "c-0  \u2248 98.6 % busy, 0.0 % not known" in linux, "its interrupts are not known"
+    assert "server 200 (server) (\u2248 1.2 % of a CPU, \u2265 1 run, longest READY \u2265 294.0 ms)" in linux
     threads = as_text(look(open_trace("sample_traces/threads")))
     assert "397 events in 45.00 ms, 5 LWPs, release unixware, 5 threads" in threads
-    assert "\nLWPs\n  c-0  8.2 % busy, 0.0 % not known\n" in threads
+    assert "\nLWPs\n  c-0  \u2248 8.2 % busy, 0.0 % not known\n" in threads
     assert "(worker 1) (3.9 % of a CPU, 22 runs)\n" in threads
 
 
@@ -238,3 +238,14 @@ def test_every_command_of_the_guide_works(path, capfd, tmp_path, monkeypatch):
         words = ["0.1s" if word == "1.2s" else "0.101s" if word == "1.201s" else word for word in words]
         assert main(words) in (0, 3), words
         capfd.readouterr()
+
+
+def test_figures_are_bounds_where_events_are_lost(tmp_path):
+    """The scene shows who runs up to 12,000 ns, of CPU 0; then buffers are lost."""
+    trace = open_trace(scene(tmp_path))
+    text, client = as_text(look(trace)), as_text(look(trace, "t-1"))
+    assert "  t-1  client 1 (\u2248 35.0 % of a CPU, \u2265 2 runs, longest READY \u2265 1.000 \u00b5s)\n" in text
+    assert "  p-2  server (\u2248 20.0 % of a CPU)\n" in text, "interrupts, which count for it, were not captured"
+    assert "RUNNING    \u2265 6.999 \u00b5s, \u2265 2 times, longest \u2265 3.999 \u00b5s [e-13]\n" in client
+    assert "UNKNOWN    8.000 \u00b5s, 1 time, longest 8.000 \u00b5s\n" in client, "so long is it not known"
+    assert "REPLY  4.001 \u00b5s from 0.000 004 000 s [e-9]" in client, "its end is in the trace"

@@ -27,7 +27,7 @@ from satview.analysis.times.basis import EXACT, Trust, sign
 from satview.analysis.times.cpu_times import LoadBy
 from satview.analysis.times.message_times import measures
 from satview.base.errors import WriteError
-from satview.base.safe_text import counted, percent, tool_tip, visible_line
+from satview.base.safe_text import counted, percent, tool_tip, visible_line, with_sign
 from satview.base.time import format_duration
 from satview.formats.registry import source_files
 from satview.gui import dialogs
@@ -326,7 +326,7 @@ class PlotsPanel(Panel):
         self._drawn = plotted
         if isinstance(plotted, LoadPlotted):
             self.load.show_load(plotted)
-            share = f"{sign(plotted.trust.mark)} {percent(float(plotted.shares.sum()))}".lstrip()
+            share = with_sign(sign(plotted.trust.mark), percent(float(plotted.shares.sum())))
             self._say(
                 f"CPU time without idle and interrupts: {share} of {counted(plotted.load.cpus, 'CPU')}",
                 plotted.trust,

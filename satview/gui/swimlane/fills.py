@@ -246,13 +246,6 @@ def knows_use(timeline: Timeline) -> bool:
     )
 
 
-def busy_share(timeline: Timeline) -> float:
-    """Return the busy share of all CPUs over the whole trace, 0 to 1; their lanes must be built."""
-    lanes, window = timeline.lanes_of_cpus, timeline.trace.window
-    busy = sum(int(lane.shares.totals(window)[IS_BUSY[lane.shares.values]].sum()) for lane in lanes)
-    return busy / (window.length * len(lanes))
-
-
 def cpu_use(timeline: Timeline, window: TimeWindow, width_px: int, reach_px: int) -> CpuUse:
     """Return the CPU use in a window; the cost depends on the number of pixels, not of events.
 

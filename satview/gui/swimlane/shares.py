@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.process import timed
-from satview.base.safe_text import html_text, percent
+from satview.base.safe_text import html_text, percent, with_sign
 from satview.base.time import TimeWindow, format_duration, format_moment
 from satview.core import pictures
 from satview.events import states
@@ -38,6 +38,7 @@ _DENSE_PX: Final = 3.0  # mean width below which intervals are not drawn individ
 _CPU_BIN_PX: Final = 4
 _BIN_PX: Final = 2
 _FAINT: Final = 0.5
+_AT_LEAST: Final = "\N{GREATER-THAN OR EQUAL TO}"
 _LEAST_FIGURE: Final = 0.01
 _LEFT_OUT: Final = frozenset({states.ABSENT})
 _HEIGHTS: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # possible numbers of CPUs of a process lane's height
@@ -286,7 +287,8 @@ def _use(
 def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:
     """Return the load of a lane in a window: `53 %` of a CPU, `1.05 CPU` of a process, `\u2264 17` of a counter.
 
-    `unknown` if the state is unknown in the whole window. On an axis of several files, only the part of the window that
+    `unknown` if the state is unknown in the whole window, and `\u2265 53 %` if it is unknown for so long that the text
+    would be another one if the CPU had been busy then. On an axis of several files, only the part of the window that
     the lane's file covers counts; the text is empty if there is no such part, or until the lane is built.
     """
     info = timeline.infos[row.index]
@@ -295,12 +297,13 @@ def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:
     if not timeline.is_ready(row.index) or end <= start:  # the trace may be refreshed before the view of it
         return ""
     window, lane = TimeWindow(start, end), timeline.lane(row.index)
+    unknown = 0
     if info.kind in (LaneKind.CPU, LaneKind.PROCESS, LaneKind.THREAD):
-        unknown = lane.shares.totals(window)[np.asarray(lane.shares.values) == states.UNKNOWN].sum()
-        if int(unknown) == window.length:
+        unknown = int(lane.shares.totals(window)[np.asarray(lane.shares.values) == states.UNKNOWN].sum())
+        if unknown == window.length:
             return "unknown"
     if lane.use is not None:
-        return _cpus_text(int(lane.use.totals(window)[0]) / window.length)
+        return _bound(int(lane.use.totals(window)[0]), lost_cycles(timeline, window), window.length, _cpus_text)
     if lane.counter is not None:
         most = float(np.nan_to_num(lane.counter.extremes(np.array([start, end], np.int64))[1][0]))
         return f"\N{LESS-THAN OR EQUAL TO} {most:,.6g}"
@@ -309,9 +312,8 @@ def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:
     cycles = lane.shares.totals(window)
     busy = int(cycles[states.IS_BUSY[lane.shares.values]].sum())
     if row.process >= 0:
-        return _cpus_text(busy / window.length)  # in the notation of its process's lane
-    share = busy / window.length
-    return percent(share, 0 if share >= 0.1 or not busy else 1)
+        return _bound(busy, unknown, window.length, _cpus_text)  # in the notation of its process's lane
+    return _bound(busy, unknown, window.length, _share_text)
 
 
 def quiet_figure(timeline: Timeline, window: TimeWindow, shares_of: Callable[[int], LaneShares | None]) -> str:
@@ -326,7 +328,34 @@ def quiet_figure(timeline: Timeline, window: TimeWindow, shares_of: Callable[[in
     if not timeline.lanes_of_cpus or None in shares:
         return ""
     cycles = sum(int(lane.totals(window)[lane.values == states.QUIET_PROCESS].sum()) for lane in shares if lane)
-    return _cpus_text(cycles / window.length)
+    return _bound(cycles, lost_cycles(timeline, window), window.length, _cpus_text)
+
+
+def busy_text(timeline: Timeline) -> str:
+    """Return the busy share of all CPUs over the whole trace as text, like `figure`; empty until known."""
+    if not fills.knows_use(timeline):
+        return ""
+    lanes, window = timeline.lanes_of_cpus, timeline.trace.window
+    cycles = [(lane.shares.totals(window), np.asarray(lane.shares.values)) for lane in lanes]
+    busy, unknown = (sum(int(total[is_so[values]].sum()) for total, values in cycles)
+                     for is_so in (states.IS_BUSY, np.arange(states.VALUE_COUNT) == states.UNKNOWN))  # fmt: skip
+    return _bound(busy, unknown, window.length * len(lanes), partial(percent, decimals=0))
+
+
+def lost_cycles(timeline: Timeline, window: TimeWindow) -> int:
+    """Return the time in a window for which events are missing, cycles."""
+    lost = np.clip(timeline.lost_marks, window.start, window.end)
+    return int((lost[:, 1] - lost[:, 0]).sum())
+
+
+def _share_text(share: float) -> str:
+    return percent(share, 0 if share >= 0.1 or not share else 1)
+
+
+def _bound(busy: int, unknown: int, length: int, text_of: Callable[[float], str]) -> str:
+    """Return a load as text: a lower bound if the text would change if the unknown time had been busy, too."""
+    text = text_of(busy / length)
+    return text if text == text_of((busy + unknown) / length) else with_sign(_AT_LEAST, text)
 
 
 def _lanes_of_cpus(timeline: Timeline) -> list[int]:

@@ -28,7 +28,7 @@ from satview.base.column_arrays import borrowed
 from satview.base.named_files import resource_path
 from satview.base.safe_text import counted, menu_text, tool_tip
 from satview.base.time import format_duration
-from satview.gui.swimlane.fills import busy_share, knows_use
+from satview.gui.swimlane.shares import busy_text
 from satview.gui.theme import restyle
 from satview.gui.widgets import ElidedLabel, line_up
 from satview.session.commands import PANELS, Topic
@@ -407,13 +407,13 @@ class SummaryPart:
     hint: str = ""
 
 
-def size_part(trace: Trace, busy: float | None) -> SummaryPart:
-    """Return the summary part with the trace's length, number of CPUs and, if known, their busy share, 0 to 1."""
+def size_part(trace: Trace, busy: str) -> SummaryPart:
+    """Return the summary part with the trace's length, its number of CPUs and, if known, how busy they are."""
     length = format_duration(trace.clock.duration_ns(trace.window.length))
     if trace.pairs is not None:  # recorded by a threads library, which has no CPU information
         threads = counted(len(trace.threads) - 1, "thread")
         return SummaryPart(f"{length}, {threads}", "statistics", hint="Show statistics")
-    of_cpus = f" {100 * busy:.0f} % busy" if busy is not None else ""
+    of_cpus = f" {busy} busy" if busy else ""
     return SummaryPart(f"{length}, {counted(trace.cpu_count, 'CPU')}{of_cpus}", "statistics", hint="Show statistics")
 
 
@@ -513,7 +513,7 @@ class TraceSummary(QWidget):
     def refresh(self) -> None:
         """Show the parts that are known now."""
         trace, timeline, verdicts = self._opened.trace, self._opened.timeline, self._opened.verdicts.answer
-        self._show("size", size_part(trace, busy_share(timeline) if knows_use(timeline) else None))
+        self._show("size", size_part(trace, busy_text(timeline)))
         self._show("loss", loss_part(trace))
         self._show("lack", lack_part(trace, self._opened.has_priorities.answer))
         self._show("verdict", verdict_part(trace, verdicts) if verdicts is not None else None)
