@@ -101,8 +101,9 @@ class ElidedLabel(PlainLabel):
     def paintEvent(self, _event: QPaintEvent) -> None:
         """Draw the elided text."""
         painter = QtGui.QPainter(self)
-        text = self.fontMetrics().elidedText(self.text(), QtCore.Qt.TextElideMode.ElideRight, self.width())
-        painter.drawText(self.rect(), int(self.alignment()) | int(QtCore.Qt.TextFlag.TextSingleLine), text)
+        area = self.contentsRect()
+        text = self.fontMetrics().elidedText(self.text(), QtCore.Qt.TextElideMode.ElideRight, area.width())
+        painter.drawText(area, int(self.alignment()) | int(QtCore.Qt.TextFlag.TextSingleLine), text)
 
 
 def flat_button(text: str, parent: QWidget, run: object, tip: str = "") -> QPushButton:

@@ -77,6 +77,24 @@ def trigger(window, command):
     window.actions_by_id.by_id[command].trigger()
 
 
+def test_what_a_lossy_trace_does_not_show_is_said(empty_window, load, tmp_path, qtbot):
+    """The second trace is the first one without 4,000 of 20,000 ns: how long states were unknown comes last."""
+    window = load(empty_window, called(tmp_path / "before.kev", 20_000))
+    window.workspace.second_trace.open(scene(tmp_path))
+    panel = window.workspace.panel(ComparisonPanel)
+    qtbot.waitUntil(lambda: panel.view.changes is not None and not panel.view.is_pending)
+    assert panel.missing.isVisible()
+    assert "Cannot tell: scene.kev: events were lost for 4.000 \u00b5s of it" in panel.missing.text()
+    names = [panel.model.index(row, 0).data() for row in range(panel.model.rowCount())]
+    changes = [panel.model.index(row, 4).data() for row in range(len(names))]
+    is_in_doubt = [
+        name.endswith(" in unknown") or change == "unknown" for name, change in zip(names, changes, strict=True)
+    ]
+    assert is_in_doubt == sorted(is_in_doubt)
+    assert names.index("client 1 in unknown") > names.index("client 1 in RUNNING")
+    assert changes[names.index("app 1 in MUTEX")] == "unknown", "it may be lost"
+
+
 def test_both_move_together_and_name_their_files(compared, comparison):
     first, second = comparison.first, comparison.second
     first.viewport.jump(part(first, 100_000, 150_000))

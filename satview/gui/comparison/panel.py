@@ -58,6 +58,7 @@ class ComparisonPanel(AnswerPanel):
         table, model: The table of changed figures, and its model.
         kind, words, every, extent: Fields that select the rows to show.
         statement: Label with both traces, and how they are aligned.
+        missing: Label that says what a trace does not show; hidden if there is nothing to say.
         plot: The histograms; None until a row is selected.
     """
 
@@ -85,7 +86,9 @@ class ComparisonPanel(AnswerPanel):
         self._split.setStretchFactor(0, 1)
         self._is_split_by_user = False
         self._split.splitterMoved.connect(self._on_split)
-        self._lay_out(self._head(), self._split)
+        self.missing = ElidedLabel(self, role="dim")
+        self.missing.setContentsMargins(8, 3, 8, 3)
+        self._lay_out(self._head(), self._split, self.missing)
         self.view.changed.connect(self._on_view)
         self.overlaid.changed.connect(self._on_overlaid)
         context.comparison.changed.connect(self._on_comparison)
@@ -193,12 +196,16 @@ class ComparisonPanel(AnswerPanel):
         self._select_first()
 
     def _show_in_order(self, answer: Table) -> None:
-        """Show changes in the selected order; changes of the logger last, as they depend on the classes captured."""
+        """Show changes in the selected order; changes of the logger last, as they depend on the classes captured.
+
+        By weight, changes that the traces do not show for certain come after the others.
+        """
         name, descending = self._order
         ordered = answer.sorted_by(name, descending) if name else answer
         changes = self._shown.figures if self._shown is not None else ()
-        of_logger = [changes[row].is_of_logger for row in ordered.positions.tolist()]
-        ordered = ordered.at(ordered.positions[np.argsort(of_logger, kind="stable")])
+        ranks = [(changes[row].is_of_logger, name == "weight" and changes[row].is_in_doubt)
+                 for row in ordered.positions.tolist()]  # fmt: skip
+        ordered = ordered.at(ordered.positions[sorted(range(len(ranks)), key=ranks.__getitem__)])
         self.show_answer(ordered, name, is_descending=descending)
 
     @Slot(int)
@@ -250,6 +257,9 @@ class ComparisonPanel(AnswerPanel):
             message = "" if changes.figures else "Nothing is known of these parts of the traces."
         self.show_page(message)
         self._plots.setVisible(not message)
+        missing = changes.table.missing if changes is not None and not message else ()
+        self.missing.setText("; ".join(f"Cannot tell: {visible_line(line)}" for line in missing))
+        self.missing.setVisible(bool(missing))
         if changes is not self._shown:
             self._shown = changes
             self._fill()
