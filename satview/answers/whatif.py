@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from satview.answers.frames import Texts
 from satview.answers.table import Column, Kind, Known, Question, Source, Table
 from satview.base.safe_text import percent
+from satview.store.time_ranges import losses
 from satview.store.trace import Trace
 
 _Floats = NDArray[np.float64]
@@ -82,13 +83,15 @@ def _direction(times_ns: tuple[int, int, int], ranges_ns: tuple[tuple[int, int],
     return Direction.SHORTER if predicted < replayed else Direction.LONGER
 
 
+_LOST: Final = "events are missing, so that some responses are not known"
 _COLUMNS: Final = (
     Column("activity", Kind.TEXT, "what is done again and again, as in `satview late`", "Activity"),
-    Column("count", Kind.COUNT, "how often it was done", "Count"),
-    Column("median", Kind.DURATION, "half of the responses are not longer", "Median"),
+    Column("count", Kind.COUNT, "how often it was done", "Count", reasons={Known.AT_LEAST: _LOST}),
+    Column("median", Kind.DURATION, "half of the responses are not longer", "Median",
+           reasons={Known.ESTIMATE: _LOST}),
     Column("replayed_median", Kind.DURATION, "the same of the unchanged replay", "Replayed", is_nullable=True),
     Column("median_error", Kind.SHARE, "how far the unchanged replay is off", "Error"),
-    Column("p99", Kind.DURATION, "99 % of the responses are not longer", "99 %"),
+    Column("p99", Kind.DURATION, "99 % of the responses are not longer", "99 %", reasons={Known.ESTIMATE: _LOST}),
     Column("replayed_p99", Kind.DURATION, "the same of the unchanged replay", "Replayed 99 %", is_nullable=True),
     Column("p99_error", Kind.SHARE, "how far the unchanged replay is off in 99 %", "Error 99 %"),
     Column("fit", Kind.TEXT, f"`good`: both errors are at most {percent(GOOD, 0)}; `poor`: one is above "
@@ -269,6 +272,9 @@ def comparison(trace: Trace, compared: Sequence[Compared], *, has_prediction: bo
     known = {f"{name}_change": np.array([Known.GUESS if entry.directions[number] is Direction.CANNOT_TELL
                                          else Known.EXACT for entry in compared], np.uint8)
              for number, name in enumerate(("median", "p99")) if has_prediction}  # fmt: skip
+    if len(losses(trace)):
+        for name, how in (("count", Known.AT_LEAST), ("median", Known.ESTIMATE), ("p99", Known.ESTIMATE)):
+            known[name] = np.full(len(compared), how, np.uint8)
     return Table(question, trace, shown, texts=texts, known=known, place="")
 
 

@@ -21,6 +21,7 @@ from satview.whatif.steps import Await, parse_changes
 from tests.helpers.changed import RealChange, changed
 from tests.helpers.commands import satview
 from tests.helpers.kev import TraceBuilder
+from tests.helpers.scene import scene
 
 NS_PER_MS = 1_000_000
 
@@ -157,3 +158,13 @@ def test_the_table_marks_what_it_cannot_tell(tmp_path: Path) -> None:
     assert says in satview("whatif", path, "--set", "cpus=1").stdout.decode()
     rows = json.loads(satview("whatif", path, "--set", "cpus=1", "--format", "json").stdout)["activities"]
     assert [row.get("known", {}).get("p99_change") == "guess" for row in rows] == is_open
+
+
+def test_recorded_figures_are_bounds_where_events_are_lost(tmp_path: Path) -> None:
+    entry = Compared(
+        "task", (9, 9, 9), (100, 100, 150), (10, 10, 10), ((90, 110), (90, 110), (140, 160)), ((10, 10),) * 3
+    )
+    table = comparison(open_trace(scene(tmp_path), None), [entry], has_prediction=True)
+    texts = [table.text(0, name) for name in ("count", "median", "replayed_median", "predicted_median")]
+    assert texts == ["\u2265 9", "\u2248 100 ns", "100 ns", "150 ns"]
+    assert table.doubt(0, "count") == "At least: events are missing, so that some responses are not known."
