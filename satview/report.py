@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.doctor import may_be_more
+from satview.analysis.doctor import may_be_more, trust_in_durations, trust_in_load
 from satview.analysis.statistics import Statistics
-from satview.analysis.times.basis import Basis, Scope, scope_of
+from satview.analysis.times.basis import Basis, Scope, Trust, scope_of, sign
 from satview.analysis.times.cpu_times import LoadBy, load_over_time
 from satview.analysis.times.message_times import SHARES, Histogram, histogram, occurrences
 from satview.analysis.verdicts.evidence import Verdict
@@ -29,7 +29,7 @@ from satview.answers.verdicts import undecided_table
 from satview.base.child import screenshot
 from satview.base.named_files import resource_path
 from satview.base.new_file import NewFile, find_target
-from satview.base.safe_text import counted, html_text, percent
+from satview.base.safe_text import counted, html_text, percent, with_sign
 from satview.base.time import format_duration, format_moment
 from satview.formats.registry import source_files
 from satview.store.problems import KINDS
@@ -189,12 +189,18 @@ def load(trace: Trace) -> str:
     titles = ["Others" if subject < 0 else trace.process_name(int(subject)) for subject in by_process.subjects]
     marks = [((int(a) - trace.window.start) / trace.window.length, (int(b) - trace.window.start) / trace.window.length)
              for a, b in lost_marks(trace)]  # fmt: skip
+    trust = trust_in_load(Statistics(trace))
     legend = "".join(
-        f'<span class="key"><i class="band{i % 9}"></i>{html_text(title)} {html_text(percent(mean))}</span>'
+        f'<span class="key"><i class="band{i % 9}"></i>{html_text(title)} '
+        f"{html_text(with_sign(sign(trust.mark), percent(mean)))}</span>"
         for i, (title, mean) in enumerate(zip(titles, by_process.busy_cycles.sum(axis=1) / whole.sum(), strict=True))
     )
     length_ns = trace.clock.duration_ns(trace.window.length)
     return f"{stacked_areas(shares, titles, length_ns, marks)}<p>{legend}</p>{statistics(trace, 'cpu')}"
+
+
+def _doubt(trust: Trust) -> str:
+    return f'<p class="note">{html_text(trust.says)}.</p>' if trust.says else ""
 
 
 def waits(trace: Trace) -> str:
@@ -212,10 +218,12 @@ def waits(trace: Trace) -> str:
         start = int(waits_of_key.start[longest_row])
         longest = location_of(trace, start, start + int(waits_of_key.cycles[longest_row]))
         percentiles = ", ".join(f"{name} {format_duration(value)}" for name, value in marks)
+        trust = trust_in_durations(trace, key)
         parts.append(
             f"<h3>{title}</h3>{histogram_bars(drawn, title)}"
             f"<p>{len(waits_of_key):,} of them: {percentiles}. The longest takes "
-            f"{format_duration(int(ns[longest_row]))} {html_text(str(longest))}.</p>{_command(longest.command)}"
+            f"{format_duration(int(ns[longest_row]))} {html_text(str(longest))}.</p>{_doubt(trust)}"
+            f"{_command(longest.command)}"
         )
     return "".join(parts) or "<p>The trace has no events of these.</p>"
 

@@ -344,13 +344,21 @@ def trust_in_load(statistics: Statistics) -> Trust:
     return Judge(statistics, "cpu", np.empty(0, np.int64)).of("cpu", Rests.CPU)[0]
 
 
-def trust_in_durations(trace: Trace, analysis: str) -> Trust:
-    """Return the trust in the distribution of the durations of an analysis.
+_ANALYSIS_OF_MEASURE: Final = {  # by the first part of the measure's key
+    "run": "cpu", "response": "states", "period": "states", "state": "states",
+    "call": "calls", "queued": "messages", "service": "messages",
+    "round_trip": "messages", "interrupt": "interrupts", "latency": "interrupts",
+}  # fmt: skip
+
+
+def trust_in_durations(trace: Trace, measure: str) -> Trust:
+    """Return the trust in the distribution of the durations of a measure.
 
     Args:
         trace: The events.
-        analysis: Key of the analysis.
+        measure: Key of the measure, such as `state:READY`.
     """
+    analysis = _ANALYSIS_OF_MEASURE[measure.partition(":")[0]]
     return _as_estimate(diagnosis(trace, analysis, is_quick=True).trust)
 
 

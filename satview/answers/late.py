@@ -97,6 +97,7 @@ _DIFFERENCES: Final = _REASONS | {
 }
 _COUNTS: Final = {Known.AT_LEAST: "events are missing, and whole instances may be among them"}
 _JITTER: Final = {
+    Known.INFERRED: _REASONS[Known.INFERRED],
     Known.AT_LEAST: "events are missing; what is before them and what is after is not compared",
     Known.ESTIMATE: "events are missing, so that some ends are not compared",
     Known.UNKNOWN: "events are missing between most of them",
@@ -332,8 +333,10 @@ class Late:
             doubt[instances.activity[is_so]] = value
         lost = TimeRanges.of_rows(losses(trace))
         is_lossy, times_known = bool(len(lost.start)), np.full(count, Known.EXACT, np.uint8)
+        starts_known = times_known.copy()
+        starts_known[instances.activity[~instances.is_exact]] = Known.INFERRED
         if is_lossy:
-            doubt[:], times_known[:] = Known.ESTIMATE, Known.AT_LEAST
+            doubt[:], times_known[:], starts_known[:] = Known.ESTIMATE, Known.AT_LEAST, Known.AT_LEAST
         missed = _doubt_of_misses(size, undecided, deadline, is_lossy=is_lossy)
         periodic, limited = self._doubt_of_periods()
         missed[limited == Known.UNKNOWN] = Known.UNKNOWN
@@ -377,7 +380,7 @@ class Late:
                 "event": longest,
             },
             known=dict.fromkeys(values, doubt)
-            | {"count": times_known, "start_jitter": np.where(start_jitter < 0, too_few, times_known).astype(np.uint8),
+            | {"count": times_known, "start_jitter": np.where(start_jitter < 0, too_few, starts_known).astype(np.uint8),
                "end_jitter": np.where(end_jitter < 0, too_few, Known.ESTIMATE * is_estimate).astype(np.uint8),
                "deadline_from": known_where(limited == Known.UNKNOWN, Known.UNKNOWN),
                "misses": missed, "utilisation": ran, "running": ran, "period": periodic, "deadline": limited,

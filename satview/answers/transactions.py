@@ -75,7 +75,7 @@ QUESTION: Final = Question(
         Column("outcome", Kind.TEXT, "how far the trace shows it to have come", "Outcome", reasons={
             Known.AT_LEAST: _REASONS[Known.UNKNOWN] + ": it may have come further"}),
         Column("nested", Kind.COUNT, "messages that the server sent on its behalf", "Nested", reasons={
-            Known.AT_LEAST: "events are missing meanwhile, or it is not over when the trace ends"}),
+            Known.AT_LEAST: "events are missing meanwhile, it is not over at the end, or threads are unknown"}),
         Column("certainty", Kind.TEXT, "how sure receipt and reply are: `exact`: events name them; `inferred`: they "
                "follow from their order; `guess`: one of several", "Certainty"),
         Column("event", Kind.EVENT, "the event `SND_MESSAGE`", "Event"),
@@ -148,7 +148,10 @@ def transaction_table(trace: Trace, requested: TransactionFilter | None = None) 
         | {
             "client": _how_clients_are_known(links),
             "outcome": known_where((legs["round_trip"][1] == Known.UNKNOWN) & (links.done_row < 0), Known.AT_LEAST),
-            "nested": known_where(np.isin(legs["service"][1], (Known.UNKNOWN, Known.AT_LEAST)), Known.AT_LEAST),
+            "nested": known_where(
+                np.isin(legs["service"][1], (Known.UNKNOWN, Known.AT_LEAST)) | _may_have_more_nested(links),
+                Known.AT_LEAST,
+            ),
         },
         texts={
             "client": lambda position: _client_name(trace, links, position),
@@ -158,6 +161,13 @@ def transaction_table(trace: Trace, requested: TransactionFilter | None = None) 
         cannot_tell=deficits(trace, KERNEL, MESSAGES),
     )
     return table if requested is None else table.rows(_matching(trace, links, requested))
+
+
+def _may_have_more_nested(links: Transactions) -> NDArray[np.bool_]:
+    """Return which messages an unknown thread served, or were served while unknown threads sent others, bool (n,)."""
+    of_unknown = np.sort(links.send_row[links.client <= 0])
+    begin, end = (np.searchsorted(of_unknown, row) for row in (links.receive_row, links.reply_row))
+    return (links.receive_row >= 0) & ((links.server <= 0) | (end > begin))
 
 
 def _matching(trace: Trace, links: Transactions, requested: TransactionFilter) -> NDArray[np.bool_]:

@@ -262,10 +262,13 @@ def _pulses(trace: Trace) -> Pairs:
     key = receiver_keys(trace, rows, is_receipt, number, pid)
     waiting = _waiting(trace)
     send, receipt = _handed_over(trace, sends, key[: len(sends)], receipts, key[len(sends) :], waiting)
-    direct = pairs_of(sends[send], receipts[receipt])
     anchors = sends[send]
     is_left = np.ones(len(rows), np.bool_)
-    is_left[send], is_left[len(sends) + receipt] = False, False
+    is_left[send] = False
+    # Behind missing events, among which its own receipt may be, a thread's next receipt is of another pulse.
+    seen = np.flatnonzero(is_whole(trace, sends[send], receipts[receipt]))
+    direct = pairs_of(sends[send[seen]], receipts[receipt[seen]])
+    is_left[len(sends) + receipt[seen]] = False
     is_left &= key >= 0
     queued = _queued(trace, rows[is_left], key[is_left], is_receipt[is_left], anchors, key[send])
     sent = np.concatenate((direct[0], queued[0]))

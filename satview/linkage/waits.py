@@ -118,7 +118,7 @@ def whole_states(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
         is_elsewhere = (value == RUNNING) & (cpu != EVERY_CPU) & (events.cpu[rows] != cpu)
         complete = np.flatnonzero(is_known & ~is_elsewhere)
         begin, end = rows[complete], np.minimum(ends[complete], np.uint32(len(events) - 1))
-        is_known[complete] = is_whole(trace, begin, end) if cpu == EVERY_CPU else is_whole_on(trace, cpu, begin, end)
+        is_known[complete] = is_whole_on(trace, cpu, begin, end)
     return ends, is_known
 
 

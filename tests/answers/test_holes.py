@@ -37,8 +37,8 @@ WORKLOADS = ("automotive", "client-server", "producer-consumer", "nested-servers
 MS, SLOTS = 60, 60
 MOMENTS = 6  # of snapshots
 ANSWERS: Mapping[str, tuple[Callable[[Trace], Table], Sequence[str]]] = {  # with the columns that name a row
-    "transactions": (transaction_table, ("client", "server", "start")),
-    "latencies": (latency_table, ("source", "thread", "start")),
+    "transactions": (transaction_table, ("start",)),
+    "latencies": (latency_table, ("source", "start")),
     "figures": (lambda trace: latency_figures(trace, latency_table(trace)), ("source", "thread", "leg")),
     "activities": (lambda trace: late(trace).activities(), ("thread", "trigger")),
     "instances": (lambda trace: late(trace).instances(), ("thread", "start")),

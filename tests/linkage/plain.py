@@ -155,7 +155,7 @@ class Plain:
                 before = row
                 if row in direct:
                     queue, batch, known = [], [], True  # it was handed over: the queue is empty
-                elif row in direct.values():
+                elif any(receipt == row and self.whole(sent, row) for sent, receipt in direct.items()):
                     continue
                 elif row in sends:
                     batch = batch if queue else []

@@ -150,6 +150,18 @@ def test_pulses_are_exact_alone_and_guessed_in_company(tmp_path):
         (10, 11, guess), (30, 33, exact), (40, 41, exact), (50, 52, guess), (51, 53, guess)]  # fmt: skip
 
 
+def test_the_receipt_of_a_lost_pulse_is_not_that_of_one_before(tmp_path):
+    """A thread is woken by a pulse; its receipt, and what follows, is lost. The next receipt is of the next pulse."""
+    builder = TraceBuilder().event(wire.CONTROL_BUFFER, 0, (1, 0)).time_event(0).state("RECEIVE", 20, 5, 1)
+    builder.state("RUNNING", 21, 6, 1).event(SPULSE, 30, (9, 5)).state("READY", 31, 5, 1)
+    builder.event(wire.CONTROL_BUFFER, 100, (3, 0)).time_event(100).state("RUNNING", 101, 6, 1)
+    builder.event(SPULSE, 110, (9, 5)).state("READY", 111, 5, 1).state("RUNNING", 112, 5, 1).event(RPULSE, 113, (9, 5))
+    trace, found = opened(builder, tmp_path)
+    assert times(trace, found.pulses) == [(110, 113, Certainty.GUESS)]
+    table = satview.latencies(trace)
+    assert table.received_row.tolist()[0] == -1
+
+
 def test_a_pulse_of_another_connection_is_not_what_the_thread_received(tmp_path):
     builder = TraceBuilder().time_event(0).state("RUNNING", 5, 5, 1).state("RECEIVE", 20, 5, 1)
     builder.state("RUNNING", 21, 6, 1).event(SPULSE, 30, (8, 5)).state("READY", 31, 5, 1).state("RUNNING", 32, 5, 1)

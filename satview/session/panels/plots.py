@@ -55,11 +55,6 @@ _LOGGED: Final = {
     LoadBy.PRIORITY: "The trace has no priorities: its thread events were logged fast.",
     LoadBy.PARTITION: "The trace names no partitions: its thread events were logged fast, or the target has none.",
 }
-_ANALYSES: Final = {  # first part of a measure's key to its analysis
-    "run": "cpu", "response": "states", "period": "states", "state": "states",
-    "call": "calls", "queued": "messages", "service": "messages",
-    "round_trip": "messages", "interrupt": "interrupts", "latency": "interrupts",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,7 +203,7 @@ def plot_durations(
     cycles = (*lengths.percentiles(), int(lengths.cycles.max()))
     marks = tuple((name, trace.clock.duration_ns(value)) for name, value in zip((*names, "max"), cycles, strict=True))
     return DurationsPlotted(measure, lengths, duration, histogram(duration), marks, scope.window, whose,
-                            trust_in_durations(trace, _ANALYSES[measure.key.partition(":")[0]]))  # fmt: skip
+                            trust_in_durations(trace, measure.key))  # fmt: skip
 
 
 def plot_counts(
