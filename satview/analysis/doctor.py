@@ -444,11 +444,20 @@ class Judge:
         lost, idle = self._trust_in_range(window.start, window.end), EXACT
         if rests in (Rests.STATES, Rests.CPU):
             idle = self._lack(IDLE)
-        if lost.mark is not Mark.EXACT:
+        files = files_of(self._trace)
+        if lost.mark is not Mark.EXACT and files is None:
             return lost.at_worst(idle), None
+        rest: tuple[Trust, _Bools | None]
         if rests is Rests.STATES:
-            return self._trust_in_states(idle)
-        return (self._trust_in_cpus().at_worst(idle), None) if rests is Rests.CPU else (self._trust_in_callers(), None)
+            rest = self._trust_in_states(idle)
+        else:
+            rest = self._trust_in_cpus().at_worst(idle) if rests is Rests.CPU else self._trust_in_callers(), None
+        if lost.mark is Mark.EXACT or files is None:
+            return rest
+        of_lossy = self._rows_of([part for part in files.parts if NO_LOSS.reason(part.trace)])
+        if of_lossy is None or rest[0].mark is Mark.EXACT:
+            return lost.at_worst(idle), of_lossy
+        return lost.at_worst(rest[0]), None if rest[1] is None else rest[1] | of_lossy
 
     def _lacking(self, needs: tuple[Need, ...]) -> tuple[Trust, _Bools | None]:
         """Return the trust that unmet needs leave, and the affected rows, bool (n,); None = all.

@@ -33,6 +33,7 @@ from tests.analysis.test_why import made_of
 from tests.capture.made import ALL, FAST, WIDE, damaged, traced
 from tests.helpers.extent import points, usually
 from tests.helpers.kev import TraceBuilder
+from tests.helpers.scene import scene
 from tests.helpers.shared import shared_path
 
 MARK = wire.code(wire.WireClass.USER, 1)
@@ -279,6 +280,17 @@ def test_figures_of_a_file_do_not_rest_on_what_another_file_of_the_axis_lacks(tm
         (row["thread"][:4], table.known(number, "ready")) for number, row in enumerate(table) if ":" in row["thread"]
     ]
     assert sorted(rows) == [("gues", Known.ESTIMATE), ("host", Known.EXACT)]
+
+
+def test_losses_of_a_file_do_not_touch_figures_of_another_file_of_the_axis(tmp_path):
+    """Buffers of the guest are lost: how long it was READY is a bound; of the host it is not."""
+    (tmp_path / "b").mkdir()
+    both = on_axis(tmp_path, one_thread(tmp_path / "a", "RUNNING"), open_trace(scene(tmp_path / "b")))
+    table = statistics_table("thread", Statistics(both))
+    files = [row["thread"].partition(":")[0] for row in table]
+    for name in ("ready", "runs", "events"):
+        known = {(file, table.known(number, name)) for number, file in enumerate(files) if file != "unknown"}
+        assert known == {("host", Known.EXACT), ("guest", Known.AT_LEAST)}, name
 
 
 def test_messages_of_a_file_are_as_sure_beside_a_file_without_messages(tmp_path):
