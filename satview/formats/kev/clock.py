@@ -428,7 +428,6 @@ def time_values(upper: NDArray[np.uint32], lower: NDArray[np.uint32], stamps: ND
 
 
 _UNSET: Final = -1 << 62  # no time; small negative values are times before a counter's zero
-_MOST_LATE: Final = 64  # of a chunk; in one with more, times contradict each other everywhere
 _END_EVENTS: Final = 4096  # number of last events searched for the last one of each CPU
 
 
@@ -583,7 +582,6 @@ class ClockRebuilder:
             out: int64 (n,), times of the events, cycles.
             cpu_before: CPU of the event before them, -1 = none.
         """
-        log = np.concatenate((log, _stamps_too_late(log, chunk, out, self.review.start_row)))
         # At the same row, a crossing comes after other entries.
         kind, row, amount, extra = log[np.lexsort((log[:, 0] == loading.LOG_CROSSING, log[:, 1]))].T
         is_time = kind == loading.LOG_TIME
@@ -602,33 +600,6 @@ class ClockRebuilder:
         gap[kind != TIME] = 0
         self.review.add(WalkNotes(row + chunk.first_row, chunk.cpus[row].astype(np.int64), kind, value, rollovers, gap,
                                   source, is_time.astype(np.int64)))  # fmt: skip
-
-
-def _stamps_too_late(
-    log: NDArray[np.int64], chunk: ClockChunk, out: NDArray[np.int64], first_time_row: int
-) -> NDArray[np.int64]:
-    """Return log entries for stamps after which the next TIME event of the CPU goes back, and that alone require that.
-
-    Such a stamp, the last one before the TIME event, is taken for the crossing of a rollover without a TIME event: it
-    is more likely to be damaged than all TIME events before it, or all after it.
-
-    Args:
-        log: int64 (m, 4), as for `ClockRebuilder._pass_to_review`.
-        chunk: The events.
-        out: int64 (n,), times of the events, cycles.
-        first_time_row: Row in file order of the file's first TIME event, before which no times are known.
-    """
-    times = log[(log[:, 0] == loading.LOG_TIME) & (log[:, 3] == 1) & (log[:, 1] + chunk.first_row != first_time_row)]
-    values = chunk.time_values[np.searchsorted(chunk.time_rows, times[:, 1])]
-    entries: list[tuple[int, ...]] = []
-    for entry in np.flatnonzero(values - times[:, 2] < -SLACK)[:_MOST_LATE].tolist():
-        row, reference, value = int(times[entry, 1]), int(times[entry, 2]), int(values[entry])
-        start, cpu = max(0, row - _END_EVENTS), int(chunk.cpus[row])
-        own = start + np.flatnonzero(chunk.cpus[start:row] == cpu)
-        own = own[~np.isin(own, chunk.same_as_next)]
-        if len(own) > 1 and out[own[-1]] == reference and -SLACK <= value - out[own[:-1]].max() < ROLLOVER - SLACK:
-            entries.append((loading.LOG_CROSSING, int(own[-1]), 1, cpu))
-    return np.array(entries, np.int64).reshape(-1, log.shape[1])
 
 
 def _cpu_before(row: int, chunk: ClockChunk, cpu_before: int) -> int:
