@@ -94,7 +94,7 @@ def test_a_flipped_stamp_moves_nothing_but_its_event_and_that_not_far(folder, da
     broken = slots.copy()
     bit = data.draw(st.integers(0, 31))
     # Half a rollover in the first buffer, or the last: without a TIME on both sides the others may be moved instead. So
-    # may those up to the buffer's end if the last event of a CPU in it is half a rollover late: its next TIME goes back.
+    # may they if the last event of a CPU in a buffer is half a rollover late: its next TIME goes back.
     is_last = slots[at + 1 : at + 1 + cpus, 0] & wire.CODE_MASK == wire.CONTROL_BUFFER
     assume(bit < 31 or (BUFFER_EVENTS + 1 < at < len(slots) - BUFFER_EVENTS - cpus and not is_last.any()))
     broken[at, 1] ^= np.uint32(1 << bit)
