@@ -146,6 +146,7 @@ _PAUSE: Final = 0.5  # a pause of whole rollovers, after which stamps differ fro
 _LONGEST_TIE: Final = 6.5  # such a pause if stamps do not differ: accepted, as unproven, for more than five TIME events
 _BACK: Final = 10.0  # a counter that goes back
 _RETURN: Final = 20.0  # a counter that goes back to a level that the CPU had before
+_LATE_STAMP: Final = 1.5  # a counter that goes back by half a rollover or less: the stamp before it is damaged
 _EXCUSED_BACK: Final = 3.0  # a counter that goes back where buffers are out of order, or files were joined
 _OTHER_CPU: Final = 13.0  # another CPU whose clock contradicts
 _ANCHOR: Final = 4.0  # a CPU without a TIME event was at another time than the CPU whose clock it got
@@ -828,6 +829,8 @@ def _step_costs(clock: _Clock, steps: NDArray[np.int64]) -> NDArray[np.float64]:
     is_return = np.ones(len(level), np.bool_)
     is_return[first_runs] = False
     back = np.where(clock.is_excused, _EXCUSED_BACK, np.where(is_return, _RETURN, _BACK))[1:, None, None]
+    is_late_stamp = (clock.column("gap") >= ROLLOVER // 2 - _LATE_CYCLES)[1:, None, None] & (steps == -1)
+    back = np.where(is_late_stamp, np.minimum(back, _LATE_STAMP), back)
     is_excused = clock.is_excused[1:, None, None]
     ahead = np.where(is_excused & (steps <= _EXCUSED_ROLLOVERS), _PAUSE, clock.ties()[1:, None, None])
     cost = np.where(steps > 0, ahead, np.where(steps < 0, back, 0.0))
