@@ -270,8 +270,8 @@ def test_a_program_that_goes_wrong_ends_alone_and_the_console_says_so(resident, 
     (tmp_path / "wrong.py").write_text("def main():\n    yield 7\n")
     _, _, code = shell_of(f"cd '{tmp_path}'; run wrong.py")
     assert code == 0
-    assert any("yielded 7, which is no kernel call" in text for text in resident.said)
-    assert resident.processes() == CLIENT_SERVER
+    assert resident.waits_until(lambda: any("yielded 7, which is no kernel call" in text for text in resident.said))
+    assert resident.waits_until(lambda: resident.processes() == CLIENT_SERVER)
 
 
 def test_only_one_target_has_a_name_and_its_folder_is_private(resident, targets_folder):
