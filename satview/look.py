@@ -27,14 +27,14 @@ from satview.analysis.verdicts.find import find_verdicts, verdicts_of
 from satview.analysis.verdicts.rule import read_thresholds, rules
 from satview.analysis.why import chain_lines, why
 from satview.answers.late import Late, late
-from satview.answers.table import Known, Table
+from satview.answers.table import Table
 from satview.answers.transactions import LEGS, transaction_table
 from satview.answers.verdicts import undecided_table
 from satview.base.child import screenshot
 from satview.base.errors import SatviewError, UsageError
 from satview.base.named_files import name_fault, only_below, resource_path
 from satview.base.plugins import required
-from satview.base.safe_text import counted, percent, visible_line, with_sign
+from satview.base.safe_text import AT_LEAST_SIGN, counted, percent, visible_line, with_sign
 from satview.base.time import format_duration, format_moment, parse_moment_inside
 from satview.events.user_events import UserEvent
 from satview.formats.registry import open_trace
@@ -422,7 +422,7 @@ def _wait_lines(trace: Trace, row: int) -> tuple[DetailLine, ...]:
     for wait in longest_first[:_MAX_LINES].tolist():
         length = format_duration(trace.clock.duration_ns(int(waits["length_cycles"][wait])))
         if waits["end_event"][wait] < 0:  # it goes on after the trace, or into lost events
-            length = f"{Known.AT_LEAST.sign} {length}"
+            length = with_sign(AT_LEAST_SIGN, length)
         blocker, start = int(waits["blocker"][wait]), int(waits["start_cycles"][wait])
         for_whom = f" for {trace.thread_name(blocker)}" if blocker > 0 else ""
         text = f"{length} from {format_moment(start, trace.clock)}{for_whom}"

@@ -189,7 +189,7 @@ def load(trace: Trace) -> str:
     titles = ["Others" if subject < 0 else trace.process_name(int(subject)) for subject in by_process.subjects]
     marks = [((int(a) - trace.window.start) / trace.window.length, (int(b) - trace.window.start) / trace.window.length)
              for a, b in lost_marks(trace)]  # fmt: skip
-    trust = trust_in_load(Statistics(trace))
+    trust = trust_in_load(Statistics(trace, basis=scope.basis))
     legend = "".join(
         f'<span class="key"><i class="band{i % 9}"></i>{html_text(title)} '
         f"{html_text(with_sign(sign(trust.mark), percent(mean)))}</span>"

@@ -447,17 +447,17 @@ class Judge:
         files = files_of(self._trace)
         if lost.mark is not Mark.EXACT and files is None:
             return lost.at_worst(idle), None
-        rest: tuple[Trust, _Bools | None]
         if rests is Rests.STATES:
-            rest = self._trust_in_states(idle)
+            rest, rows = self._trust_in_states(idle)
         else:
-            rest = self._trust_in_cpus().at_worst(idle) if rests is Rests.CPU else self._trust_in_callers(), None
+            rest = self._trust_in_cpus().at_worst(idle) if rests is Rests.CPU else self._trust_in_callers()
+            rows = None
         if lost.mark is Mark.EXACT or files is None:
-            return rest
+            return rest, rows
         of_lossy = self._rows_of([part for part in files.parts if NO_LOSS.reason(part.trace)])
-        if of_lossy is None or rest[0].mark is Mark.EXACT:
+        if of_lossy is None or rest.mark is Mark.EXACT:
             return lost.at_worst(idle), of_lossy
-        return lost.at_worst(rest[0]), None if rest[1] is None else rest[1] | of_lossy
+        return lost.at_worst(rest), None if rows is None else rows | of_lossy
 
     def _lacking(self, needs: tuple[Need, ...]) -> tuple[Trust, _Bools | None]:
         """Return the trust that unmet needs leave, and the affected rows, bool (n,); None = all.

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.activities import CALLED, Activities, Activity, Instances, Timing, activities, chain_of
+from satview.base.safe_text import AT_LEAST_SIGN, with_sign
 from satview.base.time import format_duration
 from satview.events.states import QUIET_PROCESS, READY, RUNNING, STATE_BY_NAME, UNKNOWN
 from satview.store.trace import Trace
@@ -148,13 +149,13 @@ def _texts(trace: Trace, activity: Activity, instances: Instances, value: NDArra
 
     def name(row: int) -> str:
         position = int(np.searchsorted(rows, row))
-        length = format_duration(clock.duration_ns(int(response[position])))
-        more = "\N{GREATER-THAN OR EQUAL TO} " if instances.is_open[position] else ""
+        is_open = bool(instances.is_open[position])
+        length = with_sign(AT_LEAST_SIGN * is_open, format_duration(clock.duration_ns(int(response[position]))))
         if value[position] == UNKNOWN:
             return "unknown"
         if value[position] == LATE:
             overrun = int(response[position]) - activity.deadline_cycles
-            return f"{more}{length}, {format_duration(clock.duration_ns(overrun))} late"
-        return f"{more}{length}" + (", not done" if more else "")
+            return f"{length}, {format_duration(clock.duration_ns(overrun))} late"
+        return length + ", not done" * is_open
 
     return name

@@ -163,16 +163,19 @@ class ChangedRow:
     @property
     def is_in_doubt(self) -> bool:
         """True if the traces do not show whether the figure changed: they lack events, or the state is not known."""
-        known, state = self.ratio_known, self.name.rpartition(" in ")[2]
+        known = self.ratio_known
         return (
             known in (Known.UNKNOWN, Known.GUESS)
             or (known is Known.AT_LEAST and self.ratio <= 1)
             or (known is Known.AT_MOST and self.ratio >= 1)
-            or (self.by == "state" and state not in STATE_BY_NAME)
+            or self.has_unknown_state
         )
 
     def is_worse(self, limit: float) -> bool | None:
         """Return whether a length of time grew by more than is allowed; None if the traces do not show that.
+
+        Of states only waits for a CPU or for other threads count; waiting longer for work, or running longer, is not
+        bad.
 
         Args:
             limit: The largest allowed ratio; infinite = any growth is allowed.
@@ -193,18 +196,20 @@ class ChangedRow:
         return difference(self) / larger * math.sqrt(larger / self.scale) if larger and self.scale else 0.0
 
     @property
-    def is_longer(self) -> bool:
-        """True if the figure is a duration or share of time that has increased, and an increase is bad.
+    def state(self) -> str:
+        """Name of the state that a row of states is about, `unknown` if no event shows it; empty for other rows."""
+        side = 0 if self.rows[0] >= 0 else 1
+        return self.tables[side].text(self.rows[side], "state") if self.by == "state" else ""
 
-        For states this applies to waits for a CPU or for other threads; waiting longer for work, or running longer, is
-        not bad.
-        """
-        return self._is_bad_if_longer and self.after > self.before
+    @property
+    def has_unknown_state(self) -> bool:
+        """True if the row is of the time in which the state of a thread is not known."""
+        return self.by == "state" and self.state not in STATE_BY_NAME
 
     @property
     def _is_bad_if_longer(self) -> bool:
         if self.by == "state":
-            return self.name.endswith(tuple(f" in {state}" for state in _WORSE_IF_LONGER))
+            return self.state in _WORSE_IF_LONGER
         return self.column.kind is Kind.DURATION and self.column.name != "longest_run"
 
     def time_column(self, side: int) -> str:
@@ -496,8 +501,7 @@ _Durations = NDArray[np.int64]
 
 def has_durations(change: ChangedRow) -> bool:
     """Return whether `durations` accepts a figure: any figure except CPU load and time in an unknown state."""
-    states = (table.text(row, "state") for table, row in zip(change.tables, change.rows, strict=True) if row >= 0)
-    return change.by != "cpu" and (change.by != "state" or all(state in STATE_BY_NAME for state in states))
+    return change.by != "cpu" and not change.has_unknown_state
 
 
 def durations(

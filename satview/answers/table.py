@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from satview.answers.frames import Frames, Partial, Several, Texts, Values, arrow_array, html_rows
 from satview.base.errors import UsageError
 from satview.base.plugins import required
-from satview.base.safe_text import csv_text, percent, visible_line, with_sign
+from satview.base.safe_text import AT_LEAST_SIGN, csv_text, percent, visible_line, with_sign
 from satview.base.time import NS_PER_S, Clock, format_duration, format_moment
 from satview.linkage.links import Certainty
 from satview.store.trace import Trace
@@ -71,9 +71,7 @@ class Known(IntEnum):
     @property
     def sign(self) -> str:
         """Sign to put before a displayed value, such as an approximation sign; may be empty."""
-        return ("", "\N{GREATER-THAN OR EQUAL TO}", "\N{LESS-THAN OR EQUAL TO}", "~", "?", "", "\N{ALMOST EQUAL TO}")[
-            self
-        ]
+        return ("", AT_LEAST_SIGN, "\N{LESS-THAN OR EQUAL TO}", "~", "?", "", "\N{ALMOST EQUAL TO}")[self]
 
 
 CERTAINTIES: Final = ("", *(certainty.name.lower() for certainty in Certainty))  # by `Certainty`

@@ -24,10 +24,14 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if abs(count) == 1 else 'es' if noun.endswith('s') else 's'}"
 
 
+AT_LEAST_SIGN: Final = "\N{GREATER-THAN OR EQUAL TO}"
+_LESS_THAN: Final = re.compile(r"< ?[0-9.]+( .*)?")
+
+
 def with_sign(sign: str, text: str) -> str:
     """Return the text of a figure after a sign such as `\u2265`, if there is one; at least `<0.1 %` is `> 0 %`."""
-    if sign == "\N{GREATER-THAN OR EQUAL TO}" and text.startswith("<"):
-        return "> 0 %"
+    if sign == AT_LEAST_SIGN and (less := _LESS_THAN.fullmatch(text)):
+        return f"> 0{less[1] or ''}"
     return f"{sign} {text}" if sign else text
 
 

@@ -62,8 +62,8 @@ def test_the_waits_for_a_cpu_are_those_of_the_kernel(made):
         assert (change.before, change.after) == tuple(max(waits_ns(each, name), default=0) for each in made)
     assert found[LABELS["app"], "longest_ready_ns"].before > 2_900_000, "the rest of the hog's 4 ms"
     assert found[LABELS["app"], "longest_ready_ns"].after < 10_000
-    assert not found[LABELS["app"], "longest_ready_ns"].is_longer
-    assert found[LABELS["hog"], "longest_ready_ns"].is_longer, "who was first before has to wait now"
+    assert found[LABELS["app"], "longest_ready_ns"].is_worse(1) is False
+    assert found[LABELS["hog"], "longest_ready_ns"].is_worse(1), "who was first before has to wait now"
 
 
 def test_what_changed_most_is_who_waits(made):

@@ -48,7 +48,7 @@ def test_figures_of_both(pair):
         ("mean_ns", "MSG_SENDV"): (150, 400), ("p99_ns", "MSG_SENDV"): (200, 900),
         ("longest_ns", "MSG_SENDV"): (200, 900)}  # fmt: skip
     assert found["longest_ns", "MSG_SENDV"].ratio == 4.5
-    assert found["longest_ns", "MSG_SENDV"].is_longer
+    assert found["longest_ns", "MSG_SENDV"].is_worse(1)
 
 
 def test_counts_are_per_second(tmp_path):
@@ -65,7 +65,7 @@ def test_counts_are_per_second(tmp_path):
     assert change.is_per_s
     assert change.before == pytest.approx(1e6, rel=0.01)
     assert change.ratio == pytest.approx(1, rel=0.01)
-    assert not change.is_longer
+    assert change.is_worse(1) is False
 
 
 def test_more_than_none_has_no_ratio(tmp_path):
@@ -128,7 +128,9 @@ def test_a_lesson(tmp_path, capsys):
     assert [(each.by, each.name) for each in most[:3]] == [
         ("state", "high 1 (high) in MUTEX"), ("call", "SYNC_MUTEX_UNLOCK"), ("call", "SYNC_MUTEX_LOCK")]  # fmt: skip
     assert most[0].ratio > 8
-    assert not any(each.is_longer for each in everything if " in RECEIVE" in each.name), "waiting for work is no fault"
+    assert all(each.is_worse(1) is False for each in everything if " in RECEIVE" in each.name), (
+        "waiting for work is no fault"
+    )
     for change in everything:
         assert change.by in FIGURES
         if change.by == "latency":

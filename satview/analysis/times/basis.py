@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import Cancelled, UsageError
+from satview.base.safe_text import AT_LEAST_SIGN
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.events.states import INTERRUPT
@@ -377,7 +378,7 @@ TITLES: Final = {
     Mark.NEEDS_CLASS: "Needs other events",
     Mark.NOT_LOGGED: "Not logged",
 }
-SIGNS: Final = {Mark.EXACT: "", Mark.LOWER_BOUND: "\N{GREATER-THAN OR EQUAL TO}"}
+SIGNS: Final = {Mark.EXACT: "", Mark.LOWER_BOUND: AT_LEAST_SIGN}
 _DOUBTFUL: Final = "\N{ALMOST EQUAL TO}"
 
 

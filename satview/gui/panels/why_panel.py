@@ -19,8 +19,8 @@ from PySide6.QtWidgets import (
 
 from satview.analysis.critical_path import count_of_pieces
 from satview.analysis.why import ChainLine, WhyStep, chain_lines
-from satview.answers.table import Known, Table
-from satview.base.safe_text import html_text, tool_tip, visible_line
+from satview.answers.table import Table
+from satview.base.safe_text import AT_LEAST_SIGN, html_text, tool_tip, visible_line, with_sign
 from satview.base.time import format_duration, format_moment
 from satview.gui.answer_table import AnswerModel, AnswerPanel
 from satview.gui.colours import ink_on, state_colour
@@ -90,7 +90,7 @@ class WhyPanel(Panel):
         clock, small = self._opened.trace.clock, f"font-size:{theme.px(11)}px"
         lasts = format_duration(clock.duration_ns(step.until_cycles - step.since_cycles))
         if step.is_cut:
-            lasts = f"{Known.AT_LEAST.sign} {lasts}"
+            lasts = with_sign(AT_LEAST_SIGN, lasts)
         parts = [f"priority {step.priority}"] if step.priority >= 0 else []
         parts.append(f"{lasts} since {format_moment(step.since_cycles, clock, step.until_cycles - step.since_cycles)}")
         name = html_text(self._opened.trace.thread_name(step.thread))

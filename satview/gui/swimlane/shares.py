@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.process import timed
-from satview.base.safe_text import html_text, percent, with_sign
+from satview.base.safe_text import AT_LEAST_SIGN, html_text, percent, with_sign
 from satview.base.time import TimeWindow, format_duration, format_moment
 from satview.core import pictures
 from satview.events import states
@@ -38,7 +38,6 @@ _DENSE_PX: Final = 3.0  # mean width below which intervals are not drawn individ
 _CPU_BIN_PX: Final = 4
 _BIN_PX: Final = 2
 _FAINT: Final = 0.5
-_AT_LEAST: Final = "\N{GREATER-THAN OR EQUAL TO}"
 _LEAST_FIGURE: Final = 0.01
 _LEFT_OUT: Final = frozenset({states.ABSENT})
 _HEIGHTS: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # possible numbers of CPUs of a process lane's height
@@ -313,7 +312,7 @@ def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:
     busy = int(cycles[states.IS_BUSY[lane.shares.values]].sum())
     if row.process >= 0:
         return _bound(busy, unknown, window.length, _cpus_text)  # in the notation of its process's lane
-    return _bound(busy, unknown, window.length, _share_text)
+    return _bound(busy, unknown, window.length, _percent_text)
 
 
 def quiet_figure(timeline: Timeline, window: TimeWindow, shares_of: Callable[[int], LaneShares | None]) -> str:
@@ -348,14 +347,14 @@ def lost_cycles(timeline: Timeline, window: TimeWindow) -> int:
     return int((lost[:, 1] - lost[:, 0]).sum())
 
 
-def _share_text(share: float) -> str:
+def _percent_text(share: float) -> str:
     return percent(share, 0 if share >= 0.1 or not share else 1)
 
 
 def _bound(busy: int, unknown: int, length: int, text_of: Callable[[float], str]) -> str:
     """Return a load as text: a lower bound if the text would change if the unknown time had been busy, too."""
     text = text_of(busy / length)
-    return text if text == text_of((busy + unknown) / length) else with_sign(_AT_LEAST, text)
+    return text if text == text_of((busy + unknown) / length) else with_sign(AT_LEAST_SIGN, text)
 
 
 def _lanes_of_cpus(timeline: Timeline) -> list[int]:
