@@ -116,8 +116,8 @@ class Frames:
         before = len(self._frames)
         while len(self._frames) == before and not self._view.is_settled:
             self._app.processEvents()
-        self._view.source._rest.stop()
-        self._view.arrows.source._rest.stop()  # the exact picture is made beside the frames
+        self._view.source._rest_timer.stop()
+        self._view.arrows.source._rest_timer.stop()  # the exact picture is made beside the frames
 
     def _settle(self) -> None:
         """Let the view rest until it is exact."""
