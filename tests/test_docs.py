@@ -7,6 +7,7 @@ import tomllib
 from importlib import metadata
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 
 import satview
@@ -15,6 +16,7 @@ from satview.__main__ import command_names
 ROOT = Path(__file__).resolve().parents[1]
 
 
+@pytest.mark.thorough
 def test_the_page_of_keys_is_current():
     done = subprocess.run([sys.executable, "tools/write_docs.py", "--check"], cwd=ROOT, check=False)
     assert done.returncode == 0, "a page of docs is older than the code it comes from: run `python tools/write_docs.py`"

@@ -39,6 +39,7 @@ def test_bad_use_is_code_two(arguments, capsys):
     assert capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_a_command_is_imported_only_when_requested():
     import subprocess
     import sys

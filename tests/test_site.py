@@ -19,6 +19,7 @@ from tools import write_site
 ROOT = Path(__file__).resolve().parents[1]
 
 
+@pytest.mark.thorough
 def test_the_tutorial_runs_as_written(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     # What follows is run by test_doc_blocks.

@@ -155,6 +155,7 @@ def test_every_command_is_here():
     assert set(COMMANDS) == set(command_names())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", fewer(FIRST_COMMANDS, 1))
 def test_a_command_runs_no_module_of_the_folder(stranger, name):
     words = [word.replace("from_event", "from event") for word in COMMANDS[name].split()]
@@ -181,6 +182,7 @@ entry()
 
 
 # The processes of export have a socket pair of their own.
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", fewer([name for name in FIRST_COMMANDS if name != "export"], 1))
 def test_a_command_opens_and_writes_what_was_named_and_no_address(stranger, tmp_path, name):
     log = tmp_path / "log"
@@ -203,6 +205,7 @@ def test_a_command_opens_and_writes_what_was_named_and_no_address(stranger, tmp_
             assert named or path == os.devnull or str(Path(path).parent) == temporary, path
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", fewer(("info", "report", "export"), 1))
 def test_python_m_satview_runs_no_module_of_the_folder(stranger, name):
     """`satview.py` is left out: Python looks for the program itself there before any line of satview runs."""
@@ -213,6 +216,7 @@ def test_python_m_satview_runs_no_module_of_the_folder(stranger, name):
     assert done.returncode in (0, 1), done.stderr
 
 
+@pytest.mark.thorough
 def test_python_m_satview_threadtrace_imports_nothing_of_the_folder_but_what_the_program_does(stranger, tmp_path):
     folder = tmp_path / "as-module"
     shutil.copytree(stranger, folder, symlinks=True, ignore=shutil.ignore_patterns("satview.py", "fleet"))
@@ -243,12 +247,14 @@ def test_no_command_opens_what_an_axis_names_outside(stranger, file):
             assert f"`satview together --allow {file}`" in says
 
 
+@pytest.mark.thorough
 def test_a_session_opens_no_file_that_it_names(stranger):
     done = run("script", "t.kev", "--session", "./s.satsession", "--screenshot", "new.png", cwd=stranger,
                home=stranger.parent)  # fmt: skip
     check(stranger, done)
 
 
+@pytest.mark.thorough
 def test_rules_run_no_file_that_they_name(stranger):
     done = run("script", "filter", "t.kev", "-r", "evil.satrules", cwd=stranger, home=stranger.parent)
     check(stranger, done)
@@ -322,6 +328,7 @@ def test_the_server_leaves_no_file(stranger, served):
     assert not list((stranger.parent / "scratch").glob("satview-mcp-*"))
 
 
+@pytest.mark.thorough
 def test_the_tools_that_are_tried_are_all(stranger):
     tools = {name for name, value in vars(server.Answers).items() if callable(value) and not name.startswith("_")}
     assert tools - {"path", "trace"} == {"traces", "look", "verdicts", "why", "late", "tables", "sql", "picture"}

@@ -47,6 +47,7 @@ def test_tests_of_the_lower_layers_pass():
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
 
 
+@pytest.mark.thorough
 def test_every_module_below_session_can_be_imported():
     code = f"""
 import tests.helpers.without_qt, importlib, pkgutil, satview

@@ -209,6 +209,7 @@ def test_what_comes_again_and_again_is_one_row(tmp_path: Path) -> None:
     assert answer.totals["share"].sum() == pytest.approx(1, abs=1e-5)
 
 
+@pytest.mark.thorough
 def test_interrupts_have_their_share(tmp_path: Path) -> None:
     """What handlers took from threads of the path, counted interrupt by interrupt."""
     trace = made_of("interrupt-flood", Release.QNX_7, True, False, tmp_path).trace

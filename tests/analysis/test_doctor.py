@@ -176,6 +176,7 @@ def test_a_thread_first_seen_after_a_loss_may_have_been_created_within_it(tmp_pa
     assert "events were lost for 8 ns of it" in diagnosis(trace, "states").trust.reason
 
 
+@pytest.mark.thorough
 def test_the_command_line_sets_the_same_as_the_rules(tmp_path):
     trace = trace_of("automotive", tmp_path, Release.QNX_7, without("COMM"))
     for row in doctor(trace):
@@ -216,6 +217,7 @@ def test_a_threads_library_is_no_kernel():
     assert set(undecided_table(trace)["kind"]) == asked - {"data-loss"}
 
 
+@pytest.mark.thorough
 def test_the_words_of_the_program_that_captured(tmp_path):
     path = shared_path("real/qnx71-ker_call.traceprinter.txt")
     trace = open_trace(path)

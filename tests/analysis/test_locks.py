@@ -1,5 +1,6 @@
 """Contention of locks, counted by hand, and against a plain loop."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -163,6 +164,7 @@ def test_no_records_no_locks(tmp_path):
 _step = st.tuples(st.integers(1, 3), st.sampled_from(("lock", "unlock")), st.sampled_from((16, 32)))
 
 
+@pytest.mark.thorough
 @given(st.lists(_step, min_size=1, max_size=40))
 def test_holds_agree_with_a_loop(tmp_path_factory, steps):
     lines, depth, since, expected, now = [], {}, {}, {16: [], 32: []}, 0

@@ -301,6 +301,7 @@ def test_states_are_those_of_the_lanes(tmp_path, steps, release):
             assert (found == expected).all()
 
 
+@pytest.mark.thorough
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS, st.randoms(use_true_random=False))
 def test_counts_are_those_of_a_loop(tmp_path, steps, random):

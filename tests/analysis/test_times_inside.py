@@ -69,6 +69,7 @@ def test_verdicts_and_reasons(capture: Path) -> None:
     assert faults == []
 
 
+@pytest.mark.thorough
 def test_tables(capture: Path) -> None:
     opened = with_answers(open_trace(capture))
     end_ns = opened.clock.ns(opened.window.end) + 1

@@ -805,6 +805,7 @@ RULES_FOR_LITTLE = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [0, 1e-6, 1e9])
 def test_no_threshold_is_too_small_or_too_large(number, tmp_path):
     """A window has a cycle at least, a count is 1 at least: every rule ends, whatever it finds."""

@@ -228,6 +228,7 @@ def test_no_false_alarms_in_sound_workloads(name: str, release: Release, tmp_pat
     assert not alarms
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("release", fewer(RELEASES[::-1], 2), ids=str)
 def test_what_is_said_of_the_busy_workloads_is_true(release: Release, tmp_path: Path) -> None:
     """Producers and consumers keep both CPUs busy: one consumer starves; the car's only fault is its config lock."""
@@ -442,6 +443,7 @@ def test_losses_make_no_verdicts(name: str, wide: bool, release: Release, tmp_pa
         assert not more
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("release", RELEASES, ids=str)
 def test_some_is_still_found_between_losses(release: Release, tmp_path: Path) -> None:
     for name in ("client-server", "interrupt-flood"):

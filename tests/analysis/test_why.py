@@ -314,6 +314,7 @@ def test_partitions_are_named(tmp_path: Path) -> None:
     assert "render 1 (render) (priority 10, partition System)" in step.says
 
 
+@pytest.mark.thorough
 def test_who_receives_again_holds_no_message(tmp_path: Path) -> None:
     """The shell waits for a child: one thread of procnto receives that, and another one replies when the child ends."""
     trace = made_of("fork-storm", Release.QNX_7, True, False, tmp_path).trace

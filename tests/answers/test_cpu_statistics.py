@@ -78,6 +78,7 @@ def test_messages_from_cpu_to_cpu(messages, capsys):
                    "elsewhere_share": round(2 / 3, 6)}  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_messages_follow_the_filter_and_their_receipts_do_not(messages, capsys):
     main(["stats", str(messages), "--by", "cpu-matrix", "--format", "json", "-e", "event == SND_MESSAGE"])
     [row] = json.loads(capsys.readouterr().out)["cpu-matrix"]

@@ -203,6 +203,7 @@ def test_folded_stacks_and_speedscope(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_functions_of_one_name_have_frames_of_their_own_in_speedscope(tmp_path: Path) -> None:
     """Each of two files has a function `work` that only this file sees."""
     gcc = shutil.which("gcc")

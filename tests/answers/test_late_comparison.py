@@ -203,6 +203,7 @@ def test_paths_go_from_the_lock_to_what_keeps_its_holder(tmp_path: Path) -> None
     assert {int(event) for event in compared.paths.head(2)["event"]} <= begins
 
 
+@pytest.mark.thorough
 def test_paths_through_functions_are_those_of_the_program(tmp_path: Path) -> None:
     """Slow rounds of the planner have 4 requests, fast ones 1 or 2: each searches 300 us, and checks 140 us in it."""
     setup, _, cpus = workload("instrumented")
@@ -238,6 +239,7 @@ def test_events_of_other_traces_have_no_place_in_this_one(tmp_path: Path) -> Non
     assert (row["in_slow"], row["event"]) == (8, None), "the 8 slowest of 80 are all in the other one"
 
 
+@pytest.mark.thorough
 def test_sql_has_the_comparisons_of_all_activities(tmp_path: Path) -> None:
     trace = with_answers(moving(tmp_path))
     assert trace.sql("select activity, cause, what, slow, event from more_in_slow order by slow desc").rows() == [
@@ -252,6 +254,7 @@ def test_sql_has_the_comparisons_of_all_activities(tmp_path: Path) -> None:
     assert without.sql("select count(*) from slow_against_fast").rows() == [(0,)]
 
 
+@pytest.mark.thorough
 def test_sql_follows_the_file_of_timing(tmp_path: Path) -> None:
     """Chains are those of the file; deadlines are its own, also after a query without it, and before one."""
     (tmp_path / "chained").mkdir()

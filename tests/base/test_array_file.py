@@ -52,6 +52,7 @@ def test_arrays_live_on_when_the_file_is_deleted(path):
     same(arrays)
 
 
+@pytest.mark.thorough
 def test_any_flipped_byte_is_noticed(path):
     data = path.read_bytes()
     noticed = 0
@@ -64,6 +65,7 @@ def test_any_flipped_byte_is_noticed(path):
     assert noticed >= len(MAGIC) + _HEAD.size + 3 * 8 + 14 + 2 + 24
 
 
+@pytest.mark.thorough
 def test_a_file_cut_anywhere_is_noticed(path):
     data = path.read_bytes()
     end = data.rindex(np.uint32(5).tobytes()) + 4  # what follows is padding
@@ -121,6 +123,7 @@ def test_a_stopped_write_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_sums_of_core_and_numpy_are_those_of_whole_numbers():
     rng = np.random.default_rng(4)
     for length in (*range(70), 1 << 20, (1 << 20) + 5):

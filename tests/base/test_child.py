@@ -16,6 +16,7 @@ def run(command, cwd):
     return subprocess.run(command, cwd=cwd, env=child_environment(), capture_output=True, text=True, check=False)
 
 
+@pytest.mark.thorough
 def test_a_child_is_the_satview_that_starts_it(tmp_path):
     """A copy in a folder of its own, while another one is installed: the child is the copy."""
     shutil.copytree(ROOT / "satview", tmp_path / "copy" / "satview", ignore=shutil.ignore_patterns("__pycache__"))

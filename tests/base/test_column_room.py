@@ -46,6 +46,7 @@ def shown():
     return trace, timeline
 
 
+@pytest.mark.thorough
 def test_what_is_beyond_the_bound_is_the_same(bound):
     gc.collect()  # or windows of tests before give back theirs meanwhile
     before = column_arrays.used_bytes()
@@ -64,6 +65,7 @@ def test_what_is_beyond_the_bound_is_the_same(bound):
     assert column_arrays.used_bytes() == before
 
 
+@pytest.mark.thorough
 def test_without_the_core(bound):
     plain = open_kev(SAMPLE)
     bound(0)

@@ -69,6 +69,7 @@ def ended(code: str, number: int) -> int:
         job.communicate()
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_signal_ends_a_read_that_it_does_not_interrupt(number):
@@ -76,6 +77,7 @@ def test_signal_ends_a_read_that_it_does_not_interrupt(number):
     assert ended(LATE.format(read="standard_input().read(1)"), number) == 128 + number
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 @pytest.mark.parametrize("work", fewer(["Finalised()", "np.zeros(2) == Number(1)"], 1))
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -103,6 +105,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_what_cleans_up_after_a_signal_is_not_interrupted_by_its_repetition():
     skip_if_ignored(signal.SIGINT)

@@ -36,6 +36,7 @@ def test_a_loop_without_an_end_is_ended():
         spin(60)
 
 
+@pytest.mark.thorough
 def test_a_loop_that_catches_it_is_ended_the_next_time():
     caught = []
 
@@ -51,6 +52,7 @@ def test_a_loop_that_catches_it_is_ended_the_next_time():
     assert len(caught) == 1
 
 
+@pytest.mark.thorough
 def test_many_short_blocks_are_not_one_long_one():
     dog = Watchdog(LIMIT_S)
     for _ in range(40):
@@ -58,6 +60,7 @@ def test_many_short_blocks_are_not_one_long_one():
             spin(0.01)
 
 
+@pytest.mark.thorough
 def test_a_block_that_gets_on_is_left_alone():
     with Watchdog(LIMIT_S, time.monotonic_ns):
         spin(5 * LIMIT_S)
@@ -77,6 +80,7 @@ def test_a_block_that_waits_for_others_is_left_alone():
     assert waits == [60]
 
 
+@pytest.mark.thorough
 def test_what_comes_after_the_block_is_not_hit():
     """The exception is under way while the block sleeps in the operating system and ends right after."""
     dog = Watchdog(LIMIT_S)
@@ -88,6 +92,7 @@ def test_what_comes_after_the_block_is_not_hit():
     assert spin(3 * LIMIT_S) > 0
 
 
+@pytest.mark.thorough
 def test_the_thread_ends_when_nothing_is_watched():
     assert until(lambda: not watchers()), "those of other tests"
     dog = Watchdog(LIMIT_S)

@@ -12,6 +12,7 @@ from satview.__main__ import main
 from satview.formats.kev.reader import open_kev
 
 
+@pytest.mark.thorough
 def test_the_table_of_interrupts_iterations_and_events(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "x.kev"
     assert main(["tracelogger", "-vvv", "-n", "5", "-f", str(file)]) == 0
@@ -29,6 +30,7 @@ def test_the_table_of_interrupts_iterations_and_events(tmp_path: Path, capsys: p
     assert [int(row[2]) for row in table] == counts
 
 
+@pytest.mark.thorough
 def test_fewer_vs_print_no_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tracelogger", "-vv", "-n", "2", "-f", str(tmp_path / "x.kev")]) == 0
     assert "iterations" not in capsys.readouterr().out

@@ -62,6 +62,7 @@ def check_emitted(release: Release) -> None:
     assert sorted(reasons.keys() - events) == [], "explained, but the release has no such event"
 
 
+@pytest.mark.thorough
 def test_every_event_of_7_x_is_emitted_or_explained() -> None:
     check_emitted(Release.QNX_7)
 

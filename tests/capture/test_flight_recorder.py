@@ -144,6 +144,7 @@ WHEN class == THREAD and latency("THREADY", "THRUNNING") > 2us THEN MARK "slow"
 """
 
 
+@pytest.mark.thorough
 @points(release=RELEASES, wide=WIDTH)
 def test_the_kernel_marks_what_a_view_finds(release, wide, tmp_path):
     rules = RULES.replace("; STOP", "")
@@ -162,6 +163,7 @@ def test_the_kernel_marks_what_a_view_finds(release, wide, tmp_path):
         assert trace.events.time_cycles[before[-1]] == trace.events.time_cycles[row]
 
 
+@pytest.mark.thorough
 def test_each_incident_is_a_file_that_opens_with_its_names(tmp_path):
     rules = 'WHEN latency("tick", "done") > 5ms THEN MARK "late"; STOP'
     bounds = Bounds(4, is_repeated=True)
@@ -197,6 +199,7 @@ def test_info_and_filter_say_where_the_marks_and_hits_are(tmp_path):
     assert f"{rules}\n  1 hit: {format_time(mark['time_ns'])} (#" in text
 
 
+@pytest.mark.thorough
 def test_a_capture_without_a_ring_ends_behind_its_trigger(tmp_path):
     rules = 'WHEN latency("tick", "done") > 5ms THEN MARK "late"; STOP'
     options = LoggerOptions(iterations=0)

@@ -40,6 +40,7 @@ def circles(edges: dict[str, set[str]]) -> set[str]:
     return set(left)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_there_are_no_circles_of_imports(folder: str) -> None:
     files = {

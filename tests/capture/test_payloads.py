@@ -38,6 +38,7 @@ def forms(trace: Trace) -> dict[tuple[str, str], set[str]]:
     return found
 
 
+@pytest.mark.thorough
 @points(
     form={"fast": FAST, "wide": WIDE}, release=fewer([Release.QNX_8, Release.QNX_6, Release.QNX_6_6, Release.QNX_7], 2)
 )

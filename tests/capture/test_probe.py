@@ -46,6 +46,7 @@ def test_would_capture_says_what_the_next_capture_holds(
     assert len(logged.events) > 100
 
 
+@pytest.mark.thorough
 def test_a_forecast_says_how_much_the_logger_adds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, rules = tmp_path / "all.kev", tmp_path / "mine.satrules"
     rules.write_text("ADDCLASS KERCALL\nADDCLASS COMM\n", encoding="utf-8")
@@ -76,6 +77,7 @@ def test_a_probe_takes_no_control_program(tmp_path: Path, capsys: pytest.Capture
     assert "--probe" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_the_example_of_the_page_gives_the_numbers_of_the_page(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

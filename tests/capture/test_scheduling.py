@@ -399,6 +399,7 @@ class TestPartitionsOfServers:
         assert self.share(kernel, "hog") == pytest.approx(40, abs=2)
         assert self.share(kernel, "shell") == pytest.approx(50, abs=2)
 
+    @pytest.mark.thorough
     def test_a_channel_of_fixed_priority_lends_no_partition(self) -> None:
         kernel = self.run(fixed_priority=True)
         assert self.share(kernel, "server", 1) == 0

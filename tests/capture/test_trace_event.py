@@ -62,6 +62,7 @@ def test_mode_values_carry_their_argument_count() -> None:
     assert len(Mode) == 49
 
 
+@pytest.mark.thorough
 def test_add_and_delete_classes() -> None:
     on = settings((("ADDCLASS", Class.KERCALL),)).on
     assert on[KER | 11] & ON
@@ -75,18 +76,21 @@ def test_add_and_delete_classes() -> None:
     assert on[KER | 11] == WIDE, "off, but the wide bit stays"
 
 
+@pytest.mark.thorough
 def test_add_class_thread_means_wide_and_fast_clears_it() -> None:
     assert settings((("ADDCLASS", Class.THREAD),)).thread_wide
     assert not settings((("ADDCLASS", Class.THREAD), ("SETALLCLASSESFAST",))).thread_wide
     assert not settings((("ADDALLCLASSES",),)).thread_wide
 
 
+@pytest.mark.thorough
 def test_bit_31_of_the_thread_mask_is_wide() -> None:
     assert settings((("ADDEVENT", Class.THREAD, 1 << 31 | 2),)).thread_wide
     assert not settings((("ADDCLASS", Class.THREAD), ("DELEVENT", Class.THREAD, 1 << 31))).thread_wide
     assert settings((("ADDCLASS", Class.THREAD), ("DELEVENT", Class.THREAD, 2))).thread_wide
 
 
+@pytest.mark.thorough
 def test_events_of_mask_classes_take_several_bits() -> None:
     on = settings((("ADDEVENT", Class.THREAD, 1 << 1 | 1 << 2),)).on
     assert [n for n in range(26) if on[THREAD | n]] == [1, 2]
@@ -95,11 +99,13 @@ def test_events_of_mask_classes_take_several_bits() -> None:
     assert not on[wire.PROC_CREATE]
 
 
+@pytest.mark.thorough
 def test_8_0_thread_events_are_numbers() -> None:
     on = settings((("ADDEVENT", Class.THREAD, 6),), Release.QNX_8).on
     assert [n for n in range(64) if on[THREAD | n]] == [6]
 
 
+@pytest.mark.thorough
 def test_interrupt_vectors() -> None:
     state = settings((("ADDEVENT", Class.INT, 7),))
     assert [state.logs(event, 7) for event in (1, 2)] == [True, True]
@@ -249,6 +255,7 @@ def test_waitbuffer_exists_from_8_0_on() -> None:
 # pid and tid
 
 
+@pytest.mark.thorough
 def test_pid_and_tid_settings_replace_each_other() -> None:
     state = settings((("SETCLASSTID", Class.THREAD, 5, 2), ("SETEVENTPID", Class.THREAD, 2, 7)))
     assert state.thread_of(THREAD | 2) == (5, 2)
@@ -262,6 +269,7 @@ def test_pid_and_tid_settings_replace_each_other() -> None:
     assert call(made, "CLRCLASSPID", Class.PROCESS) == 0
 
 
+@pytest.mark.thorough
 def test_6_4_clears_comm_tids_the_wrong_way_round() -> None:
     def left(release: Release) -> bool:
         state = settings((("SETCLASSTID", Class.COMM, 5, 2), ("CLRCLASSTID", Class.COMM)), release)
@@ -662,6 +670,7 @@ def test_a_failing_call_shows_minus_one_and_errno() -> None:
     assert (KER | 129, 0, 0xFFFFFFFF, 48) in lines(finish(made, sink))
 
 
+@pytest.mark.thorough
 def test_vectors_above_255_follow_the_class() -> None:
     state = settings((("ADDCLASS", Class.INTENTER), ("DELEVENT", Class.INTENTER, 5)))
     assert not state.logs(1, 5)

@@ -110,6 +110,7 @@ def test_a_capture_of_nothing_says_why(
     assert says in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_default_is_32_buffers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tracelogger", "-f", str(tmp_path / "t.kev"), "--cpus", "2"]) == 0
     trace = open_kev(tmp_path / "t.kev")
@@ -283,6 +284,7 @@ def test_size_limit_cuts_at_the_byte(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert set(trace.problems.counts()) <= {"partial-slot", "buffer-length", "unfinished-events"}
 
 
+@pytest.mark.thorough
 def test_no_flush_leaves_the_end_in_the_kernel(tmp_path: Path) -> None:
     tracelogger(tmp_path, "-c")
     with_end = open_kev(tmp_path / "t.kev").slot_count
@@ -326,6 +328,7 @@ class SlowPipe(BytesIO):
         return super().write(data)
 
 
+@pytest.mark.thorough
 def test_whoever_reads_a_pipe_may_take_any_time(tmp_path: Path) -> None:
     """A capture that waits is not stuck: not while it runs, and not while it ends."""
     quick, slow = BytesIO(), SlowPipe()
@@ -335,6 +338,7 @@ def test_whoever_reads_a_pipe_may_take_any_time(tmp_path: Path) -> None:
     assert slow.getvalue() == quick.getvalue()
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are of POSIX")
 def test_a_named_pipe_waits_for_its_reader(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
@@ -359,6 +363,7 @@ def sizes_of(paths: Iterable[Path]) -> Iterator[int]:
             yield path.stat().st_size
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
 @pytest.mark.parametrize(
     ("options", "signo", "size"),
@@ -431,6 +436,7 @@ def test_control_programs_find_the_logger_waiting(tmp_path: Path) -> None:
     assert names(open_kev(tmp_path / "t.kev")).count("SND_MESSAGE") > 10
 
 
+@pytest.mark.thorough
 def test_long_captures_do_not_keep_the_truth(tmp_path: Path) -> None:
     short = run(Capture("client-server", duration_ns=10**9, keeps_truth=False), tmp_path / "t.kev").truth
     whole = run(Capture("client-server", duration_ns=10**9), tmp_path / "k.kev").truth
@@ -438,6 +444,7 @@ def test_long_captures_do_not_keep_the_truth(tmp_path: Path) -> None:
     assert (tmp_path / "t.kev").read_bytes()[64:] == (tmp_path / "k.kev").read_bytes()[64:]
 
 
+@pytest.mark.thorough
 def test_a_paced_capture_takes_its_time_and_is_the_same(tmp_path: Path) -> None:
     began = time.monotonic()
     run(Capture("polite", duration_ns=10**8, pace=0.2, release=Release.QNX_8), tmp_path / "t.kev")
@@ -447,6 +454,7 @@ def test_a_paced_capture_takes_its_time_and_is_the_same(tmp_path: Path) -> None:
     assert (tmp_path / "t.kev").read_bytes() == paced
 
 
+@pytest.mark.thorough
 def test_very_long_traces_say_what_they_leave_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "t.kev"
     assert (
@@ -615,6 +623,7 @@ def test_list_of_workloads(capsys: pytest.CaptureFixture[str]) -> None:
     assert any(line.startswith("inversion ") for line in lines)
 
 
+@pytest.mark.thorough
 def test_cancelling_keeps_what_there_is(tmp_path: Path) -> None:
     seen: list[float] = []
     result = run(Capture("automotive", cpus=2), tmp_path / "t.kev", seen.append, lambda: len(seen) > 3)

@@ -148,6 +148,7 @@ def check_one_thread_per_cpu(trace: Trace) -> None:
                 assert calls.pop(caller, number) == number
 
 
+@pytest.mark.thorough
 def test_a_lossy_capture_shows_nothing_but_the_truth(tmp_path: Path) -> None:
     """A capture thread of low priority on a busy CPU: the kernel overruns, blocks are lost and come out of order."""
     result = run(
@@ -173,6 +174,7 @@ def test_a_lossy_capture_shows_nothing_but_the_truth(tmp_path: Path) -> None:
     assert 0 < len(seen) - dumped < len(true_states)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("release", RELEASES, ids=str)
 def test_a_ring_capture_keeps_the_newest(release: Release, tmp_path: Path) -> None:
     options = LoggerOptions(iterations=0, kernel_buffers=4, is_ring=True)
@@ -223,6 +225,7 @@ def test_filters_do_not_change_the_history(name: str, tmp_path: Path) -> None:
     assert history(()) == everything
 
 
+@pytest.mark.thorough
 def test_two_runs_with_one_seed_are_equal_and_another_seed_differs(tmp_path: Path) -> None:
     def bytes_of(seed: int, name: str) -> bytes:
         (tmp_path / name).mkdir()

@@ -35,6 +35,7 @@ def golden_kinds(name: str) -> set[str]:
     return {kind.strip() for kind in re.findall(r"^t:0x\w+ CPU:\d\d (\w+)\s*:", text, re.MULTILINE)}
 
 
+@pytest.mark.thorough
 def test_all_classes(tmp_path: Path) -> None:
     trace = capture("all_classes", tmp_path)
     assert golden_kinds("all_classes") <= set(trace.class_counts()) | {"INT_CALL", "INT_ENTR", "INT_EXIT"}
@@ -51,6 +52,7 @@ def test_all_classes(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_one_class(tmp_path: Path) -> None:
     trace = capture("one_class", tmp_path)
     assert set(trace.class_counts()) == {"THREAD"} == golden_kinds("one_class")
@@ -58,6 +60,7 @@ def test_one_class(tmp_path: Path) -> None:
     assert names(trace)[:4] == ["THCREATE", "THREADY", "THCREATE", "THRECEIVE"]
 
 
+@pytest.mark.thorough
 def test_five_events(tmp_path: Path) -> None:
     trace = capture("five_events", tmp_path)
     assert set(names(trace)) == {"PROCCREATE_NAME", "THCREATE", "THRUNNING", "INTENTER", "MSG_READV"}
@@ -84,6 +87,7 @@ def test_one_kernel_call(tmp_path: Path) -> None:
     assert {name for name in names(trace) if not name.startswith("TH")} == {"MSG_RECEIVEV"}
 
 
+@pytest.mark.thorough
 def test_event_handlers(tmp_path: Path) -> None:
     trace = capture("event_handlers", tmp_path)
     kinds = names(trace)
@@ -113,6 +117,7 @@ def shape(line: str) -> str:
     return re.sub(r"\b(0x)?[0-9a-f]*\d[0-9a-f]*\b", "#", " ".join(line.split()).replace(" :", ":"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("example", "golden"),
     [

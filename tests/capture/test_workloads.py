@@ -96,6 +96,7 @@ def test_lost_wakeup_waits_for_ever(tmp_path: Path) -> None:
     assert [f for f in result.findings if "waits for ever" in f and "consumer" in f and "condvar ready" in f]
 
 
+@pytest.mark.thorough
 def test_the_flood_starves_the_victim(tmp_path: Path) -> None:
     result = capture("interrupt-flood", tmp_path)
     begin = result.truth.start
@@ -171,6 +172,7 @@ def write(folder: Path, text: str) -> str:
     return str(path)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("program", "expected"),
     [
@@ -319,6 +321,7 @@ def test_64_cpus(tmp_path: Path) -> None:
     assert len({r.cpu for r in result.truth.runs}) == 64
 
 
+@pytest.mark.thorough
 def test_a_program_that_never_yields_is_ended(tmp_path: Path) -> None:
     program = write(tmp_path, "def main():\n    yield Compute(1000000)\n    while True:\n        pass\n")
     result = run(Capture(program, duration_ns=20 * 10**6, patience_s=0.3), tmp_path / "w.kev")

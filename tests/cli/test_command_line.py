@@ -93,6 +93,7 @@ def test_device_node_stays_a_device(trace, command):
     assert satview(*command.format(t=trace).split(), "/dev/full").returncode == 2
 
 
+@pytest.mark.thorough
 def test_counts_have_commas_and_agree_with_their_noun(tmp_path):
     """A trace of 1,201 events, alone in its folder."""
     (tmp_path / "in").mkdir()
@@ -108,6 +109,7 @@ def test_counts_have_commas_and_agree_with_their_noun(tmp_path):
         assert satview(*command).stdout.decode().splitlines()[0] == f"{tmp_path}/{says}"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("output", fewer(("-", "/dev/stdout", "/dev/fd/1"), 1))
 def test_trace_goes_to_standard_output_and_messages_elsewhere(trace, output):
     satview("convert", trace, trace.parent / "copy.kev")
@@ -159,6 +161,7 @@ def test_killed_printer_leaves_the_old_listing_and_ended_one_no_temporary(trace)
             assert {path.name for path in trace.parent.iterdir()} == {"t.kev", "out.txt"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("ring", fewer((True, False), 1))
 def test_capture_is_whole_in_ring_mode_and_grows_in_linear_mode(tmp_path, ring):
     file = tmp_path / "c.kev"
@@ -206,6 +209,7 @@ def test_full_standard_output_is_one_sentence_and_one_without_a_reader_none(trac
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", READERS[: usually(1, len(READERS))])
 def test_closed_standard_output_is_one_sentence(trace, command):
     shell = f'exec {sys.executable} -c "{ONE}" {command.format(t=trace)} >&-'
@@ -312,6 +316,7 @@ def test_zstd_frames_in_a_row_are_one_file(trace):
     assert "cut short" in said(done)
 
 
+@pytest.mark.thorough
 def test_ctrl_c_within_a_class_definition_is_no_error(trace):
     """As while modules are imported: up to 3.11 Python raises a RuntimeError then, with the interrupt as its cause."""
     code = """if True:
@@ -328,6 +333,7 @@ def test_ctrl_c_within_a_class_definition_is_no_error(trace):
     assert done.stderr == b"satview: interrupted\n"
 
 
+@pytest.mark.thorough
 def test_internal_error_has_its_own_code_and_a_report(trace):
     code = "import satview.cli.look.info as m; m.run = lambda args: {}['\\x1b[2J']; " + ONE
     done = subprocess.run([sys.executable, "-c", code, "info", trace], capture_output=True, check=False, timeout=60)

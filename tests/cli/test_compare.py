@@ -97,6 +97,7 @@ def test_what_only_one_has_is_new_or_gone(tmp_path, capsys):
     assert [line[0] for line in lines if line and line[-1] == "gone"] == ["app"]
 
 
+@pytest.mark.thorough
 def test_exit_code_and_json(pair, capsys):
     paths = list(map(str, pair))
     assert main(["compare", *paths, "--worse-than", "400"]) == 0
@@ -240,6 +241,7 @@ def lossy(folder, name, longest):
     return builder.state("RECEIVE", 9_000, 7, 1).event(6 << 10, 9_010).write(folder / name)
 
 
+@pytest.mark.thorough
 def test_what_is_lost_may_be_longer_or_shorter(pair, tmp_path, capsys):
     """The longest call of `a.kev` lasts 200 ns, and a lossy trace shows one of 210 ns, or of 900 ns."""
     arguments = ["compare", str(pair[0]), str(lossy(tmp_path, "long.kev", 900)), "--by", "call"]

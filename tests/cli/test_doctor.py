@@ -62,6 +62,7 @@ def test_json_has_one_record_for_each_analysis(satview, fast):
     }  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_the_rules_make_a_capture_that_answers(satview, fast, tmp_path):
     code, rules, _ = satview("doctor", fast, "--rules", "deadlock")
     assert code == 0

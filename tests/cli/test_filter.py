@@ -53,6 +53,7 @@ def test_without_output_events_are_counted(trace_file, capsys):
     assert capsys.readouterr().out == f"{count:,} of {len(large.events):,} events match\n"
 
 
+@pytest.mark.thorough
 @points(
     case=[
         (["-e", "class == SEC"], "", 1, "`class == SEC` needs events of SEC, of which there are none"),
@@ -91,6 +92,7 @@ def test_nothing_is_kept_for_a_reason(case, command, tmp_path, monkeypatch, caps
     assert (tmp_path / "a.kev").exists() == (code != 2 and "a.kev" in rest)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["thread trace", "Linux"])
 def test_events_of_other_systems_pass_unless_rules_switch_everything_off(kind, tmp_path, capsys):
     """`satview info` counts 397 and 17 events: 6 switches of two threads each, 2 wakings of two events, an interrupt.

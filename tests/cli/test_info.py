@@ -135,6 +135,7 @@ def test_the_lines_of_a_listing_are_counted_by_kind(tmp_path, capsys):
     assert "1 title, 2 event, 3 part of event, 1 blank, 3 foreign" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_a_small_file_is_described_and_added_up_without_what_that_does_not_need(trace_path):
     program = (
         "import sys; from satview.__main__ import main; main(['info', sys.argv[1]]); main(['stats', sys.argv[1]]);"

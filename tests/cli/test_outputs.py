@@ -108,6 +108,7 @@ def test_another_file_is_replaced(folder, monkeypatch, capsys):
     assert Path("old.csv").read_text().startswith('"event",')
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("command", "needs"), [
     ("convert a.kev", "OUT is missing"), ("export a.kev --table state", "-o OUT is missing"),
     ("filter a.kev -e cpu==0", ""), ("report a.kev --pictures 0", "-o OUT is missing"),

@@ -139,6 +139,7 @@ def test_two_traces_are_refused(path, tmp_path, capsys):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.thorough
 def test_a_closed_pipe_ends_quietly(path):
     path.write_bytes(kev(200_000))
     command = [sys.executable, "-m", "satview", "traceprinter", str(path)]

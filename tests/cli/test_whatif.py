@@ -24,6 +24,7 @@ def lines_of(*arguments: object) -> list[str]:
     return done.stdout.decode().splitlines()
 
 
+@pytest.mark.thorough
 def test_the_fit_comes_first_without_and_with_a_change(servers: Path) -> None:
     for arguments in ((), ("--set", "cpus=1")):
         assert lines_of(servers, *arguments)[0].startswith("The unchanged replay is off by <0.1 % in the median")
@@ -35,6 +36,7 @@ def test_the_fit_comes_first_without_and_with_a_change(servers: Path) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_a_predicted_trace_says_that_it_is_one(servers: Path, tmp_path: Path) -> None:
     out = tmp_path / "predicted.kev"
     lines_of(servers, "--set", "cpus=1", "-o", out)
@@ -46,6 +48,7 @@ def test_a_predicted_trace_says_that_it_is_one(servers: Path, tmp_path: Path) ->
     assert f"Predicted  from {servers.name}, with cpus=1" in shown
 
 
+@pytest.mark.thorough
 def test_json_has_the_fit_beside_the_prediction(servers: Path) -> None:
     done = satview("whatif", servers, "--set", "store:speed=2", "--format", "json")
     found = json.loads(done.stdout)
@@ -102,6 +105,7 @@ def test_wrong_usage_is_said_in_one_line(servers: Path, arguments: tuple[str, ..
     assert done.stderr.count(b"\n") == 1
 
 
+@pytest.mark.thorough
 def test_bounds_of_late_are_beside_what_the_replay_gives(servers: Path) -> None:
     """The unchanged replay of this workload is off by nothing: its longest report takes as long as the recorded one."""
     document = json.loads(satview("late", servers, "--schedulability", "--format", "json").stdout)

@@ -86,6 +86,7 @@ def rubbish(rng: random.Random) -> np.ndarray:
     return np.array(slots, np.uint32).reshape(-1, 4)
 
 
+@pytest.mark.thorough
 def test_rubbish_in_chunks_of_every_size(monkeypatch):
     rng, seen = random.Random(5), 0
     for number in range(RUBBISH):
@@ -115,6 +116,7 @@ def test_files_that_are_nearly_right(part, tmp_path):
     assert opened > FILES // 10
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", fewer([name for name, _ in registry.names()][::-1], 3))
 def test_workloads(name, tmp_path):
     for wide, loss in ((True, False), (True, True), (False, True)):
@@ -123,6 +125,7 @@ def test_workloads(name, tmp_path):
             same_trace(trace, open_kev(trace.path))
 
 
+@pytest.mark.thorough
 def test_kept_cases_and_samples():
     files = [path for name, path in all_cases() if name == "kev"] + SAMPLES
     assert len(files) > 5

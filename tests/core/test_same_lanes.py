@@ -48,6 +48,7 @@ def assert_same(path):
     return sum(len(lane[0]) for lane in mine[1])
 
 
+@pytest.mark.thorough
 def test_files_that_are_nearly_right(tmp_path):
     files = usually(12, complete=300, thorough=30)
     assert of_damaged_files(tmp_path / "t.kev", files, assert_same) > 10 * files

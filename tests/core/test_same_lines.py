@@ -62,6 +62,7 @@ def assert_same(data, number):
     return count
 
 
+@pytest.mark.thorough
 def test_files_that_are_nearly_right():
     lines = 0
     for number in range(usually(15, complete=1000, thorough=40)):

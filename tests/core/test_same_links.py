@@ -64,6 +64,7 @@ def assert_same(path):
     return sum(len(mine[str(kind)][0]) for kind in LinkKind)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", fewer([name for name, _ in registry.names()][::-1], 3))
 def test_workloads(name, tmp_path):
     links = 0
@@ -76,6 +77,7 @@ def test_workloads(name, tmp_path):
     assert links > 100
 
 
+@pytest.mark.thorough
 def test_files_that_are_nearly_right(tmp_path):
     assert of_damaged_files(tmp_path / "t.kev", FILES, assert_same) > FILES
 

@@ -111,6 +111,7 @@ def any_schedule(seed):
     return builder
 
 
+@pytest.mark.thorough
 def test_threads_that_run_anywhere(tmp_path):
     lossy = 0
     for seed in range(usually(16, complete=1000, thorough=100)):

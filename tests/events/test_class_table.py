@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from satview.base.named_files import resource_path
 from satview.events.naming import class_of_unnamed
 from satview.events.spec import Release
@@ -43,6 +45,7 @@ print(len(select(trace, "class == NEWS")))
 """
 
 
+@pytest.mark.thorough
 def test_a_new_class_is_one_row(tmp_path):
     copy = tmp_path / "resources"
     shutil.copytree(resource_path("events").parent, copy)

@@ -243,6 +243,7 @@ ADDCLASSEVHANDLER PROCESS WHERE text ~ /lost$/
     assert sorted("/caf" in line for line in errors) == [False, True]
 
 
+@pytest.mark.thorough
 def test_texts_end_with_the_payload_or_a_nul(tmp_path):
     release = Release.QNX_6
     name = code(WireClass.PR_TH, 192)
@@ -270,6 +271,7 @@ def test_texts_end_with_the_payload_or_a_nul(tmp_path):
     assert Runner(release, {}, events).run(target, 0).passes == expected
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("order", ["little", "big"])
 def test_arguments_of_64_bits_are_read_in_the_order_of_the_target(order, tmp_path):
     release = Release.QNX_7

@@ -68,6 +68,7 @@ def carried_out(source, release):
     return state
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("release", RELEASES)
 def test_programs_compile_and_set_the_same_state(tmp_path, release):
     rules = [random_rules(seed, release) for seed in (5, 11, 12, 13)]
@@ -81,12 +82,14 @@ def test_programs_compile_and_set_the_same_state(tmp_path, release):
         assert (ran.state, ran.attached) == (state, set())
 
 
+@pytest.mark.thorough
 @given(st.integers(0, 10**6), st.sampled_from(RELEASES))
 def test_any_rule_set_comes_back_from_its_program(seed, release):
     rules = random_rules(seed, release)
     assert carried_out(c_program(rules).source, release) == rules
 
 
+@pytest.mark.thorough
 def test_conditions_become_handlers_where_they_belong(tmp_path):
     text = """ADDALLCLASSES
 ADDCLASSEVHANDLER KERCALL WHERE word[0] == 1
@@ -137,6 +140,7 @@ def test_what_class_and_event_decide_needs_no_handler():
     assert {book.name(code) for code in on if book.class_name(code) != "CONTROL"} == {"MSG_SENDV"}
 
 
+@pytest.mark.thorough
 def test_who_runs_is_followed_even_where_thrunning_is_off(tmp_path):
     program = program_of("ADDCLASS COMM\nADDCLASSEVHANDLER COMM WHERE pid == 7")
     assert program.faults == ()
@@ -152,6 +156,7 @@ def test_a_latency_that_follows_threads_is_an_error_where_a_pid_keeps_them_from_
     assert "from THRUNNING, but a pid is set" in program.faults[1].message
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("text", "line", "column", "message"),
     [
@@ -191,6 +196,7 @@ def test_priority_is_written_where_the_event_carries_it(tmp_path):
     compiled([program.source], QNX_6, tmp_path)
 
 
+@pytest.mark.thorough
 def test_a_full_table_of_handlers_is_reported():
     full = "ADDALLCLASSES\n" + "".join(f"ADDEVENTHANDLER KERCALLENTER {i} WHERE tid == 1\n" for i in range(125))
     program = program_of(f"{full}WHERE cpu == 7")

@@ -162,6 +162,7 @@ def test_what_strangers_write_compiles_and_does_nothing(tmp_path):
     assert [runner.run(target, number).attached for number in range(len(sources))] == [handlers] * len(sources)
 
 
+@pytest.mark.thorough
 def test_a_pattern_no_longer_ends_a_comment(tmp_path):
     text = 'ADDALLCLASSES\nADDCLASSEVHANDLER COMM WHERE event ~ "*\\\\" or number == 1 or event ~ "/*"'
     source = c_program(build(parse_rules(text, QNX_6), QNX_6), "x*\\").source

@@ -24,6 +24,7 @@ def built_rules(text, release=Release.QNX_7):
     return build(parse_rules(text, release), release)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("release", fewer([Release.QNX_7, Release.QNX_6, Release.QNX_6_6], 1))
 def test_c_hits_where_a_view_does(release, tmp_path):
     capture = everything("client-server", release, tmp_path, wide=True, ms=100)

@@ -120,6 +120,7 @@ def test_what_the_vendor_prints_otherwise(event, order, vendor, ours):
     assert lines(event, order=order, one_line=True) == f"{begin}{ours}\n"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("vendor", [True, False])
 def test_the_7_1_capture_gives_its_own_text_back(vendor):
     path = shared_path("real/qnx71-ker_call.traceprinter.txt")
@@ -402,6 +403,7 @@ def one_of_each(release, order):
     return header_bytes(pairs) + writer.slots().astype("<u4" if order == "little" else ">u4").tobytes()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("release", "layout", "order"),
     fewer(

@@ -24,6 +24,7 @@ def printed(capsys, file, *options):
     return capsys.readouterr().out.partition(" -- KERNEL EVENTS -- \n")[2]
 
 
+@pytest.mark.thorough
 def test_the_default_format_is_the_layout(capsys):
     path = shared_path("real/qnx71-ker_call.traceprinter.txt")
     assert main(["traceprinter", "-f", str(path), "-p", DEFAULT]) == 0

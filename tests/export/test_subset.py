@@ -317,6 +317,7 @@ def test_an_opening_claims_nothing_that_events_were_lost_of(tmp_path, release):
     assert open_kev(tmp_path / "early.kev").buffers.lost_before.sum() == 1
 
 
+@pytest.mark.thorough
 def test_very_many_losses_of_cpus_take_no_longer_each(tmp_path):
     count = 20_000
     slots = np.ones((count, 4), np.uint32)

@@ -169,6 +169,7 @@ def test_text_of_events():
     assert set(trace.events.thread[rows]) == {trace.threads.row(7, 2)}
 
 
+@pytest.mark.thorough
 def test_arguments_are_those_of_the_decoded_payload():
     """Where an expression looks for an argument is where the details of an event show it."""
     for release in RELEASES:
@@ -376,6 +377,7 @@ conditions = st.recursive(
 )
 
 
+@pytest.mark.thorough
 @given(conditions, st.integers(0, 5), st.booleans())
 def test_vectorised_is_one_by_one(text, seed, is_big):
     trace, derived, events = _prepared(seed, is_big)
@@ -410,6 +412,7 @@ trees = st.recursive(
 )
 
 
+@pytest.mark.thorough
 @given(trees, st.integers(0, 5))
 def test_conditions_have_the_three_values_of_sql(tree, seed):
     """The oracle has a column that is true, false or unknown for each comparison, and joins them as SQL does."""

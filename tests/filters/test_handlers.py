@@ -171,6 +171,7 @@ def test_what_is_no_number_counts_as_true_or_false(tmp_path, body, passes):
 SILENT = "class Silent(Exception):\n    def __str__(self):\n        raise ValueError\n"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("source", "message"),
     [
@@ -193,6 +194,7 @@ def test_handlers_cannot_end_or_stop_the_program(tmp_path, monkeypatch, source, 
     assert rule.calls == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("source", "message"), [("exit()", "SystemExit"), ("while True: pass", "it ran for more")])
 def test_a_file_cannot_end_or_stop_the_program_while_it_is_read(tmp_path, monkeypatch, source, message):
     monkeypatch.setattr(handlers, "PATIENCE_S", 0.3)

@@ -43,6 +43,7 @@ def test_who_used_the_cpu_and_most_of_it(captured):
     assert names(trace, top) == set(sorted(ran, key=ran.__getitem__)[-3:])
 
 
+@pytest.mark.thorough
 def test_who_did_ipc(captured):
     trace, truth = captured
     found = names(trace, passes.did_ipc(trace))

@@ -331,6 +331,7 @@ HANDLERS = [lambda context, n=n: (context.words[0] + context.tid + n) % 3 for n 
 releases = st.sampled_from(list(RELEASES))
 
 
+@pytest.mark.thorough
 @given(st.integers(0, 10**6), releases)
 def test_vectorised_is_one_by_one(seed, release):
     trace = random_trace(seed % 17, 250, release, "big" if seed % 2 else "little")

@@ -4,6 +4,7 @@ Every field is evaluated for in every class, fast and wide, for every release th
 """
 
 import numpy as np
+import pytest
 
 from satview.capture.run import calls_of_text
 from satview.capture.workloads import registry
@@ -65,6 +66,7 @@ CASES = {f"client-server {release}": ("client-server", release) for release in R
 }
 
 
+@pytest.mark.thorough
 @points(case=CASES, wide=WIDTH)
 def test_view_and_capture_agree_on_every_field_of_every_class(case, wide, tmp_path):
     name, release = case
@@ -82,6 +84,7 @@ def test_view_and_capture_agree_on_every_field_of_every_class(case, wide, tmp_pa
     assert divided > usually(2, complete=10, thorough=5), "the conditions leave something out"
 
 
+@pytest.mark.thorough
 @points(release=RELEASES, wide=WIDTH)
 def test_random_rules_choose_log_and_foretell_the_same_events(release, wide, tmp_path):
     everything = captured("client-server", release, "ADDALLCLASSES\nSETALLCLASSESWIDE\n", tmp_path)

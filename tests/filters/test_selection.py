@@ -191,6 +191,7 @@ def test_too_many_threads_to_list():
         rules_of_selection(trace, codes, threads)
 
 
+@pytest.mark.thorough
 @given(st.integers(0, 10_000), st.sampled_from(list(RELEASES)), st.integers(0, 3))
 def test_rules_let_pass_what_the_view_shows(seed, release, how):
     """Random check boxes, every switch as a whole: enter of both widths, all vectors, ERROR with REPLY."""

@@ -318,6 +318,7 @@ def test_a_comment_begins_outside_of_texts_and_patterns(line, bare):
     assert without_comment(line) == bare
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("part", ['"', "\\", '"\\', '"\\ ', "~/", "~ /\\", "' ", "='", "~ ", "(", "not "])
 @pytest.mark.parametrize("lead", ["WHERE name == ", "SETCLASSPID COMM "])
 def test_no_character_of_a_line_is_looked_at_again_and_again(lead, part):

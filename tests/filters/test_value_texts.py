@@ -121,6 +121,7 @@ def test_texts_are_those_of_the_trace(jobs, tmp_path):
         select(other, "arg.kind == 5")
 
 
+@pytest.mark.thorough
 def test_tables_have_a_column_of_texts(jobs):
     """Row 4 is RUNNING with kind 1, which is called none only then."""
     trace = with_answers(jobs)
@@ -172,6 +173,7 @@ def test_bits_of_the_tables(tmp_path, flags, texts, others):
         assert select(trace, f'class == SEC and arg.flags == "{text}"').tolist() == [], text
 
 
+@pytest.mark.thorough
 def test_exported_c_compares_the_numbers(jobs, tmp_path):
     """The second word of MSG_SENDV is described; user events have no handlers, which is said."""
     sent = UserEvent(11, "sent", (UserField("size", 4, names={1: "small", 9: "large"}, offsets=(4, 4)),), 2)

@@ -113,6 +113,7 @@ def test_a_fast_trace_gives_lower_bounds_of_wide_events(tmp_path):
     assert found.total_slots < found.slots <= wide.slot_count
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("release", fewer([Release.QNX_7, Release.QNX_6_6], 1), ids=str)
 def test_the_fast_form_of_a_64_bit_value_is_its_low_half(release, tmp_path):
     """The receive calls of processes with 64 bits: the wide form has two words of `rparts`, the fast one has one."""
@@ -122,6 +123,7 @@ def test_the_fast_form_of_a_64_bit_value_is_its_low_half(release, tmp_path):
     assert logged.class_counts()["KER_CALL"] > 100
 
 
+@pytest.mark.thorough
 def test_a_fast_trace_cannot_tell_what_a_priority_decides(tmp_path):
     text = "ADDALLCLASSES\nSETALLCLASSESFAST\nADDCLASSEVHANDLER KERCALL WHERE priority > 10 and cpu == 0"
     wide, logged = both("automotive", Release.QNX_7, text, tmp_path)

@@ -56,6 +56,7 @@ def modified(folder):
     return {str(path.relative_to(folder)): path.stat().st_mtime_ns for path in folder.rglob("*.parquet")}
 
 
+@pytest.mark.thorough
 def test_every_trace_has_its_part(traces, out):
     found = export.export_folder(traces, out, TABLES)
     assert sorted(done.name for done in found.done) == ["a.kev", "board 1/b.kev", "board 1/c=%.kev"]
@@ -70,6 +71,7 @@ def test_every_trace_has_its_part(traces, out):
         assert query_dataset(out, query).rows() == [(len(alone),)]
 
 
+@pytest.mark.thorough
 def test_times_of_events_are_those_of_each_trace(traces, out):
     export.export_folder(traces, out, TABLES)
     for name in ("a.kev", "board 1/b.kev"):
@@ -132,6 +134,7 @@ def test_cycles_of_different_clocks_are_never_compared(traces, out):
         export.export_folder(traces, out, ("call_msg_sendw",))
 
 
+@pytest.mark.thorough
 def test_a_data_set_of_an_older_version_is_exported_again(traces, out):
     export.export_folder(traces, out, TABLES)
     (out / MARK).write_text('{"satview": "fleet", "version": 1}\n')
@@ -141,6 +144,7 @@ def test_a_data_set_of_an_older_version_is_exported_again(traces, out):
     assert query_dataset(out, "select 1 as n").rows() == [(1,)]
 
 
+@pytest.mark.thorough
 def test_a_query_says_in_how_many_traces_events_are_missing(traces, out):
     """One of four lost what was logged between 100 and 5,000 ns; its longest wait for the CPU may be longer."""
     builder = TraceBuilder().event(wire.CONTROL_BUFFER, 0, (1, 0)).time_event(0).state("READY", 2, 7, 1)
@@ -162,6 +166,7 @@ def test_a_query_says_in_how_many_traces_events_are_missing(traces, out):
     assert [row.get("known") for row in query.trend(out, "lost").records()] == [None] * 4
 
 
+@pytest.mark.thorough
 def test_a_query_says_of_how_many_traces_it_cannot_tell(traces, out):
     """Three traces have no messages; of one of them the record is that of an older version, which does not say so."""
     send = wire.code(wire.WireClass.COMM, 0)
@@ -191,6 +196,7 @@ def test_views_join_with_tables_and_each_other(traces, out):
     assert query_dataset(out, two).rows()[0][0] > 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("query", fewer(["select * from load_per((select 1))", "select * from load_per(x) t(x)"], 1))
 def test_macros_over_many_traces_take_numbers(traces, out, query):
     export.export_folder(traces, out)
@@ -204,6 +210,7 @@ def test_a_view_whose_table_is_missing_names_it(traces, out):
         query_dataset(out, "select * from thread_load")
 
 
+@pytest.mark.thorough
 def test_other_programs_read_it(traces, out):
     """The ways of docs/fleet.md: DuckDB by itself, Polars, Arrow."""
     import duckdb  # not while tests are collected: it reports leaks at the end then
@@ -220,6 +227,7 @@ def test_other_programs_read_it(traces, out):
         assert {name for (name,) in connection.sql(query).fetchall()} == names
 
 
+@pytest.mark.thorough
 def test_traces_that_were_moved_are_written_again_with_their_new_paths(traces, out):
     export.export_folder(traces, out, TABLES)
     moved = traces.rename(traces.parent / "moved")
@@ -229,6 +237,7 @@ def test_traces_that_were_moved_are_written_again_with_their_new_paths(traces, o
     assert export.export_folder(moved, out, TABLES).unchanged == 3
 
 
+@pytest.mark.thorough
 def test_it_goes_on_where_it_stopped(traces, out):
     export.export_folder(traces, out, TABLES)
     before = modified(out)
@@ -249,6 +258,7 @@ def test_it_goes_on_where_it_stopped(traces, out):
     assert export.export_folder(traces, out, ["run"]).unchanged == 4
 
 
+@pytest.mark.thorough
 def test_damaged_files_are_reported_and_skipped(traces, out, capsys):
     (traces / "bad.kev").write_bytes(b"\0" * 100)
     (traces / "empty.kev").write_bytes(b"")
@@ -323,6 +333,7 @@ def test_a_file_that_ends_its_process_costs_only_itself(traces, out, monkeypatch
     assert (skipped.name, skipped.fault[:40]) == ("board 1/b.kev", "the process that read it was ended, perh")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "query",
     ["select * from read_csv('/etc/passwd')", "copy (select 1) to '{out}/x.csv'", "select * from glob('/*')",
@@ -335,6 +346,7 @@ def test_a_query_reads_the_data_set_only(traces, out, query):
     assert not (out / "x.csv").exists()
 
 
+@pytest.mark.thorough
 def test_the_commands(traces, out, capfd):
     assert main(["export", str(traces), "-o", str(out), "--jobs", "1", "--table", "state", "--table", "event"]) == 0
     assert capfd.readouterr().out == f"{out}: 3 traces written, 18 events\n"
@@ -409,6 +421,7 @@ def test_traces_beside_a_thread_trace_are_exported(traces, out, capsys):
     assert "are for a folder of traces, and sample_traces/threads holds one thread trace" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_any_name_of_a_folder(traces, tmp_path):
     """Brackets, stars and quotes mean nothing here."""
     out = tmp_path / "o[1]*'x'?"
@@ -469,6 +482,7 @@ def nightly(tmp_path_factory):
     return folder / "fleet"
 
 
+@pytest.mark.thorough
 def test_a_trend_and_its_outlier(nightly):
     found = query.trend(nightly, "ready-longest")
     assert found["value"].tolist() == [100, 101, 102, 103, 104, 105, 5000, 107, 108]
@@ -497,6 +511,7 @@ def test_every_metric_holds_for_every_trace(traces, out):
     assert load["value"] == pytest.approx(busy / trace.window.length)
 
 
+@pytest.mark.thorough
 def test_a_metric_of_ones_own(nightly):
     found = query.trend(nightly, "select trace, count(*) as value from run group by trace")
     assert set(found["value"].tolist()) == {2.0}
@@ -526,6 +541,7 @@ def test_outliers(values, far):
     assert np.flatnonzero(query.outliers(np.array(values, np.float64))).tolist() == far
 
 
+@pytest.mark.thorough
 def test_the_command_trends(nightly, capsys):
     assert main(["trends", str(nightly)]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -544,6 +560,7 @@ def test_the_command_trends(nightly, capsys):
     assert "no data set of traces" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_a_figure_that_a_trace_cannot_show_is_unknown_and_a_count_of_nothing_a_bound(tmp_path, out):
     """One trace has states and an interrupt, the other one an event of the user alone."""
     (tmp_path / "traces").mkdir()

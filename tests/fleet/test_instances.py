@@ -53,6 +53,7 @@ def test_the_command_takes_data_sets(fleet: Path, capsys: pytest.CaptureFixture[
         assert answers[0] == answers[1], option
 
 
+@pytest.mark.thorough
 def test_each_trace_counts_once(
     fleet: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,6 +81,7 @@ def test_each_trace_counts_once(
     assert capsys.readouterr().err == f"{nothing} or by --with\n"
 
 
+@pytest.mark.thorough
 def test_traces_that_are_gone_are_named_and_left_out(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of three traces one is deleted: the tables still have it, but its rounds cannot be opened."""
     traces = fleet.parent / "traces"
@@ -109,6 +111,7 @@ def test_traces_that_are_gone_are_named_and_left_out(fleet: Path, capsys: pytest
         recorded_instances(fleet, "control 1", say=pytest.fail)
 
 
+@pytest.mark.thorough
 def test_what_the_data_set_cannot_give_is_said(fleet: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no trace of the data set fleet has the activity planner 1"):
         recorded_instances(fleet, "planner 1")

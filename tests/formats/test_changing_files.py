@@ -31,6 +31,7 @@ except SourceChangedError as error:
 """
 
 
+@pytest.mark.thorough
 def test_a_file_cut_short_is_reported_and_not_touched(tmp_path):
     path = scene(tmp_path)
     shown = subprocess.run([sys.executable, "-c", LOOK, str(path)], capture_output=True, text=True, check=True)

@@ -82,6 +82,7 @@ def test_clock_follows_the_rules(given_events, chunk):
     assert sorted(clock.ignored) == walk.ignored
 
 
+@pytest.mark.thorough
 @given(events(), st.sampled_from([3, 8, 100]))
 def test_verdicts_are_the_same_in_chunks_of_any_size(given_events, chunk):
     one_by_one, _ = rebuilt(given_events, 1)

@@ -96,6 +96,7 @@ def test_no_other_event_moves_by_more_than_the_doubt(tmp_path, monkeypatch, cpus
     assert sum(still) >= 0.9 * len(still)  # hardly ever is there a doubt to make use of
 
 
+@pytest.mark.thorough
 @points(release=fewer(("8.0", "6.x", "6.6", "7.x"), 2), cpus=fewer((4, 1, 2, 18), 2))
 def test_so_it_is_in_captures(tmp_path, release, cpus):
     path = tmp_path / "captured.kev"
@@ -199,6 +200,7 @@ def test_a_pause_of_all_cpus_stays_a_pause(tmp_path, cpus, pause):
     assert not trace.problems.counts()
 
 
+@pytest.mark.thorough
 def test_what_lies_outside_is_said_and_not_counted(tmp_path):
     """Twenty events, and one after a pause that nothing confirms."""
     builder = TraceBuilder(cpus=1)

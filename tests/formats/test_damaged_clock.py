@@ -99,6 +99,7 @@ def test_a_stamp_before_a_buffer_that_is_half_a_rollover_late_moves_no_other_eve
         )
 
 
+@pytest.mark.thorough
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_flipped_stamp_moves_nothing_but_its_event_and_that_not_far(folder, data):
@@ -119,6 +120,7 @@ def test_a_flipped_stamp_moves_nothing_but_its_event_and_that_not_far(folder, da
     assert np.all(np.abs(times - truth) <= 4 * 3 * cpus * STEP)
 
 
+@pytest.mark.thorough
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_all_readers_make_the_same_corrections(folder, data):

@@ -93,6 +93,7 @@ def slot_lists(draw):
     return slots
 
 
+@pytest.mark.thorough
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(slot_lists(), st.sampled_from([4, 16, 1 << 17]))
 def test_equals_the_rules_one_slot_at_a_time(slots, chunk):
@@ -301,6 +302,7 @@ def old_keys(count):
     return slots
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("shape", "limit_us"),
     [(many_buffers, 10), (all_dropped, 10), (all_processes, 10), (colliding_ids, 30), (old_keys, 10)],

@@ -61,6 +61,7 @@ def test_names_that_come_last_count_from_the_start(tmp_path):
     assert trace.thread_name(int(trace.events.thread[1])) == "late 1"
 
 
+@pytest.mark.thorough
 @given(
     st.lists(st.tuples(*[st.integers(0, 2**32 - 1)] * 4), max_size=40),
     st.sampled_from(["little", "big"]),

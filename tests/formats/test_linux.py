@@ -66,6 +66,7 @@ def test_every_form_tells_the_same(tmp_path, form):
     assert names.count("irq_handler_entry") == 1
 
 
+@pytest.mark.thorough
 def test_it_says_that_it_is_foreign(tmp_path):
     path = tmp_path / "host.dat"
     path.write_bytes(linux_scene.as_trace_dat())
@@ -115,6 +116,7 @@ def test_what_a_schedule_cannot_tell_is_said_in_its_own_words(tmp_path, capsys):
     assert "Lower bound: Wake-ups\n  no events sched_waking are there" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_no_capture_helps_a_schedule_beside_a_trace_of_qnx(tmp_path, capsys):
     """What the schedule alone lacks on a common axis is no class of events to capture on the target."""
     (tmp_path / "s.dat").write_bytes(linux_scene.as_trace_dat())

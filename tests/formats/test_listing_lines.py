@@ -218,6 +218,7 @@ def test_how_sure_a_file_is_a_listing(text, points):
     assert score(text.encode(), Path("x")) == points
 
 
+@pytest.mark.thorough
 def test_limits_of_lines():
     """A line of 64 KiB, 4,096 lines of an event, 4,096 events that wait for one that shows the release."""
     for length, lines in ((1 << 16, 1), ((1 << 16) + 1, 2)):

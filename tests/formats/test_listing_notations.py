@@ -131,6 +131,7 @@ def test_foreign_lines_lose_no_event_and_are_counted(release, layout):
     assert line_counts.event + line_counts.continuation == len(lines)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "change",
     [

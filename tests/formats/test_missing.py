@@ -51,6 +51,7 @@ def values_at(timeline, kind, time, cpu):
     return {int(spans.value[np.searchsorted(spans.start_cycles, time, side="right") - 1]) for spans in lanes}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("release", "is_ring"), [(Release.QNX_7, False), (Release.QNX_8, False), (Release.QNX_7, True)]
 )
@@ -79,6 +80,7 @@ def test_slots_cut_out_inside_of_buffers_leave_unknown_time(release, is_ring, tm
     assert len(silent) == trace.cpu_count if release is Release.QNX_7 else silent
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_7])
 def test_a_cut_that_leaves_the_length_of_the_buffer(release, tmp_path):
     _, slots = capture(release)

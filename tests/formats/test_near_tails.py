@@ -24,6 +24,7 @@ def batches(blocks: list[np.ndarray]) -> tuple[list[list[list[int]]], list[objec
     return [[getattr(batch, name).tolist() for name in COLUMNS] for batch in stream], list(problems)
 
 
+@pytest.mark.thorough
 def test_both_ways_on_sound_and_damaged_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
     for seed in range(40):

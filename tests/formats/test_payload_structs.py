@@ -150,6 +150,7 @@ def trace_of(release, order):
 every = points(release=fewer(QNX[::-1], 2), order=ORDERS)
 
 
+@pytest.mark.thorough
 @every
 def test_what_constructs_build_they_parse(release, order):
     assert len(written(release, order)) > 600
@@ -163,6 +164,7 @@ def test_what_constructs_build_they_parse(release, order):
         assert struct_of(layout, order).build(parsed) == raw, str(case)
 
 
+@pytest.mark.thorough
 @every
 def test_the_encoder_and_the_writer_write_what_constructs_build(release, order):
     """The encoder of the simulated kernel, from the same values; the slot writer, from its words."""
@@ -186,6 +188,7 @@ def test_the_encoder_and_the_writer_write_what_constructs_build(release, order):
         assert slots[:, 8:].tobytes() == raw, str(case)
 
 
+@pytest.mark.thorough
 @every
 def test_columns_of_filters_read_what_constructs_build(release, order):
     """All arguments of all events at once, as filters do, and one by one, as event handlers do."""
@@ -232,6 +235,7 @@ def test_texts_of_filters_are_those_that_constructs_build(release, order):
     assert count > (3 if release is Release.QNX_6 else 7)
 
 
+@pytest.mark.thorough
 @every
 def test_details_show_what_constructs_build(release, order):
     trace, rows = trace_of(release, order)
@@ -266,6 +270,7 @@ def test_columns_of_listings_read_what_constructs_build(release, order):
             assert [part.word for part in printed.parts[1:]] == ends[:-1], "printed arguments follow one another"
 
 
+@pytest.mark.thorough
 @given(
     release=st.sampled_from(QNX),
     order=st.sampled_from(ORDERS),

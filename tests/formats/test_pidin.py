@@ -116,6 +116,7 @@ def test_another_text_replaces_the_names_of_the_one_before(trace, tmp_path):
     assert again.problems.counts() == trace.problems.counts()
 
 
+@pytest.mark.thorough
 def test_commands_take_the_text(tmp_path):
     builder = TraceBuilder().time_event(0).state("RUNNING", 50, 4099, 2).state("READY", 60, 4099, 2)
     path = write_trace(tmp_path / "t.kev", builder.writer.slots())

@@ -50,6 +50,7 @@ def _same_events(found: Trace, truth: Trace) -> bool:
     return all(np.array_equal(getattr(found.events, name), getattr(truth.events, name)) for name in columns)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("release", "form"), fewer((FORMS[-1], *FORMS[:-1]), 2))
 def test_every_event_of_the_ring_is_found_and_none_invented(files, release, form):
     found, truth = satview.open_trace(files[release, form]), satview.open_trace(files[release, None])
@@ -59,6 +60,7 @@ def test_every_event_of_the_ring_is_found_and_none_invented(files, release, form
     assert found.payloads.words(500).tolist() == truth.payloads.words(500).tolist()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("release", "form"), FORMS[:1] + FORMS[-1:])
 def test_it_is_read_in_one_pass_as_at_once(files, release, form):
     """As traceprinter reads it; the file of the same run that is no QST file is read by the same function."""
@@ -154,6 +156,7 @@ def test_any_damage_opens_or_is_refused(files, tmp_path, release, form):
         assert np.all(np.diff(trace.events.time_cycles) >= 0)
 
 
+@pytest.mark.thorough
 def test_commands_read_it_like_any_trace(files, tmp_path):
     path = files[Release.QNX_8, QstForm.VERSION_4]
     listing = command("traceprinter", "-f", path).stdout.decode()

@@ -31,6 +31,7 @@ def kept(trace, whole):
     return same, len(mine) - same
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("lost", fewer((7, 399_998, 1, 2, 15, 1_000_003), 2))
 def test_bytes_that_are_missing_cost_what_they_held(whole, tmp_path, lost):
     """As much as a cut of whole slots costs, and the slot that is cut in two."""
@@ -51,6 +52,7 @@ def test_bytes_that_are_missing_cost_what_they_held(whole, tmp_path, lost):
     assert "partial-slot" not in trace.problems.counts()
 
 
+@pytest.mark.thorough
 def test_bytes_that_are_too_many_cost_nothing_but_their_slot(whole, tmp_path):
     data, path = SAMPLE.read_bytes(), tmp_path / "more.kev"
     path.write_bytes(data[:800_003] + b"\x00\x01\x02\x03\x04" + data[800_003:2_000_000] + b"???" + data[2_000_000:])
@@ -83,6 +85,7 @@ def test_a_file_that_just_ends_early_is_not_searched(tmp_path, monkeypatch):
     assert searched == [(path.stat().st_size - (1 << 22), path.stat().st_size)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("release", ["6.x", "7.x", "8.0"])
 def test_of_every_release(release, tmp_path, capsys):
     path = tmp_path / "target.kev"

@@ -110,6 +110,7 @@ def test_a_program_that_may_lie_anywhere(tmp_path):
     assert "no event MAPNAME or MMAP says where" in symbols.notes[0]
 
 
+@pytest.mark.thorough
 def test_lines_come_from_what_the_compiler_wrote(tmp_path):
     gcc = shutil.which("gcc")
     if gcc is None:
@@ -173,6 +174,7 @@ def test_a_pipe_in_the_folder_is_not_opened(tmp_path):
     assert add_symbols(trace_of(tmp_path, "usr/bin/planner"), tmp_path / "x").text(1, 0x8049000) == "plan"
 
 
+@pytest.mark.thorough
 def test_damaged_programs_end_in_a_sentence(tmp_path):
     """Every byte of headers and tables may be anything: never a traceback, a hang or much memory."""
     whole = write_elf(tmp_path / "planner", FUNCTIONS).read_bytes()

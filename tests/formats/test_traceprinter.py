@@ -151,6 +151,7 @@ def test_verbose_listing_gives_the_very_slots_of_its_file():
     assert listing.pairs == list(trace.header.pairs)
 
 
+@pytest.mark.thorough
 def test_full_times_of_the_7_1_listing():
     path = shared_path("real/qnx71-ker_call.traceprinter.txt")
     trace = open_listing(path)

@@ -238,6 +238,7 @@ class TestLwpLanes:
         only = open_trace(tmp_path / "tr.0000064.001")
         assert only.processes.pid.tolist() == [-1, 100]
 
+    @pytest.mark.thorough
     def test_more_lwps_than_lanes(self, tmp_path):
         text = "".join(record(i, i + 1, i + 1, "thr_self") for i in range(300))
         (tmp_path / "tr.0000001.001").write_text(text)

@@ -92,6 +92,7 @@ def test_a_changed_line_loses_no_event(name, change):
         assert again.count("zzz:0x00000007") == count
 
 
+@pytest.mark.thorough
 def test_a_line_has_the_arguments_it_shows_and_no_others():
     _, trace = read(lines(
         't:0x00000001 CPU:00 KER_CALL        :MSG_SENDV/11       coid:0x40000001 msg:"" (0x00000000) zzz:7',

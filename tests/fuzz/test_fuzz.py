@@ -39,6 +39,7 @@ def test_seeded_inputs(name, tmp_path, qapp):
         assert fault == "", f"input {index} of {name} with seed {_SEED}"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["expressions", "listing"])
 def test_corpus(name, tmp_path, qapp):
     files = sorted((FOLDER.parent / "corpus" / name).iterdir())
@@ -79,6 +80,7 @@ def test_faults_and_hangs_are_results(monkeypatch, tmp_path):
     assert run_one("broken", b"loop", tmp_path).startswith("hang: more than 0.2 s at ")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("program", "expected"),
     [

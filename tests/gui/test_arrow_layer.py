@@ -42,6 +42,7 @@ def all_arrows(window, qtbot):
     return view.arrows
 
 
+@pytest.mark.thorough
 def test_the_key_draws_all_arrows_and_takes_them_away(window, qtbot):
     view, actions = window.workspace.area.view, window.actions_by_id.by_id
     before = view.grab().toImage()
@@ -137,6 +138,7 @@ def test_dense_arrows_are_counts_where_they_end_and_a_click_zooms_to_them(empty_
     assert window.session.opened.selection.is_empty
 
 
+@pytest.mark.thorough
 def test_a_click_on_an_arrow_selects_its_link_and_brackets_step_along_it(window, qtbot):
     """The message is sent at 102, the reply at 700; both lead to the other lane."""
     layer, view, opened = all_arrows(window, qtbot), window.workspace.area.view, window.session.opened

@@ -38,6 +38,7 @@ def times(opened):
     return opened.trace.events.time_cycles - opened.trace.clock.start_cycles
 
 
+@pytest.mark.thorough
 def test_brackets_follow_a_message_and_back(window, opened, view, times):
     opened.select_event(int(times.searchsorted(110)))
     way = []

@@ -77,6 +77,7 @@ def trigger(window, command):
     window.actions_by_id.by_id[command].trigger()
 
 
+@pytest.mark.thorough
 def test_what_a_lossy_trace_does_not_show_is_said(empty_window, load, tmp_path, qtbot):
     """The second trace is the first one without 4,000 of 20,000 ns: how long states were unknown comes last."""
     window = load(empty_window, called(tmp_path / "before.kev", 20_000))
@@ -95,6 +96,7 @@ def test_what_a_lossy_trace_does_not_show_is_said(empty_window, load, tmp_path, 
     assert changes[names.index("app 1 in MUTEX")] == "unknown", "it may be lost"
 
 
+@pytest.mark.thorough
 def test_both_move_together_and_name_their_files(compared, comparison):
     first, second = comparison.first, comparison.second
     first.viewport.jump(part(first, 100_000, 150_000))
@@ -111,6 +113,7 @@ def test_both_move_together_and_name_their_files(compared, comparison):
     assert second.viewport.window == before
 
 
+@pytest.mark.thorough
 def test_aligned_by_cursors_events_condition_and_offset(compared, comparison, qtbot):
     first, second = comparison.first, comparison.second
     assert comparison.offset_text == "0 ns"
@@ -135,6 +138,7 @@ def test_aligned_by_cursors_events_condition_and_offset(compared, comparison, qt
     qtbot.waitUntil(lambda: "before.kev has no event where" in compared.statusBar().currentMessage())
 
 
+@pytest.mark.thorough
 def test_what_changed_first_and_where(panel, comparison, qtbot):
     def cell(row, column):
         return panel.model.index(row, column).data()
@@ -162,6 +166,7 @@ def test_what_changed_first_and_where(panel, comparison, qtbot):
     assert int(shares[0].argmax()) < int(shares[1].argmax())
 
 
+@pytest.mark.thorough
 def test_the_part_that_is_chosen_is_compared(panel, compared, qtbot):
     opened = compared.session.opened
     whole = opened.trace.window
@@ -210,6 +215,7 @@ def test_keys_act_on_the_trace_whose_lanes_have_the_keyboard(compared, compariso
     assert comparison.first.selection.time_range is None
 
 
+@pytest.mark.thorough
 def test_a_filter_of_the_second_trace_is_said_in_its_title(compared, comparison, qtbot):
     second, head = comparison.second, compared.workspace.panes.second.area._heads[0]
     assert head.text() == "after.kev"
@@ -220,6 +226,7 @@ def test_a_filter_of_the_second_trace_is_said_in_its_title(compared, comparison,
     qtbot.waitUntil(lambda: head.text() == "after.kev")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("ending", ["compare.linked", "compare.end"])
 def test_that_both_move_together_is_said_while_they_do(compared, comparison, ending):
     message = compared.statusBar()
@@ -324,6 +331,7 @@ def answer_with(qapp, button):
     return said
 
 
+@pytest.mark.thorough
 def test_a_window_asks_before_an_axis_opens_files_of_other_folders(application, empty_window, outside, qapp, qtbot):
     axis, other = outside
     said = answer_with(qapp, "Do not open")

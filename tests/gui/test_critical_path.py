@@ -46,6 +46,7 @@ def accent_at(view, opened, row, ms, width_px=30):
     )
 
 
+@pytest.mark.thorough
 def test_shift_y_lists_the_path_of_the_range(window, panel):
     assert window.workspace.panel_shows("path")
     assert panel.statement.text().endswith("28.00 ms in 17 pieces")
@@ -107,6 +108,7 @@ def test_a_folded_process_carries_the_line(panel, opened, view):
     assert accent_at(view, opened, row, 32, width_px=1) > 0
 
 
+@pytest.mark.thorough
 def test_a_click_on_a_piece_goes_there_and_copy_takes_the_table(panel, opened):
     position = [line[2] for line in all_texts(panel.model)].index("20.05 ms")
     panel.table.clicked.emit(panel.model.index(position, 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
@@ -38,6 +39,7 @@ def test_first_view_ends_where_nothing_confirms_the_clock_and_zero_shows_everyth
     assert viewport.window.length >= 40 * ROLLOVER
 
 
+@pytest.mark.thorough
 def test_damage_hangs_from_the_overview_and_shows_itself(empty_window, load, tmp_path):
     broken = slots()
     at = np.flatnonzero(broken[:, 0] & wire.CODE_MASK == wire.CONTROL_TIME)[5]
@@ -53,6 +55,7 @@ def test_damage_hangs_from_the_overview_and_shows_itself(empty_window, load, tmp
     assert "Damaged" not in overview.text_at(x + 40)
 
 
+@pytest.mark.thorough
 def test_events_of_damaged_slots_are_in_a_lane_of_their_own(empty_window, load, tmp_path):
     broken = slots()
     states = np.flatnonzero(broken[:, 0] & wire.CODE_MASK == wire.THREAD_RUNNING)

@@ -62,6 +62,7 @@ def test_nothing_is_requested_before_the_panel_is_seen(window, qtbot):
     assert panel.statement.text().startswith("Exact in ")
 
 
+@pytest.mark.thorough
 def test_a_row_says_mark_reason_and_capture(panel):
     assert texts(panel, "Interrupts") == [
         "Interrupts", "Needs other events", "no interrupts are there", "capture the class INTR",

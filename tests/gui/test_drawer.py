@@ -27,6 +27,7 @@ def tabs_of_the_drawer(window):
     return [bar.tabText(tab) for tab in range(bar.count())]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("topic", "tabs", "answer"),
     [
@@ -54,6 +55,7 @@ def test_a_click_on_a_topic_shows_its_panels_and_what_the_front_one_answers(wind
     assert [name.value for name, button in drawer.buttons.items() if button.isChecked()] == [topic.value]
 
 
+@pytest.mark.thorough
 def test_a_second_click_or_the_key_of_the_panel_leaves_its_room_to_the_lanes(window, drawer, view, qtbot):
     open_px = view.height()
     qtbot.mouseClick(drawer.buttons[Topic.DATA], LEFT)
@@ -69,6 +71,7 @@ def test_a_second_click_or_the_key_of_the_panel_leaves_its_room_to_the_lanes(win
     qtbot.waitUntil(lambda: drawer.front == "plots")
 
 
+@pytest.mark.thorough
 def test_topics_are_reached_and_opened_by_keys_and_the_one_with_the_keyboard_is_seen(drawer, qtbot):
     button = drawer.buttons[Topic.ASK]
     before = button.grab().toImage()
@@ -164,6 +167,7 @@ def made(window):
     return set(window.workspace.panels.created)
 
 
+@pytest.mark.thorough
 def test_only_panels_in_front_are_made(window):
     assert made(window) == {"events", "details"}
 
@@ -181,6 +185,7 @@ def test_a_key_makes_a_panel_and_hides_the_one_before(window, view, qtbot):
     assert panel.height() == height  # the dock still has its size
 
 
+@pytest.mark.thorough
 def test_statistics_do_not_work_behind_a_tab(window, view, opened, qtbot):
     qtbot.keyClick(view, Qt.Key.Key_T)
     panel = window.workspace.panels["statistics"]

@@ -96,6 +96,7 @@ def end(folder, stage, when, *files, number=signal.SIGTERM):
         job.communicate()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", fewer([signal.SIGTERM, signal.SIGINT, signal.SIGHUP], 1))
 def test_signal_ends_a_window_that_shows_a_trace_and_keeps_its_notes(number, tmp_path):
     skip_if_ignored(number)

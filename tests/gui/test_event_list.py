@@ -29,6 +29,7 @@ def test_model_passes_qts_own_tester(opened, qtmodeltester):
     qtmodeltester.check(EventListModel(opened, 20, LIGHT), force_py=True)
 
 
+@pytest.mark.thorough
 def test_rows_are_the_events_in_order(panel, opened):
     model = panel.model
     assert model.rowCount() == len(opened.trace.events)
@@ -38,6 +39,7 @@ def test_rows_are_the_events_in_order(panel, opened):
     assert [model.headerData(i, Qt.Orientation.Horizontal) for i in range(len(COLUMNS))] == list(COLUMNS)
 
 
+@pytest.mark.thorough
 def test_a_row_is_formatted_once(panel, monkeypatch):
     calls = []
     real = event_list.list_row
@@ -79,6 +81,7 @@ def test_click_on_a_row_selects_in_the_lanes(panel, opened):
     assert opened.timeline.label(opened.selection.span) == "RUNNING"
 
 
+@pytest.mark.thorough
 def test_selection_in_the_lanes_shows_in_the_list_where_arrow_keys_move_it(panel, opened, qtbot):
     opened.select_event(10)
     assert panel.table.currentIndex().row() == 10
@@ -206,6 +209,7 @@ def jump(window, start_s, length_s):
     return f"{int(np.searchsorted(times, opened.viewport.window.start)) + 1:,}"
 
 
+@pytest.mark.thorough
 def test_the_first_event_in_view_is_at_the_top(dense, qtbot):
     assert top(dense) == "1"
     first = jump(dense, 2, 0.1)
@@ -217,6 +221,7 @@ def test_the_first_event_in_view_is_at_the_top(dense, qtbot):
     assert dense.session.opened.viewport.window.start > before.start
 
 
+@pytest.mark.thorough
 def test_a_pinned_list_stays_until_it_is_unpinned(dense, qtbot):
     pin = dense.workspace.panels["events"].pinned
     qtbot.mouseClick(pin, Qt.MouseButton.LeftButton, pos=pin.rect().center())

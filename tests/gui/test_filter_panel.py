@@ -43,6 +43,7 @@ def labels(menu):
 
 
 class TestCondition:
+    @pytest.mark.thorough
     def test_typing_a_condition_filters(self, panel, window, opened, qtbot, settled):
         line = panel.condition.line
         qtbot.keyClicks(line, "class == USREVENT")
@@ -63,6 +64,7 @@ class TestCondition:
         found = [x for x in range(image.width()) if any(is_coloured(image.pixelColor(x, y)) for y in rows)]
         return found[0], found[-1]
 
+    @pytest.mark.thorough
     def test_fault_names_the_word_and_has_a_wave_under_it(self, panel, opened, qtbot):
         line = panel.condition.line
         qtbot.keyClicks(line, "event == MSG_SENDV and duraton > 2ms")
@@ -112,6 +114,7 @@ class TestCondition:
 
 
 class TestChips:
+    @pytest.mark.thorough
     def test_click_switches_off_and_cross_removes_and_trees_have_chips_too(self, window, opened, qtbot, settled):
         opened.filters.add_pass("class == USREVENT")
         settled()
@@ -129,6 +132,7 @@ class TestChips:
         chip.cross.click()
         assert not opened.filters.is_active
 
+    @pytest.mark.thorough
     def test_the_unknown_thread_is_not_counted(self, window, opened, settled):
         def said():
             settled()
@@ -257,6 +261,7 @@ class TestPixels:
 
 
 class TestContextMenu:
+    @pytest.mark.thorough
     def test_filter_to_this_thread(self, window, opened, settled):
         client = opened.trace.threads.row(2, 1)
         event = int(np.flatnonzero(opened.trace.events.thread == client)[0])
@@ -366,6 +371,7 @@ class TestTrees:
 
 
 class TestRules:
+    @pytest.mark.thorough
     def test_apply_and_fault(self, panel, opened, qtbot, settled):
         panel.tabs.setCurrentWidget(panel.rules_page)
         editor = panel.rules.editor
@@ -406,6 +412,7 @@ class TestRules:
         assert editor.toPlainText() == "ADDEVENT KERCALL MSG_SENDVNC"
         assert editor.faults == ()
 
+    @pytest.mark.thorough
     def test_files_run_nothing_until_a_yes(self, panel, opened, tmp_path, monkeypatch, settled, qtbot):
         code = f"open({str(tmp_path / 'ran')!r}, 'w').close()\ndef one(event):\n    return True\n"
         (tmp_path / "evil.py").write_text(code)
@@ -475,6 +482,7 @@ class TestRules:
         next(action for text, action in actions.items() if "C program" in text).trigger()
         assert panel.rules.message.text().startswith("Saved rules.c\nWHERE does not apply to ")
 
+    @pytest.mark.thorough
     def test_what_would_be_captured(self, panel, window, qtbot):
         panel.rules.editor.setPlainText("ADDCLASS USER")
         panel.rules.show_would_capture()
@@ -560,6 +568,7 @@ def test_theme_change_reaches_every_part(window, opened, settled):
     assert f"#{DARK.panel:06x}" in window.workspace.chips.styleSheet()
 
 
+@pytest.mark.thorough
 def test_a_condition_that_holds_nowhere_says_why(panel, qtbot):
     line = panel.condition.line
     for text, why in (
@@ -570,6 +579,7 @@ def test_a_condition_that_holds_nowhere_says_why(panel, qtbot):
         qtbot.waitUntil(lambda why=why: why in panel.condition.message.text())
 
 
+@pytest.mark.thorough
 def test_a_filter_that_is_gone_is_not_changed_nor_another_one_of_its_name(panel, opened, qtbot):
     opened.filters.add_pass("cpu == 0")
     (name,) = (item.name for item in opened.filters.state.stack.passes)

@@ -23,6 +23,7 @@ def opened_with(application, qtbot, link):
     return window
 
 
+@pytest.mark.thorough
 def test_range_and_event(application, qtbot, load, tmp_path):
     window = opened_with(application, qtbot, TraceLink(scene(tmp_path), "4us..9us", 12))
     opened, clock = window.session.opened, window.session.opened.trace.clock
@@ -33,6 +34,7 @@ def test_range_and_event(application, qtbot, load, tmp_path):
     assert window.session.opened.viewport.is_whole
 
 
+@pytest.mark.thorough
 def test_a_range_that_says_nothing_is_told_and_shows_all(application, qtbot, tmp_path):
     window = opened_with(application, qtbot, TraceLink(scene(tmp_path), "nonsense"))
     qtbot.waitUntil(lambda: "is no range" in window.statusBar().currentMessage())
@@ -63,6 +65,7 @@ def test_a_copied_link_leads_back_to_the_same_view(window, application, opened, 
     assert link_to(opened) == copied
 
 
+@pytest.mark.thorough
 def test_open_link_says_what_is_wrong_under_the_line(window, view, qtbot):
     QGuiApplication.clipboard().setText("")
     qtbot.keyClick(view, K.Key_O, CONTROL_SHIFT)

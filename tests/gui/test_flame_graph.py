@@ -69,6 +69,7 @@ def test_functions_are_as_wide_as_their_share_below_their_callers(panel):
     ]  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_a_click_zooms_and_a_second_one_shows_the_longest_call(panel, empty_window):
     opened, canvas = empty_window.session.opened, panel.canvas
     click(panel, "0x200")
@@ -82,6 +83,7 @@ def test_a_click_zooms_and_a_second_one_shows_the_longest_call(panel, empty_wind
     assert canvas.zoomed == 0
 
 
+@pytest.mark.thorough
 def test_keys_go_to_callers_and_to_what_is_called_of_what_shows(panel, empty_window, qtbot):
     opened = empty_window.session.opened
     press(panel, K.Key_Down, K.Key_Down)
@@ -115,6 +117,7 @@ def test_processes_and_threads_are_told_apart(panel, qtbot):
     qtbot.waitUntil(lambda: panel.canvas.graph.measure is FlameWidth.ELAPSED)
 
 
+@pytest.mark.thorough
 def test_it_follows_the_range_and_the_names_and_stays_zoomed(panel, empty_window, qtbot, tmp_path):
     opened, start = empty_window.session.opened, empty_window.session.opened.trace.window.start
     write_elf(tmp_path / "build" / "alpha", {"plan": (0x100, 0x40), "search": (0x200, 0x40)}, base=0)

@@ -105,6 +105,7 @@ def grown(qtbot, window, slots):
     return window.session.opened
 
 
+@pytest.mark.thorough
 def test_new_events_appear_and_end_like_a_trace_opened_at_once(live, grow, writer, qtbot, load, application):
     window = live(0.3)
     first = window.session.opened
@@ -123,6 +124,7 @@ def test_new_events_appear_and_end_like_a_trace_opened_at_once(live, grow, write
     assert [info.title for info in other.timeline.infos] == [info.title for info in opened.timeline.infos]
 
 
+@pytest.mark.thorough
 def test_the_answer_of_why_stays_when_the_file_grows(live, grow, qtbot):
     """Of the same thread at the same moment; what ended its state is in the later part of the file now."""
     window = live(0.5)
@@ -142,6 +144,7 @@ def test_the_answer_of_why_stays_when_the_file_grows(live, grow, qtbot):
         assert name in browser.toPlainText()
 
 
+@pytest.mark.thorough
 def test_the_selected_row_of_a_table_stays_when_the_file_grows(live, grow, qtbot):
     """Of latencies, the longest first, which get more rows: the same begin is selected, wherever it stands now."""
     window = live(0.5)
@@ -196,6 +199,7 @@ def test_half_a_slot_is_no_problem_and_is_read_when_whole(writer, follow, qtbot)
     assert bytes(opened.trace.payloads.raw(0)) is not None
 
 
+@pytest.mark.thorough
 def test_window_selection_filter_folds_and_texts_stay(live, grow, qtbot):
     window = live(0.6)
     opened, workspace = window.session.opened, window.workspace
@@ -521,6 +525,7 @@ def test_what_is_no_trace_any_more_ends_the_following_and_keeps_the_view(live, w
     assert window.session.opened.trace.slot_count == writer.upto(0.4)
 
 
+@pytest.mark.thorough
 def test_waits_for_a_file_that_is_not_there_yet(writer, empty_window, qtbot):
     empty_window.session.open(writer.path, is_followed=True)
     qtbot.waitUntil(lambda: "is not there yet" in empty_window.views.loading.text.text())
@@ -591,6 +596,7 @@ def test_rest_after_a_slow_read_is_longer(qapp, tmp_path, monkeypatch):
     follow.stop()
 
 
+@pytest.mark.thorough
 def test_live_demo_runs_in_a_window_and_leaves_nothing(empty_window, qtbot):
     empty_window.registry["capture.demo"].run()
     qtbot.waitUntil(lambda: empty_window.session.stage is Stage.READY, timeout=10_000)

@@ -61,6 +61,7 @@ def slow(window, qapp):
     return view
 
 
+@pytest.mark.thorough
 def test_a_view_at_rest_shows_what_one_painted_at_once_shows(slow, window, qtbot, qapp):
     viewport, pictures, unsettled = window.session.opened.viewport, slow.lanes.pictures, 0
     for seed in range(usually(1, thorough=5, complete=20)):
@@ -99,6 +100,7 @@ def test_pictures_for_files_are_exact_while_the_view_moves_and_other_colours_do_
     assert screen(slow) == found
 
 
+@pytest.mark.thorough
 def test_all_lanes_are_exact_in_each_frame_where_there_is_time(slow, window, qapp):
     slow.frame_s = 60.0
     for _ in range(5):

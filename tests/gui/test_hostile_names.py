@@ -98,6 +98,7 @@ def walk(window):
     return found
 
 
+@pytest.mark.thorough
 def test_every_widget_shows_names_as_text(hostile):
     assert walk(hostile) > 10
 

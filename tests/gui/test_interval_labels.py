@@ -61,6 +61,7 @@ def test_labels_change_the_picture_and_fit_whole(window, view, opened, qtbot):
     assert opened.lanes.arrangement.labels == {Label.STATE, Label.CPU}
 
 
+@pytest.mark.thorough
 def test_dark_letters_have_their_colour_around_them_on_dark_lanes(window, view, opened):
     rows = view.visible_rows()
     values = opened.timeline.raster([row.index for row in rows], opened.viewport.window, view.width())

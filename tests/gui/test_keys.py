@@ -90,6 +90,7 @@ def test_whole_trace(press, opened, key, modifiers):
     assert opened.viewport.is_whole
 
 
+@pytest.mark.thorough
 def test_focus_fits_and_goes_back(press, opened, client):
     """REPLY lasts from 4,000 to 8,001."""
     opened.viewport.zoom(0.5, opened.trace.clock.cycles(4_000))
@@ -114,6 +115,7 @@ def test_focus_begins_anew_after_a_move(press, opened, client):
     assert opened.viewport.window.start > fitted.start, "where it was before"
 
 
+@pytest.mark.thorough
 def test_range_from_selection_and_zoom_to_it(press, opened, client):
     press(K.Key_R)
     assert ends_ns(opened, opened.selection.time_range) == (4_000, 8_001)
@@ -125,6 +127,7 @@ def test_range_from_selection_and_zoom_to_it(press, opened, client):
     assert opened.selection.is_empty
 
 
+@pytest.mark.thorough
 def test_view_history(press, opened):
     first = opened.viewport.window
     press(K.Key_W)
@@ -137,6 +140,7 @@ def test_view_history(press, opened):
     assert opened.viewport.window == first
 
 
+@pytest.mark.thorough
 def test_arrows_walk_states_and_lanes(press, opened, client):
     press(K.Key_Right)
     assert opened.timeline.label(opened.selection.span) == "RUNNING"
@@ -156,6 +160,7 @@ def test_arrows_walk_states_and_lanes(press, opened, client):
     assert opened.selection.lane == 0
 
 
+@pytest.mark.thorough
 def test_comma_and_period_walk_events_and_j_goes_to_the_partner(press, window, opened, client):
     press(K.Key_J)
     assert "no matching" in window.statusBar().currentMessage()
@@ -169,6 +174,7 @@ def test_comma_and_period_walk_events_and_j_goes_to_the_partner(press, window, o
     assert opened.trace.spec(opened.selection.event).name == "THRUNNING"
 
 
+@pytest.mark.thorough
 def test_cursors_and_delta(press, window, opened):
     opened.selection.set_mouse(opened.trace.clock.cycles(1_000))
     press(K.Key_1)
@@ -180,6 +186,7 @@ def test_cursors_and_delta(press, window, opened):
     assert opened.selection.cursor_a is None
 
 
+@pytest.mark.thorough
 def test_marks(press, opened, client, tmp_path):
     opened.selection.set_mouse(opened.trace.clock.cycles(2_000))
     press(K.Key_B)
@@ -195,6 +202,7 @@ def test_marks(press, opened, client, tmp_path):
     assert len(note_files(tmp_path / "scene.kev")) == 1
 
 
+@pytest.mark.thorough
 def test_note_is_requested_and_kept(press, window, opened, client, qtbot):
     press(K.Key_R)
     press(K.Key_M, SHIFT)
@@ -228,6 +236,7 @@ def test_a_second_note_starts_empty_and_the_first_can_be_changed(press, window, 
     ]
 
 
+@pytest.mark.thorough
 def test_lanes_pin_hide_show_fold(press, opened, client):
     press(K.Key_P)
     assert opened.lanes.rows[0].index == CLIENT_1
@@ -258,6 +267,7 @@ def test_empty_lanes(press, opened):
     assert len(opened.lanes.rows) == 4
 
 
+@pytest.mark.thorough
 def test_panels(press, window):
     docks = window.workspace.docks
     press(K.Key_E)
@@ -273,6 +283,7 @@ def test_panels(press, window):
     assert docks["details"].isHidden()
 
 
+@pytest.mark.thorough
 def test_tab_goes_through_a_panel_as_it_is_read(press, window):
     window.actions_by_id.by_id["panels.transactions"].trigger()
     panel = window.workspace.panels.created["transactions"]
@@ -291,6 +302,7 @@ def test_no_two_entries_of_a_menu_have_one_letter(window):
         assert sorted(set(letters)) == sorted(letters), titles
 
 
+@pytest.mark.thorough
 def test_find_with_enter_and_shift_enter(press, window, opened, qtbot):
     press(K.Key_Slash)
     line = window.workspace.find_bar.line
@@ -322,6 +334,7 @@ def test_go_to_time(press, window, opened, qtbot):
     assert opened.trace.spec(opened.selection.event).name == "EVENT 7"
 
 
+@pytest.mark.thorough
 def test_go_to_lane(press, window, opened, qtbot):
     press(K.Key_P, CONTROL)
     pick = window.findChild(QuickPick)
@@ -374,6 +387,7 @@ def test_copy_details_or_rows(press, window, opened, client, qtbot):
     assert lines[1].split("\t")[0] == "1"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "begin"), fewer([("a.PDF", b"%PDF-"), ("a.png", b"\x89PNG"), ("a.svg", b"<?xml")], 1))
 def test_export_picture(press, window, tmp_path, monkeypatch, name, begin):
     monkeypatch.setattr(dialogs, "ask_save", lambda *arguments: tmp_path / name)

@@ -46,6 +46,7 @@ def labels(window):
     return window.workspace.area.labels
 
 
+@pytest.mark.thorough
 def test_a_name_is_dragged_above_another_process_with_its_threads(labels, opened, qtbot):
     start, end = middle_of(opened, SERVER), middle_of(opened, CLIENT)
     drag(qtbot, labels, start, end - QPoint(0, 6))
@@ -133,6 +134,7 @@ def titles(window):
     return [opened.timeline.infos[row.unit].title for row in opened.lanes.rows if row.depth == 0]
 
 
+@pytest.mark.thorough
 def test_processes_are_sorted_by_use_and_quiet_ones_folded(dense, qtbot):
     """By the statistics: map_update 1.05, sensor_fusion 0.53, planner 0.19, hmi 0.18 CPU; 14 others 0.19 together."""
     opened, labels = dense.session.opened, dense.workspace.area.labels

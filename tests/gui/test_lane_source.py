@@ -24,6 +24,7 @@ def test_blocks_cover_every_pixel_once(events, width_px):
         assert (window.start, window.end) == (edges[columns.start], edges[columns.stop])
 
 
+@pytest.mark.thorough
 def test_exact_picture_is_the_same_in_blocks_and_in_one_piece(window, opened, view, monkeypatch):
     limits = opened.viewport.limits
     # Whole cycles per pixel, as the viewport makes them, so that block edges are pixel edges.
@@ -37,6 +38,7 @@ def test_exact_picture_is_the_same_in_blocks_and_in_one_piece(window, opened, vi
     assert np.array_equal(values, opened.timeline.raster(request.lanes, shown, 400, exact=True))
 
 
+@pytest.mark.thorough
 def test_cancelled_work_gives_nothing(opened):
     request = LaneRequest((0, 1), opened.viewport.limits, 100)
     assert exact_values(opened.timeline, lambda: request, None, None, lambda: True, lambda share: None) is None
@@ -103,6 +105,7 @@ def test_lanes_that_show_no_more_are_left(opened, monkeypatch):
     assert built == sorted([*timeline.cpu_lanes, first, others[0]])
 
 
+@pytest.mark.thorough
 def test_some_lanes_have_the_values_that_they_have_among_all(opened, view, qtbot):
     source = LaneSource(opened)
     request = LaneRequest(tuple(row.index for row in view.visible_rows()), opened.trace.window, 50)

@@ -72,6 +72,7 @@ def lane(opened, title):
     return next(row for row in opened.lanes.rows if opened.timeline.infos[row.unit].title == title)
 
 
+@pytest.mark.thorough
 def test_lanes_are_switched_on_and_off_where_they_belong(window, opened, qtbot):
     assert titles(opened) == ["CPU 0", "alpha", "beta"]
     show(window, qtbot, "functions", "log")
@@ -157,6 +158,7 @@ def test_a_rule_makes_steps_whose_heights_are_the_numbers(window, opened, view, 
     assert window.settings.text("events/user_rules") == "10 counter queue"
 
 
+@pytest.mark.thorough
 def test_descriptions_from_a_file(window, qtbot, tmp_path, monkeypatch):
     opened, path = window.session.opened, tmp_path / "events.xml"
     monkeypatch.setattr(dialogs, "ask_file", lambda *_: path)

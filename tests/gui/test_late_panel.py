@@ -87,6 +87,7 @@ def test_the_worst_instance_is_explained_at_first_and_slow_compared_with_fast_be
     assert (row["Part"], row["Whom"], row["Explains"]) == ("preempted", "hog 1", "3.000 µs")
 
 
+@pytest.mark.thorough
 def test_a_long_name_leaves_room_for_the_figure_beside_it(empty_window, load, tmp_path, qtbot):
     trace = (
         rounds_of_a_loop()
@@ -130,6 +131,7 @@ def test_a_key_explains_the_selected_thread_at_its_moment(looped, qtbot):
     assert texts(panel.instances, panel.instances.table.currentIndex().row())["Response"] == "1.100 µs"
 
 
+@pytest.mark.thorough
 def test_a_file_of_timing_is_obeyed_and_its_error_is_a_sentence(looped, looping, qtbot):
     set_deadline(looping)
     panel = show(looped, qtbot)
@@ -155,6 +157,7 @@ def test_a_file_of_timing_is_obeyed_and_its_error_is_a_sentence(looped, looping,
     assert texts(panel.activities, 0)["Misses"] == "0"
 
 
+@pytest.mark.thorough
 def test_the_name_of_a_missing_file_of_timing_is_shown_as_it_was_typed(looped, qtbot):
     panel = show(looped, qtbot)
     panel.on_lanes.click()
@@ -330,6 +333,7 @@ def test_lanes_of_activities_say_why_there_are_none(empty_window, load, looping,
     qtbot.waitUntil(lambda: "'nobody' names no activity" in window.statusBar().currentMessage())
 
 
+@pytest.mark.thorough
 def test_the_histogram_is_red_beyond_the_deadline_and_a_bar_shows_its_worst(looped, looping, qtbot):
     """37 rounds take 1,100 ns, three 5,100 of the 5,000 that they may: two bars, the second one red."""
     set_deadline(looping)

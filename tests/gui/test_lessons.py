@@ -22,6 +22,7 @@ LESSONS = (
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "kind", "who", "answer"), fewer(LESSONS, 2))
 def test_a_lesson_is_found_by_two_keys_and_a_click(name, kind, who, answer, lesson, empty_window, load, qtbot):
     window = load(empty_window, lesson(name))

@@ -153,6 +153,7 @@ def click_legend(window, qtbot, name):
     qtbot.mouseClick(legend, LEFT, pos=area.center().toPoint())
 
 
+@pytest.mark.thorough
 def test_a_click_on_the_legend_highlights_and_another_ends_that(window, view, qtbot):
     running, reply = value_colour(states.RUNNING, False), value_colour(states.STATE_BY_NAME["REPLY"].value, False)
     assert (colour_at(window, CLIENT_1, 3_500), colour_at(window, CLIENT_1, 6_000)) == (running, reply)
@@ -186,6 +187,7 @@ def test_the_legend_can_be_used_by_keys(window, opened, qtbot):
     assert not opened.legend.keys
 
 
+@pytest.mark.thorough
 def test_the_legend_explains_ticks_strips_hatching_and_the_states_that_occur(window):
     names = window.workspace.area.legend.accessibleName()
     for thing in ("events", "ran for less than a pixel", "events are missing", "dense: height", "client", "server"):

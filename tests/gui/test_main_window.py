@@ -54,6 +54,7 @@ def test_shortcuts_are_live_and_unique(empty_window):
             seen[text] = command_id
 
 
+@pytest.mark.thorough
 def test_commands_for_a_trace_are_off_until_one_is_open(empty_window, load, tmp_path):
     actions = empty_window.actions_by_id.by_id
     assert not actions["view.zoom_in"].isEnabled()
@@ -65,6 +66,7 @@ def test_commands_for_a_trace_are_off_until_one_is_open(empty_window, load, tmp_
     assert actions["view.focus"].isEnabled()
 
 
+@pytest.mark.thorough
 def test_welcome_then_failed_then_open(empty_window, load, qtbot, tmp_path):
     assert page(empty_window) is empty_window.welcome
     bad = tmp_path / "letter.kev"
@@ -181,6 +183,7 @@ def own_threads():
     return sum(thread.__class__.__name__ != "_DummyThread" for thread in threading.enumerate())
 
 
+@pytest.mark.thorough
 def test_closed_window_leaves_nothing_behind(application, load, qtbot, tmp_path):
     threads = own_threads()
     window = application.new_window()

@@ -28,12 +28,14 @@ def panel(window, opened, qtbot):
     return window.workspace.panels["marks"]
 
 
+@pytest.mark.thorough
 def test_without_marks_the_field_is_as_wide_as_its_panel(window, qtbot):
     qtbot.keyClick(window.workspace.area.view, K.Key_M, CONTROL)
     panel = window.workspace.panels["marks"]
     qtbot.waitUntil(lambda: panel.width() - panel.line.geometry().right() == panel.line.x() + 1)
 
 
+@pytest.mark.thorough
 def test_lists_marks_in_order_of_time_and_finds_all_words_in_any_order(panel, qtbot):
     assert all_texts(panel.model) == [
         ["0.000 002 000 s", "", "call of the client"],
@@ -48,6 +50,7 @@ def test_lists_marks_in_order_of_time_and_finds_all_words_in_any_order(panel, qt
     assert panel.model.rowCount() == 3
 
 
+@pytest.mark.thorough
 def test_a_click_brings_the_mark_into_view_and_back_leads_back(panel, opened, window, qtbot):
     cycles = opened.trace.clock.cycles
     before = TimeWindow(cycles(1_000), cycles(3_000))
@@ -118,6 +121,7 @@ def incident(tmp_path):
     return tmp_path / "incident.kev"
 
 
+@pytest.mark.thorough
 def test_a_recording_opens_at_its_mark_and_later_where_it_was_left(application, load, incident, qtbot):
     window = load(application.new_window(), incident)
     opened = window.session.opened

@@ -116,6 +116,7 @@ def test_a_range_is_typed_and_gone_to(window, view, opened, ns_of, qtbot):
     assert ns_of(opened.viewport.window.end) == ns_of(opened.selection.time_range.end) == 20_001
 
 
+@pytest.mark.thorough
 def test_a_range_says_at_once_what_it_holds(window, opened, ruler, x_of, qtbot, ns_of):
     """From 1 to 8 us the client runs 3 us and waits 4 us for the reply; the server waits and runs as long."""
     details = window.workspace.panels["details"]

@@ -23,6 +23,7 @@ def settle(qtbot):
         QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
 
 
+@pytest.mark.thorough
 def test_a_closed_trace_is_gone_without_the_collector(window, load, qtbot, tmp_path):
     load(window, scene(tmp_path))
     for panel in ("events", "statistics", "details", "filter", "plots"):

@@ -30,6 +30,7 @@ def shown_ns(opened):
     return lambda window: (opened.trace.clock.ns(window.start), opened.trace.clock.ns(window.end))
 
 
+@pytest.mark.thorough
 def test_click_selects_the_interval_in_all_views(window, opened, view, point_at, shown_ns):
     drag(view, point_at(CLIENT_1, 6_000), point_at(CLIENT_1, 6_000) + QPoint(1, 0))  # a hand shakes
     assert opened.selection.time_range is None
@@ -42,6 +43,7 @@ def test_click_selects_the_interval_in_all_views(window, opened, view, point_at,
     assert window.workspace.panels["events"].model.event_at(table.currentIndex().row()) == opened.selection.event
 
 
+@pytest.mark.thorough
 def test_click_on_a_mark_selects_the_event_and_beside_all_lanes_clears(opened, view, point_at, qtbot):
     qtbot.mouseClick(view, LEFT, pos=point_at(SERVER_1, 5_000))
     assert opened.trace.spec(opened.selection.event).name == "EVENT 7"
@@ -50,6 +52,7 @@ def test_click_on_a_mark_selects_the_event_and_beside_all_lanes_clears(opened, v
     assert opened.selection.is_empty
 
 
+@pytest.mark.thorough
 def test_left_drag_selects_a_range_that_snaps_to_edges_but_not_with_alt(window, opened, view, point_at, shown_ns):
     drag(view, point_at(CLIENT_1, 1_000) + QPoint(2, 0), point_at(CLIENT_1, 8_001) + QPoint(-3, 0))
     assert shown_ns(opened.selection.time_range) == (1_000, 8_001)
@@ -66,6 +69,7 @@ def test_shift_drag_extends_the_range(opened, view, point_at, shown_ns):
     assert shown_ns(opened.selection.time_range) == (1_000, 8_001)
 
 
+@pytest.mark.thorough
 def test_right_drag_zooms_to_what_was_dragged(opened, view, point_at, shown_ns):
     drag(view, point_at(CLIENT_1, 4_000), point_at(CLIENT_1, 8_000), button=RIGHT)
     assert shown_ns(opened.viewport.window) == pytest.approx((4_000, 8_000), abs=40)
@@ -73,6 +77,7 @@ def test_right_drag_zooms_to_what_was_dragged(opened, view, point_at, shown_ns):
     assert opened.viewport.is_whole
 
 
+@pytest.mark.thorough
 def test_middle_drag_pans(opened, view, point_at):
     opened.viewport.zoom(0.25, opened.trace.clock.cycles(10_000))
     before = opened.viewport.window
@@ -82,6 +87,7 @@ def test_middle_drag_pans(opened, view, point_at):
     assert moved == pytest.approx(before.length * 100 / view.width(), rel=0.05)
 
 
+@pytest.mark.thorough
 def test_control_wheel_zooms_at_the_mouse(opened, view, point_at):
     point = point_at(CLIENT_1, 5_000)
     turn_wheel(view, point, 3, CONTROL)
@@ -123,11 +129,13 @@ def test_wheel_scrolls_lanes_within_bounds(window, view, opened, qtbot):
     assert view.scroll_px == 0
 
 
+@pytest.mark.thorough
 def test_double_click_fits_the_interval(opened, view, point_at, shown_ns, qtbot):
     qtbot.mouseDClick(view, LEFT, pos=point_at(CLIENT_1, 6_000))
     assert shown_ns(opened.viewport.window) == pytest.approx((3_600, 8_400), abs=60)
 
 
+@pytest.mark.thorough
 def test_hover_shows_state_length_thread_and_cpu(window, view, point_at, qtbot):
     qtbot.mouseMove(view, point_at(CLIENT_1, 6_000))
     hover = window.workspace.area.hover
@@ -168,6 +176,7 @@ def test_double_click_on_the_ruler_shows_everything_and_the_wheel_works_there_to
     assert opened.viewport.window.length < once
 
 
+@pytest.mark.thorough
 def test_overview_click_goes_there_and_drag_moves(window, opened, qtbot):
     overview = window.workspace.area.overview
     opened.viewport.zoom(0.1, opened.trace.clock.cycles(2_000))
@@ -203,6 +212,7 @@ def test_label_column_can_be_resized(window, application, qtbot):
     assert application.settings.number("swimlane/label_width_px") == 300
 
 
+@pytest.mark.thorough
 @pytest.mark.qt_log_ignore("grabbing the keyboard", extend=True)
 def test_right_click_opens_a_menu_for_what_is_there(window, opened, view, point_at, qtbot):
     qtbot.mouseClick(view, RIGHT, pos=point_at(CLIENT_1, 6_000))

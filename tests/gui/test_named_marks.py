@@ -89,6 +89,7 @@ def test_the_worst_case_is_named_first(dense, qtbot):
     assert len(view.named_marks._placed) == 3
 
 
+@pytest.mark.thorough
 def test_steps_of_why_and_pieces_of_the_critical_path_are_named_on_their_lanes(inverted, qtbot):
     view, opened = inverted.workspace.area.view, inverted.session.opened
     opened.why.search(opened.trace, thread_of(opened.trace, "high 1"), opened.trace.clock.cycles(20_000_000))

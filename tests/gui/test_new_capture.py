@@ -64,6 +64,7 @@ def test_a_comma_in_the_duration_is_a_decimal_point(dialog, qtbot):
         assert (dialog.duration.text(), dialog.duration.value()) == ("2.5 s", 2.5)
 
 
+@pytest.mark.thorough
 def test_all_workloads_are_offered_with_their_lesson_in_both_themes(dialog, application):
     items = [dialog.workloads.item(row) for row in range(dialog.workloads.count())]
     offered = [(item.text(), item.toolTip()) for item in items]
@@ -100,6 +101,7 @@ def test_tab_goes_through_the_dialog_as_it_is_read(dialog, qtbot):
     )
 
 
+@pytest.mark.thorough
 def test_capture_opens_its_trace(dialog, empty_window, qtbot, tmp_path):
     choose(dialog, "polite", 0.02)
     dialog.cpus.setValue(2)
@@ -157,6 +159,7 @@ def test_deadlock_is_reported_beside_the_trace(dialog, empty_window, qtbot):
     assert "waits for mutex first" in finding
 
 
+@pytest.mark.thorough
 def test_faults_of_rules_are_marked_at_the_word_while_typing(dialog, qtbot):
     edit = dialog.rules.edit
     edit.setFocus()
@@ -190,6 +193,7 @@ def test_names_of_processes_are_those_of_the_workload(dialog):
     assert underlined(dialog.rules) == ["slow_server"]
 
 
+@pytest.mark.thorough
 def test_rules_that_no_kernel_can_carry_out_are_faults_here(dialog):
     dialog.rules.edit.setPlainText("ADDALLCLASSES\nADDCLASSEVHANDLER KERCALLENTER WHERE arg.sparts > 1")
     dialog.rules.check()
@@ -235,6 +239,7 @@ def test_save_as_is_checked(dialog, tmp_path, monkeypatch):
     assert dialog.path.text() == str(tmp_path / "named.kev")
 
 
+@pytest.mark.thorough
 def test_cancel_leaves_the_old_file_and_goes_back_to_the_editors(dialog, empty_window, qtbot, tmp_path):
     (tmp_path / "new.kev").write_bytes(b"old")
     choose(dialog, "small-system", 3600)
@@ -327,6 +332,7 @@ def test_full_disk_keeps_what_was_captured_but_never_replaces_a_file(
         assert len(load(empty_window, path).session.opened.trace.events) > 1_000
 
 
+@pytest.mark.thorough
 def test_live_capture_is_followed_and_can_be_stopped(dialog, empty_window, qtbot, tmp_path):
     choose(dialog, "periodic", 60)
     dialog.live.setChecked(True)
@@ -428,6 +434,7 @@ def test_a_capture_leaves_the_trace_that_is_open(application, window, tmp_path, 
     assert window.session.opened is before
 
 
+@pytest.mark.thorough
 def test_a_capture_never_replaces_a_trace_that_is_open(application, window, tmp_path, qtbot):
     other, path = application.new_window(), tmp_path / "mine.kev"
     shutil.copy(window.session.path, path)

@@ -44,6 +44,7 @@ def column_of(window, ns):
     return [image.pixel(x, y) & 0xFFFFFF for y in range(39, 7, -1)]
 
 
+@pytest.mark.thorough
 def test_processes_that_run_fill_their_share_of_the_cpus_and_the_tip_names_them_and_what_is_missing(window):
     """Of two CPUs one runs the client from 1 to 4 us, then the server, the other runs nothing: one is the height."""
     use, trace = window.workspace.area.overview.shown_use, window.session.opened.trace
@@ -110,6 +111,7 @@ def test_a_task_of_linux_keeps_what_follows_a_slash_in_its_name(empty_window, lo
     assert "kworker/1" in names_of_values(window.session.opened.timeline).values()
 
 
+@pytest.mark.thorough
 def test_a_process_without_a_name_has_its_number_in_the_legend_and_in_the_tip(empty_window, load, qtbot, tmp_path):
     builder = TraceBuilder().time_event(0)
     for round_cycles in range(1_000, 5_001_000, 1_000_000):  # pid 7 runs for 0.4 ms, pid 8 for 0.6 ms, and so on

@@ -66,6 +66,7 @@ class TestDetails:
 
 
 class TestFilterPanel:
+    @pytest.mark.thorough
     def test_counts_and_groups(self, window, opened):
         groups = top_items(window.workspace.panels["filter"].events.tree)
         assert groups["KER_CALL"].text(1) == "1"
@@ -74,6 +75,7 @@ class TestFilterPanel:
         total = sum(int(item.text(1).replace(",", "")) for item in groups.values())
         assert total == len(opened.trace.events)
 
+    @pytest.mark.thorough
     def test_unchecking_a_class_hides_its_events(self, window, opened):
         item = top_items(window.workspace.panels["filter"].events.tree)["USREVENT"]
         check(item, False)
@@ -125,6 +127,7 @@ class TestFilterPanel:
 
 
 class TestProblems:
+    @pytest.mark.thorough
     def test_click_goes_to_the_position(self, window, opened, qtbot):
         opened.viewport.zoom(0.1, opened.trace.clock.cycles(2_000))
         tree = window.workspace.panels["problems"].tree
@@ -168,6 +171,7 @@ class TestDialogs:
         assert "CYCLES_PER_SEC" in header
         dialog.close()
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         ("key", "value"), [("swimlane/lane_height_px", 30), ("window/wheel_zooms", True), ("window/theme", "dark")]
     )

@@ -110,6 +110,7 @@ def test_hidden_by_its_key_it_does_not_work(panel, dense, qtbot):
     assert not panel.view.is_pending
 
 
+@pytest.mark.thorough
 def test_drawn_bars_are_the_cpu_time_of_the_statistics(panel, dense, qtbot):
     trace, viewport = dense.session.opened.trace, dense.session.opened.viewport
     whole = trace.window

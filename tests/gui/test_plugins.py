@@ -62,6 +62,7 @@ def test_the_list_says_what_is_switched_off(empty_window, package, qtbot):
     assert plugins.all_plugins()[0].fault
 
 
+@pytest.mark.thorough
 def test_a_failure_is_named_in_the_status_bar(empty_window, package, load, tmp_path, qtbot):
     package("satview.lanes", "broken", "def thing(trace):\n    raise ValueError('oh')\n")
     load(empty_window, built(tmp_path))

@@ -106,6 +106,7 @@ def test_keys_wheel_and_drag_move_and_the_trace_begins_there(held, qtbot):
     assert window.session.preview is None
 
 
+@pytest.mark.thorough
 def test_exact_lanes_take_its_position(held, qtbot):
     window, release = held
     release.set()

@@ -56,6 +56,7 @@ def test_without_an_instance_nothing_is_handed_over(shared, tmp_path):
     assert not hand_over([TraceLink(scene(tmp_path))], is_followed=False)
 
 
+@pytest.mark.thorough
 def test_the_file_opens_there_in_a_window_of_its_own(server, application, empty_window, qtbot, tmp_path):
     assert run_satview(qtbot, str(scene(tmp_path)), "--range", "4us..9us", "--select", "12") == (0, b"")
     assert len(application.windows) == 2

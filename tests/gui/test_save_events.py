@@ -44,6 +44,7 @@ def choose(dialog, kind):
     dialog.kind.setCurrentIndex(dialog.kind.findData(kind))
 
 
+@pytest.mark.thorough
 def test_the_selected_range_as_a_trace(dialog, opened, tmp_path, qtbot, monkeypatch):
     opened.selection.set_range(part(opened, 1_000, 5_000))
     shown = dialog()
@@ -56,6 +57,7 @@ def test_the_selected_range_as_a_trace(dialog, opened, tmp_path, qtbot, monkeypa
     assert names[-4:] == ["THRUNNING", "MSG_SENDV", "THREPLY", "THRUNNING"]
 
 
+@pytest.mark.thorough
 def test_escape_stops_what_is_being_saved(dialog, tmp_path, monkeypatch, qtbot):
     stopped = []
 
@@ -106,6 +108,7 @@ def test_an_event_without_end_is_said_to_be_left_out(tmp_path, kind):
     assert write_list(trace, tmp_path / "x", rows, done, done) == f"Wrote {says}"
 
 
+@pytest.mark.thorough
 def test_the_trace_itself_is_never_replaced(dialog, opened, qtbot, monkeypatch):
     before = opened.trace.path.read_bytes()
     said = save(dialog(), opened.trace.path, qtbot, monkeypatch)

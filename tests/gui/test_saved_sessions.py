@@ -69,6 +69,7 @@ def pick(window, qtbot, words):
     qtbot.keyClick(offered.line, K.Key_Return)
 
 
+@pytest.mark.thorough
 def test_a_session_arranges_another_trace_by_patterns_and_undo_takes_it_back(
     before, application, load, qtbot, tmp_path
 ):
@@ -123,6 +124,7 @@ def test_what_cannot_be_saved_is_said_in_the_dialog(before, qtbot, tmp_path):
     dialog.close()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["a/b", "a\\b", "mine.satsession", "{folder}/precious.txt"])
 def test_a_session_is_saved_under_a_name_and_never_into_the_file_of_a_path(before, qtbot, tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)

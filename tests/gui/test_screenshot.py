@@ -21,6 +21,7 @@ def satview(*arguments):
     return run_program(_START, *arguments, environment=environment)
 
 
+@pytest.mark.thorough
 def test_picture_without_a_display(tmp_path):
     trace = (
         TraceBuilder().time_event(0).state("RUNNING", 10, 2, 1).state("READY", 2_000, 2, 1).write(tmp_path / "fine.kev")

@@ -61,6 +61,7 @@ def show(window, qtbot, start_ns, end_ns):
     settle(qtbot, window)
 
 
+@pytest.mark.thorough
 def test_a_cpu_is_as_high_as_it_is_busy(dense, qtbot):
     """Every tenth bin against the statistics of just that time, to a pixel."""
     view, trace = dense.workspace.area.view, dense.session.opened.trace
@@ -81,6 +82,7 @@ def test_a_cpu_is_as_high_as_it_is_busy(dense, qtbot):
     assert max(heights) - min(heights) >= 3  # it is not the same everywhere
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("part", fewer((0.03, 1, 0.3, 0.003), 1))
 def test_a_process_is_as_high_as_the_cpus_it_uses_on_one_scale(dense, qtbot, part):
     """At four zooms, on the scale that the head states: each bin against the statistics, to a pixel."""
@@ -163,6 +165,7 @@ def test_all_lanes_change_to_bars_together(dense, qtbot):
     assert seen == {True, False}
 
 
+@pytest.mark.thorough
 def test_threads_that_wait_for_a_cpu_are_stacked_above_those_that_run(dense):
     """In one bin of the trace, against the statistics of its threads."""
     timeline, trace = dense.session.opened.timeline, dense.session.opened.trace
@@ -176,6 +179,7 @@ def test_threads_that_wait_for_a_cpu_are_stacked_above_those_that_run(dense):
     assert abs(int(lane.ready.totals(window)[0]) - ready) <= len(np.flatnonzero(mine))
 
 
+@pytest.mark.thorough
 def test_figures_are_those_of_the_statistics(dense, qtbot):
     opened = dense.session.opened
     found = Statistics(opened.trace)
@@ -246,6 +250,7 @@ def test_bins_stay_in_position_while_the_view_moves_and_a_key_brings_the_longest
     assert view.stacks
 
 
+@pytest.mark.thorough
 def test_a_click_selects_the_longest_interval_of_what_it_points_at(dense, qtbot):
     opened, view = dense.session.opened, dense.workspace.area.view
     row = row_of(dense, LaneKind.PROCESS, "map_update")
@@ -289,6 +294,7 @@ def event_columns(window, codes, row):
     return sorted(set((np.searchsorted(edges, times, side="right") - 1).tolist()))
 
 
+@pytest.mark.thorough
 def test_events_that_a_filter_leaves_are_marked_above_shares(dense, qtbot):
     opened = dense.session.opened
     stack_of(qtbot, dense, row_of(dense, LaneKind.PROCESS, "logger").index)
@@ -330,6 +336,7 @@ def test_hidden_threads_leave_shares_their_whole_height(dense, qtbot):
     assert dense.workspace.area.view.lanes.painter.marks is ShownMarks.NONE
 
 
+@pytest.mark.thorough
 def test_the_core_draws_what_numpy_draws():
     rng = np.random.default_rng(5)
     for _ in range(60):
@@ -451,6 +458,7 @@ def test_what_a_filter_marks_is_underlined_and_changes_no_share(dense, qtbot):
         assert np.any(area == half_way(half_way(np.array([green], np.uint32), LIGHT.base), LIGHT.base) & 0xFFFFFF), name
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("effect", fewer((Effect.HIDE, Effect.DIM), 1))
 def test_a_filter_leaves_shares_of_what_passes(dense, qtbot, effect):
     """CPU 1 with one process alone: as high as it ran there; with the others faded above it, as high as without."""

@@ -80,6 +80,7 @@ def are_of(desk, name):
     return np.isin(desk.trace.events.code, desk.trace.catalogue.find(name))
 
 
+@pytest.mark.thorough
 def test_cpu_use_of_a_range(dense):
     dense.drag(QPoint(200, 60), QPoint(400, 60))
     dense.press(K.Key_T)
@@ -91,6 +92,7 @@ def test_cpu_use_of_a_range(dense):
     assert text == dense.trace.thread_name(int(np.argmax(np.where(idle, 0, used))))
 
 
+@pytest.mark.thorough
 def test_longest_wait(dense):
     """The slowest message is the first row, and a click draws it on the lanes."""
     dense.press(K.Key_X, CONTROL_SHIFT)
@@ -115,6 +117,7 @@ def test_a_context_switch_to_the_cycle(dense):
     assert f"({length:,} cycles)" in dense.workspace.panels["details"].as_text()
 
 
+@pytest.mark.thorough
 def test_the_server_side_of_a_call(dense):
     """From the message that a call sends to its receipt in the server."""
     send = int(np.flatnonzero(are_of(dense, "SND_MESSAGE"))[100])

@@ -19,6 +19,7 @@ def small(empty_window, load, tmp_path):
     return load(empty_window, scene(tmp_path))
 
 
+@pytest.mark.thorough
 def test_the_window_leaves_room_for_lanes(small, qtbot):
     assert (small.width(), small.height()) == (WIDTH, HEIGHT)
     view = small.workspace.area.view
@@ -32,6 +33,7 @@ def test_the_window_leaves_room_for_lanes(small, qtbot):
     qtbot.waitUntil(lambda: 165 <= view.height() < 280)  # a process less than half of them
 
 
+@pytest.mark.thorough
 def test_the_legend_takes_one_row_and_shows_the_others_on_request(small, qtbot):
     area, opened = small.workspace.area, small.session.opened
     legend = area.legend

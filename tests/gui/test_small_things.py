@@ -28,6 +28,7 @@ def middle_of(opened, lane):
     return row.y_px + row.height_px // 2
 
 
+@pytest.mark.thorough
 def test_a_proposed_range_is_replaced_by_what_is_typed(window, view, opened):
     opened.selection.set_range(part(opened, 2_000, 4_000))
     QTest.keyClick(view, K.Key_R, SHIFT)
@@ -38,6 +39,7 @@ def test_a_proposed_range_is_replaced_by_what_is_typed(window, view, opened):
     assert opened.selection.time_range == part(opened, 3_000, 5_000)
 
 
+@pytest.mark.thorough
 def test_a_prompt_keeps_what_is_typed_while_its_menu_or_another_window_is_in_front(
     application, window, view, opened, qtbot
 ):
@@ -66,6 +68,7 @@ def test_a_prompt_keeps_what_is_typed_while_its_menu_or_another_window_is_in_fro
     assert [mark.text for mark in opened.marks] == ["late here!"]
 
 
+@pytest.mark.thorough
 def test_a_prompt_keeps_what_is_typed_until_it_is_entered_or_given_up(window, view, opened):
     def prompt():
         view.setFocus()
@@ -98,6 +101,7 @@ def test_a_prompt_keeps_what_is_typed_until_it_is_entered_or_given_up(window, vi
     assert prompt().line.text() == ""
 
 
+@pytest.mark.thorough
 def test_find_says_that_the_filter_hides_all_hits(window, view, opened, qtbot):
     bar, message = window.workspace.find_bar, window.statusBar()
     hides = "hits, all hidden by the filter"
@@ -142,6 +146,7 @@ def test_a_message_begins_with_a_capital_letter_but_a_name_stays_as_it_is(text, 
     assert capitalized(text) == shown
 
 
+@pytest.mark.thorough
 def test_a_right_click_on_the_name_of_the_selected_lane_keeps_what_is_selected(window, opened):
     labels = window.workspace.area.labels
     opened.select_at(CLIENT_1, opened.trace.clock.cycles(6_000))
@@ -165,6 +170,7 @@ def test_a_field_beside_a_value_suggests_a_condition(typed, meant):
     assert suggested(typed) == meant
 
 
+@pytest.mark.thorough
 def test_find_says_what_was_meant_and_a_click_looks_for_it(window, view, opened, qtbot):
     QTest.keyClick(view, K.Key_Slash)
     bar = window.workspace.find_bar
@@ -177,6 +183,7 @@ def test_find_says_what_was_meant_and_a_click_looks_for_it(window, view, opened,
     assert not bar.suggestion.isVisible()
 
 
+@pytest.mark.thorough
 def test_the_time_of_the_mouse_shows_over_lanes_only(window, view, opened):
     field, x = window.workspace.status.mouse, round(view.scale.x(opened.trace.clock.cycles(5_000)))
     move_mouse(view, QPoint(x, middle_of(opened, CLIENT_1)))
@@ -284,6 +291,7 @@ def inked(button):
     return max(xs) - min(xs) + 1, max(ys) - min(ys) + 1
 
 
+@pytest.mark.thorough
 def test_details_show_the_trace_while_nothing_is_selected(window, view, opened):
     browser = window.workspace.panels["details"].browser
     assert "scene.kev" in browser.toPlainText()
@@ -327,6 +335,7 @@ def scroll(field):
     turn_wheel(field, field.rect().center(), -1)
 
 
+@pytest.mark.thorough
 def test_the_wheel_changes_no_field_that_it_passes(window, application, qtbot):
     dialog = SettingsDialog(application.settings, window)
     dialog.show()

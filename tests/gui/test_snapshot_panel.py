@@ -49,6 +49,7 @@ def states(panel):
     return {cells(panel, row)["state"]: row for row in rows if not panel.model.depth_at(row)}
 
 
+@pytest.mark.thorough
 def test_buttons_have_the_colour_of_links_only_while_they_do_something(deadlock, qtbot):
     panel = show(deadlock)
     copy = next(button for button in panel.findChildren(QPushButton) if button.text() == "Copy")

@@ -87,6 +87,7 @@ def test_what_was_done_to_lanes_that_are_gone_is_not_undone(split, window, opene
     assert opened.edits.undo_title == ""
 
 
+@pytest.mark.thorough
 def test_another_window_shows_the_trace_without_reading_it_again(window, application, opened, view, qtbot):
     opened.viewport.jump(part(opened, 2_000, 9_000))
     qtbot.keyClick(view, K.Key_W, CONTROL_SHIFT)

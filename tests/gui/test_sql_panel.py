@@ -34,6 +34,7 @@ def run_query(panel, qtbot, query):
     qtbot.waitUntil(lambda: panel.run_button.text() == "Run", timeout=20_000)
 
 
+@pytest.mark.thorough
 def test_a_query_that_is_typed(panel, qtbot):
     query = "select state, start_ns, length_ns from state join thread using (thread) where label = 'client 1' "
     run_query(panel, qtbot, query + "and state in ('REPLY', 'READY')")
@@ -48,6 +49,7 @@ def test_a_query_that_is_typed(panel, qtbot):
     assert panel.copied_text() == "state\tstart_ns\tlength_ns\nREPLY\t4000\t4001"
 
 
+@pytest.mark.thorough
 def test_an_empty_answer_says_what_the_trace_cannot_show(panel, qtbot):
     run_query(panel, qtbot, "select * from interrupt")
     missing = "Cannot tell: interrupt: no interrupts are there; capture the class INTR"
@@ -55,6 +57,7 @@ def test_an_empty_answer_says_what_the_trace_cannot_show(panel, qtbot):
     assert panel.message.toolTip() == f"{missing}\nNot all: {LOST}"
 
 
+@pytest.mark.thorough
 def test_rows_jump_to_events_and_times(panel, opened, qtbot):
     run_query(panel, qtbot, "select event, name from event where name = 'EVENT 7' or time_ns = 8000 order by event")
     panel.table.clicked.emit(panel.model.index(0, 1))
@@ -80,6 +83,7 @@ def test_a_view_from_the_list(panel, opened, qtbot):
     assert panel.views.count() == len(views()) + 1
 
 
+@pytest.mark.thorough
 def test_mistakes_and_a_missing_package_are_reported(panel, qtbot, monkeypatch):
     run_query(panel, qtbot, "select nothing from event")
     assert '"nothing" not found' in panel.message.text()
@@ -124,6 +128,7 @@ def test_a_large_answer_is_cut(panel, qtbot, monkeypatch):
     assert panel.model.rowCount() == 129_055
 
 
+@pytest.mark.thorough
 def test_every_type_has_a_text_and_can_be_copied(panel, qtbot):
     run_query(panel, qtbot, one_row_of(sql_values()))
     texts = [each.text for each in sql_values()]
@@ -227,6 +232,7 @@ def test_intervals_as_lanes(panel, opened, qtbot):
     click_at(panel, qtbot, clock.cycles(6000), 2)  # nothing there: it stays
 
 
+@pytest.mark.thorough
 def test_rows_are_shown_before_it_is_known_what_can_be_drawn(panel, qtbot, monkeypatch):
     """Five million rows let the window stand still for 13 s to find their groups, which no list of rows needs."""
     asked = []
@@ -283,6 +289,7 @@ def test_tables_on_activities_follow_the_file_of_timing(empty_window, load, tmp_
     assert all_texts(panel.model) == [["3"]]
 
 
+@pytest.mark.thorough
 def test_ctrl_c_copies_the_selected_row_though_nothing_is_selected_in_the_lanes(window, panel, qtbot):
     run_query(panel, qtbot, "select 1 as a, 'x' as b union all select 2, 'y'")
     window.session.opened.selection.select(None, None, None)

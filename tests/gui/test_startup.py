@@ -30,6 +30,7 @@ print(len(window.actions_by_id.by_id) > 150)
 """
 
 
+@pytest.mark.thorough
 def test_window_shows_before_anything_heavy_is_imported():
     done = run_program(_PROGRAM)
     assert done.returncode == 0, done.stderr

@@ -28,6 +28,7 @@ def dense(empty_window, load, qtbot):
     return window
 
 
+@pytest.mark.thorough
 def test_a_trace_is_named_with_what_stands_out(dense):
     assert texts(dense) == {
         "size": "7.049 s, 4 CPUs 54 % busy",
@@ -37,6 +38,7 @@ def test_a_trace_is_named_with_what_stands_out(dense):
     assert LIGHT.error in colours(dense.workspace.summary.buttons["verdict"].grab().toImage())
 
 
+@pytest.mark.thorough
 def test_each_part_leads_to_its_panel(dense, qtbot):
     workspace, buttons = dense.workspace, dense.workspace.summary.buttons
     for name, panel in (("size", "statistics"), ("loss", "problems"), ("verdict", "verdicts")):
@@ -47,6 +49,7 @@ def test_each_part_leads_to_its_panel(dense, qtbot):
     assert opened.viewport.window.start < longest.start_cycles < longest.end_cycles < opened.viewport.window.end
 
 
+@pytest.mark.thorough
 def test_what_takes_time_comes_later(empty_window, load, tmp_path, qtbot):
     empty_window.settings.set("verdicts/check_up_to_events", 0)  # never by itself, as for a very long trace
     window = load(empty_window, DENSE)
@@ -56,6 +59,7 @@ def test_what_takes_time_comes_later(empty_window, load, tmp_path, qtbot):
     qtbot.waitUntil(lambda: "verdict" in texts(window), timeout=20_000)
 
 
+@pytest.mark.thorough
 def test_lost_data_is_said_in_the_colour_of_warnings(window, qtbot):
     button = window.workspace.summary.buttons["loss"]
     assert button.text() == "lost buffers: 4"

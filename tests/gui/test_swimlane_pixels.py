@@ -29,6 +29,7 @@ def colour_at(window, lane, ns):
     return rgb(image, x * image.devicePixelRatio(), y * image.devicePixelRatio())
 
 
+@pytest.mark.thorough
 def test_states_have_their_colours_in_both_themes(window, application, qtbot):
     show(window, 0, 20_000, qtbot)
     expected = {700: "READY", 3_900: "RUNNING", 7_500: "REPLY", 11_900: "RUNNING"}
@@ -42,6 +43,7 @@ def test_states_have_their_colours_in_both_themes(window, application, qtbot):
     assert colour_at(window, CLIENT_1, 3_900) == value_colour(states.RUNNING, True)
 
 
+@pytest.mark.thorough
 def test_interval_thinner_than_a_pixel_marks_its_pixel(window, qtbot, load, tmp_path):
     """RUNNING for 50 ns in a window of 100 ms, about a 20,000th of the width."""
     builder = TraceBuilder().time_event(0).state("RECEIVE", 100, 9, 1).state("RUNNING", 50_000_000, 9, 1)

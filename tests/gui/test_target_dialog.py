@@ -114,6 +114,7 @@ def test_a_simulated_target_is_captured_from_as_a_board_is(empty_window, residen
     assert resident.waits_until(lambda: "tracelogger" not in resident.processes())
 
 
+@pytest.mark.thorough
 def test_a_capture_that_is_stopped_before_anything_came_says_so_alone(
     empty_window, resident, qtbot, tmp_path, monkeypatch
 ):

@@ -75,6 +75,7 @@ def test_nothing_is_looked_for_before_the_panel_is_seen(empty_window, load, tmp_
     assert not panel.view.is_busy
 
 
+@pytest.mark.thorough
 def test_the_slowest_come_first_and_a_head_sorts(shown, qtbot):
     _, panel = shown
     assert column(panel, "Round trip") == ["698 ns", "418 ns", "298 ns", "\u2265 2 ns"]
@@ -164,6 +165,7 @@ def test_nested_messages_unfold_by_keys_and_by_a_click_on_the_sign(shown, qtbot)
         assert panel.model.rowCount() == count
 
 
+@pytest.mark.thorough
 def test_a_click_shows_the_transaction_over_the_lanes(shown, qtbot):
     window, panel = shown
     opened, view = window.session.opened, window.workspace.area.view
@@ -245,6 +247,7 @@ def test_latencies_and_their_figures(empty_window, load, tmp_path, qtbot):
     assert int(times[opened.selection.event]) == START + 100
 
 
+@pytest.mark.thorough
 def test_copy_takes_the_selected_rows(shown, qapp, qtbot):
     """One row, too; a row that has only the keyboard is not selected. The button takes all while one is selected."""
     window, panel = shown

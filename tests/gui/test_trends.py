@@ -93,6 +93,7 @@ def test_another_figure_and_one_that_cannot_be_made(trends, qtbot):
     assert trends.plot.points not in trends.plot.plot.plotItem.items
 
 
+@pytest.mark.thorough
 def test_headings_sort_and_rows_are_copied_whole(trends, qtbot):
     header = trends.traces.horizontalHeader()
     shown = []
@@ -130,6 +131,7 @@ def test_the_command_asks_for_a_folder(empty_window, application, fleet, tmp_pat
     assert len(all_texts(window.model)) == 7
 
 
+@pytest.mark.thorough
 def test_the_command_line_shows_nothing_else(application, fleet, monkeypatch, qapp, qtbot):
     monkeypatch.setattr(windows, "_until_closed", lambda _app, outcome: outcome.code)
     assert windows._run_windows(qapp, application, [TraceLink(fleet)], False) == 0

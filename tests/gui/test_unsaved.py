@@ -49,6 +49,7 @@ def no_folder(folder):
     return f"there is no folder '{folder}'; make it first, or give another name"
 
 
+@pytest.mark.thorough
 def test_failed_save_shows_until_it_succeeds(window, qtbot):
     folder = lose_folder(window)
     note(window)
@@ -74,6 +75,7 @@ def test_closing_asks_and_stays_or_lets_go(window, monkeypatch):
     assert window.close()
 
 
+@pytest.mark.thorough
 def test_closing_can_save_elsewhere(window, monkeypatch, tmp_path):
     lose_folder(window)
     trace_window = window.workspace.opened.trace.window
@@ -114,6 +116,7 @@ def test_damaged_notes_are_reported_until_the_user_has_read_it(empty_window, qtb
     assert not field.isVisible()
 
 
+@pytest.mark.thorough
 def test_internal_error_keeps_the_session_and_offers_a_report(window, qapp, monkeypatch, capsys):
     seen = []
 

@@ -41,6 +41,7 @@ def click(panel, row):
     click_cell(panel.table, row, x_px=60)  # right of the sign that unfolds it
 
 
+@pytest.mark.thorough
 def test_the_status_bar_announces_what_is_wrong_and_a_click_shows_it(empty_window, load, deadlock, qtbot):
     window = load(empty_window, deadlock)
     workspace, button = window.workspace, window.workspace.status.verdicts
@@ -114,6 +115,7 @@ def test_the_key_shows_a_deadlock(empty_window, load, deadlock, qtbot):
     assert texts(panel, 2)[3].startswith("asks: deadlock 3 (backwards)  SYNC_MUTEX_LOCK  sync_p=0x00000000080f6c80")
 
 
+@pytest.mark.thorough
 def test_click_shows_the_position_and_the_thread_that_suffers(empty_window, load, deadlock, qtbot):
     window = load(empty_window, deadlock)
     panel, opened = show(window, qtbot), window.session.opened
@@ -172,6 +174,7 @@ def test_a_sentence_takes_as_many_lines_as_it_needs(empty_window, load, inversio
     assert table.rowHeight(0) >= words.height(), "no line is cut"
 
 
+@pytest.mark.thorough
 def test_of_hundreds_of_sentences_those_on_the_screen_are_measured(empty_window, load, inversion, qtbot):
     """To measure all rows held the window for two seconds, at each new width again."""
     window = load(empty_window, inversion)
@@ -238,6 +241,7 @@ def outlined(window, thread):
     return sum(rgb(image, x, y) == LIGHT.accent for x in range(image.width())) > 100
 
 
+@pytest.mark.thorough
 def test_a_click_shows_the_worst_case_on_the_lanes(empty_window, load, inversion, qtbot):
     window = load(empty_window, inversion)
     panel = show(window, qtbot)

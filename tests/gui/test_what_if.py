@@ -171,6 +171,7 @@ def test_what_does_not_fit_is_said_and_the_text_stays(servers, qtbot, changes, s
     assert servers.workspace.panes.second is None
 
 
+@pytest.mark.thorough
 def test_cancelled_or_closed_it_stops_and_leaves_nothing(servers, qtbot):
     dialog = dialog_of(servers)
     dialog.changes.setPlainText("cpus=1")

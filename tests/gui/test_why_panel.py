@@ -38,6 +38,7 @@ def position_of(browser, text):
     return browser.cursorRect(cursor).center()
 
 
+@pytest.mark.thorough
 def test_each_step_has_its_number_the_colour_of_its_state_and_the_name_of_its_thread(answered, dense):
     assert dense.workspace.panel_shows("why")
     html = answered.browser.toHtml()
@@ -52,6 +53,7 @@ def test_each_step_has_its_number_the_colour_of_its_state_and_the_name_of_its_th
     assert "priority 40, 3.814 ms since 5.102 424 s" in lines[heads[0] + 2]
 
 
+@pytest.mark.thorough
 def test_a_link_goes_to_the_thread_then_and_the_answer_stays(answered, dense, qtbot):
     opened = dense.session.opened
     steps = opened.why.steps
@@ -74,6 +76,7 @@ def test_copy_takes_the_answer_and_a_click_on_an_event_of_a_sentence_selects_it(
     assert dense.session.opened.selection.event == 142_729
 
 
+@pytest.mark.thorough
 def test_a_short_answer_is_not_scattered_over_the_width(answered, dense, qtbot):
     """The number, the state and the thread of its only step follow each other, with only margins between."""
     opened = dense.session.opened

@@ -340,6 +340,7 @@ EXPECTED = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("theme", THEMES)
 def test_scenes_of_chance(theme, tmp_path):
     seen = Counter()

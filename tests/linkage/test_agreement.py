@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import scope_of
@@ -139,6 +140,7 @@ def check_kind(made: Traced, kind: LinkKind, true: set[tuple[int, int]], loss: b
     assert len(found) == len(table)
 
 
+@pytest.mark.thorough
 def test_calls_of_a_real_system(tmp_path: Path) -> None:
     """One CPU, calls alone: what is linked took less time than a call that blocks, and most of what never blocks is."""
     trace = open_trace(shared_path("real/qnx71-ker_call.traceprinter.txt"))

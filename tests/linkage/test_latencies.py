@@ -94,6 +94,7 @@ def capture_of(folder: Path, name: str, release: Release, form: str, loss: str) 
     return Case(made, False, True)
 
 
+@pytest.mark.thorough
 @points(loss=["whole", "loss", "ring"], form=["fast", "wide"], release=RELEASES)
 def test_no_moment_is_wrong_and_most_are_found(release: Release, form: str, loss: str, tmp_path: Path) -> None:
     there, found, complete = Counter(), Counter(), 0

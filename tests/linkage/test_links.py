@@ -217,6 +217,7 @@ def test_a_format_that_pairs_its_records_has_calls_and_states_alone(tmp_path):
             assert link == (None if end == 2**32 - 1 else Link(LinkKind.STATE, row, end, Certainty.EXACT))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("release", ["6.x", "8.0"])
 def test_a_followed_file_has_the_links_of_the_whole_one_at_every_step(release, tmp_path):
     whole = damaged(setup, 40, tmp_path, Release(release), 1, ring=False, wide=False).trace

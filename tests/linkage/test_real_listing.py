@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+import pytest
+
 from satview.answers.transactions import TransactionFilter, transaction_table
 from satview.events.catalogue import call_numbers, never_block
 from satview.events.spec import Release
@@ -32,6 +34,7 @@ def events() -> list[tuple[int, str, str, dict[str, int]]]:
     return found
 
 
+@pytest.mark.thorough
 def test_message_pairs() -> None:
     sent: dict[tuple[int, int], int] = {}
     expected = []
@@ -65,6 +68,7 @@ def test_durations_of_kernel_calls() -> None:
     assert found == expected
 
 
+@pytest.mark.thorough
 def test_clients_are_those_that_replies_name() -> None:
     """No THREAD event shows who sends; between receipt and reply of a rcvid no other one has that number."""
     expected: dict[int, int | str] = {}

@@ -66,6 +66,7 @@ def test_what_was_not_captured_is_no_figure(trace, tmp_path):
     assert "(worker 1) (3.9 % of a CPU, 22 runs)\n" in threads
 
 
+@pytest.mark.thorough
 def test_every_handle_can_be_followed(trace):
     """From the trace on, whatever is named has an answer of its own, whose title begins with its handle."""
     waiting, seen = [""], set()
@@ -222,6 +223,7 @@ def test_the_commands(path, capsys):
     assert main(["guide"]) == 0
 
 
+@pytest.mark.thorough
 def test_every_command_of_the_guide_works(path, capfd, tmp_path, monkeypatch):
     """As it is printed, with a trace, a thread and a moment filled in."""
     monkeypatch.chdir(tmp_path)

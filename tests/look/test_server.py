@@ -226,6 +226,7 @@ def test_an_answer_that_is_cut_says_so(call, monkeypatch):
     assert content.text.splitlines()[-1] == "... 129,055 rows, cut: there are more; add a LIMIT or add them up"
 
 
+@pytest.mark.thorough
 def test_every_type_has_a_text(call):
     queries = [f"select {each.sql} as v" for each in sql_values()]
     _, answers = call(*(("sql", {"trace": "sub/a.kev", "query": query}) for query in queries))

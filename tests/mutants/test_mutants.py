@@ -108,6 +108,7 @@ def test_a_mutant_is_tried_on_the_tests_that_reach_it_the_quick_ones_first():
     assert reach.by(Mutant("r/f.py", 8, 0, 0, b""), _PYTHON) == []
 
 
+@pytest.mark.thorough
 def test_every_equivalent_mutant_is_one():
     """A reason for a line that is gone, or for a change that is never made, helps nobody."""
     named = set(equivalent())

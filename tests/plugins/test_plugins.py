@@ -49,6 +49,7 @@ def test_samples_are_of_each_kind(samples, capsys):
     assert {each["switched_off"] for each in json.loads(capsys.readouterr().out)} == {None}
 
 
+@pytest.mark.thorough
 def test_without_plugins(path, capsys, monkeypatch, installed, with_plugins):
     with_plugins(installed)
     monkeypatch.setenv("SATVIEW_PLUGINS", "off")
@@ -57,6 +58,7 @@ def test_without_plugins(path, capsys, monkeypatch, installed, with_plugins):
     assert main(["stats", str(path), "--by", "short-runs"]) == 2
 
 
+@pytest.mark.thorough
 def test_the_reader(samples, tmp_path):
     (tmp_path / "a.csv").write_text(SWITCHES)
     trace = open_trace(tmp_path / "a.csv")

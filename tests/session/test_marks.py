@@ -181,6 +181,7 @@ def test_a_note_can_be_written_again_after_it_was_removed(qapp, tmp_path):
     assert list(second) == [Mark(4, 4, "old"), Mark(5, 5)]
 
 
+@pytest.mark.thorough
 def test_many_notes_are_not_all_written_with_each_change(qapp, tmp_path):
     marks = Marks(tmp_path / "a.kev", LIMITS)
     for number in range(60):
@@ -391,6 +392,7 @@ print(marks.file.failure, marks.file.is_stored)
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX systems")
 def test_full_disk_keeps_all_earlier_notes(qapp, tmp_path):
     Marks(tmp_path / "a.kev", LIMITS).add(Mark(1, 1, "earlier"))

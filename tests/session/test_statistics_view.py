@@ -57,6 +57,7 @@ def test_the_view_is_followed_once_it_rests(view, opened, qtbot, ns):
     assert cpu_of(settled(view, qtbot)) == pytest.approx(2_000, abs=2)
 
 
+@pytest.mark.thorough
 def test_the_selected_range(view, opened, qtbot, ns):
     view.set_extent(Extent.RANGE)
     assert view.needs_range
@@ -90,6 +91,7 @@ def test_following_the_filter_changes_counts_only(view, opened, qtbot):
     assert counted.table["events"].tolist() == [1]
 
 
+@pytest.mark.thorough
 def test_check_boxes_are_followed_too(view, opened, qtbot):
     view.set_follows(True)
     assert settled(view, qtbot).statement == "Follows the filter, which hides none of the 17 events"
@@ -141,6 +143,7 @@ def test_csv(view, tmp_path):
         write_table(table, tmp_path / "no" / "x.csv", (), lambda: False)
 
 
+@pytest.mark.thorough
 def test_a_range_is_counted_as_soon_as_it_is_selected(view, opened, qtbot, ns):
     view.set_extent(Extent.VIEW)
     opened.selection.set_range(TimeWindow(ns(2_000), ns(2_500)))

@@ -89,6 +89,7 @@ def test_expressions_compare_to_the_cycle(trace):
     assert select(trace, "time < 50% and cpu == 0").tolist() == list(range(np.searchsorted(times, half)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rate", [19_200_000, 2_599_998_123])
 def test_commands_take_what_is_printed(rate, tmp_path, capsys):
     trace = open_trace(path := dense(tmp_path, rate))

@@ -167,6 +167,7 @@ def test_a_damaged_one_is_removed_and_never_believed(cache, tmp_path):
         assert cache.find(path) is None
 
 
+@pytest.mark.thorough
 def test_made_up_columns_are_refused(cache, tmp_path):
     """A file with right sums in which a row or slot number means nothing."""
     path = make_file(tmp_path / "a.kev", 3000)

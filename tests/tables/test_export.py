@@ -48,6 +48,7 @@ def read_arrow(path):
         return pa.ipc.open_file(file).read_all()
 
 
+@pytest.mark.thorough
 def test_events_as_parquet(dense, tmp_path):
     assert main(["export", DENSE, "-o", str(tmp_path / "a.parquet")]) == 0
     found, events = read_parquet(tmp_path / "a.parquet"), dense.table("event")
@@ -64,6 +65,7 @@ def test_events_as_parquet(dense, tmp_path):
     assert size < 6 * len(dense.events)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", fewer(("parquet", "arrow"), 1))
 def test_every_table_reads_back(kind, tmp_path):
     trace = open_trace(VENDOR)
@@ -88,6 +90,7 @@ def test_arguments_in_files(kind, tmp_path):
         assert found[name].to_pylist() == expected[name].to_pylist(), name
 
 
+@pytest.mark.thorough
 def test_arguments_of_some_events(dense, tmp_path, capfd):
     assert main(["export", DENSE, "--arguments", "-o", str(tmp_path / "kinds")]) == 0
     kinds = {path.stem: read_parquet(path) for path in (tmp_path / "kinds").iterdir()}
@@ -154,6 +157,7 @@ def test_the_file_of_descriptions_is_never_written_over(capfd, tmp_path):
     assert (tmp_path / "u.xml").read_text() == XML
 
 
+@pytest.mark.thorough
 def test_events_by_class(dense, tmp_path):
     import duckdb
 
@@ -294,6 +298,7 @@ def test_a_missing_package_is_named(monkeypatch, tmp_path, capfd):
     assert main(["export", VENDOR, str(tmp_path / "a.kev")]) == 0, "that needs none; -o may be left out"
 
 
+@pytest.mark.thorough
 def test_query(capfd, tmp_path):
     query = "select cpu, busy_cycles, label from cpu_load join cpu using (cpu) where cpu < 2 order by cpu"
     assert main(["query", DENSE, query]) == 0
@@ -315,6 +320,7 @@ def test_query_from_standard_input(capfd, monkeypatch):
     assert capfd.readouterr().out.splitlines() == ['"n"', "4"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("words", "lines"),
     [
@@ -337,6 +343,7 @@ def test_what_is_typed_first_works(words, lines, order, capfd, tmp_path):
     assert (tmp_path / "rows.csv").read_text() == printed
 
 
+@pytest.mark.thorough
 def test_tables_that_are_shown_can_be_queried(capfd):
     trace = open_trace(VENDOR)
     rows = trace.sql("show tables").rows()
@@ -377,6 +384,7 @@ def test_bad_use_of_query(arguments, says, capfd):
     assert reported.out == ""
 
 
+@pytest.mark.thorough
 def test_tables_on_activities_follow_a_file_of_timing(tmp_path, capsys):
     """Of 40 rounds 3 are slow."""
     path, timing = str(rounds_of_a_loop().write(tmp_path / "loop.kev")), tmp_path / "timing.toml"

@@ -38,6 +38,7 @@ def packets(trace, tmp_path_factory):
     return list(found.packet)
 
 
+@pytest.mark.thorough
 def test_cpu_time(trace, packets):
     """Who had which CPU for how long, from the states of threads alone."""
     events = [(packet.timestamp, packet.generic_kernel_task_state_event) for packet in packets
@@ -166,6 +167,7 @@ def test_numbers_of_protobuf(values):
     assert inner.to_bytes() == b"\x0a\x05\x12\x03\xc3\xa4b" + b"\x0a\x03\x12\x01a"
 
 
+@pytest.mark.thorough
 def test_chrome(trace, tmp_path):
     count = write_chrome(trace, tmp_path / "a.json")
     found = json.loads((tmp_path / "a.json").read_text())["traceEvents"]

@@ -81,6 +81,7 @@ def assert_same_schedule(trace, folder, window=None):
     return of_states
 
 
+@pytest.mark.thorough
 @points(name=fewer([name for name, _ in registry.names()][::-1], 4), release=RELEASES, wide=WIDTH)
 def test_schedules_of_all_workloads(name, release, wide, tmp_path):
     trace = captured(name, release, tmp_path, wide=wide)
@@ -97,6 +98,7 @@ def test_schedules_with_losses(name, release, wide, ring, tmp_path):
     assert (trace.table("state")["state"] == "UNKNOWN").any()
 
 
+@pytest.mark.thorough
 @points(name=["automotive", "fork-storm", "nested-servers"], release=RELEASES)
 def test_a_range_is_cut_at_its_ends(name, release, tmp_path):
     trace = captured(name, release, tmp_path, wide=True)
@@ -110,6 +112,7 @@ def test_a_range_is_cut_at_its_ends(name, release, tmp_path):
     assert dict(slices)["kernel call"] == ((calls["start_cycles"] < window.end) & (last > window.start)).sum()
 
 
+@pytest.mark.thorough
 def test_a_filter_selects_what_its_events_begin(tmp_path):
     trace = captured("automotive", Release.QNX_7, tmp_path, wide=True)
 
@@ -128,6 +131,7 @@ def test_a_filter_selects_what_its_events_begin(tmp_path):
     assert states[0][0] > 100
 
 
+@pytest.mark.thorough
 def test_a_thread_number_that_comes_again_is_another_thread(tmp_path):
     builder = TraceBuilder().time_event(0).process_name(1, 7, "app").state("RUNNING", 1000, 7, 1)
     for start in (2000, 7000):
@@ -146,6 +150,7 @@ def test_a_thread_number_that_comes_again_is_another_thread(tmp_path):
 # ---- what only satview knows ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @points(name=["automotive", "instrumented", "nested-servers", "signals", "convoy"], release=RELEASES, wide=WIDTH)
 def test_slices_are_the_rows_of_the_tables(name, release, wide, tmp_path):
     trace = captured(name, release, tmp_path, wide=wide)
@@ -198,6 +203,7 @@ def test_a_wait_says_what_for(tmp_path):
     assert {row for row in found if row[2] is not None} == expected
 
 
+@pytest.mark.thorough
 def test_calls_and_messages_of_a_trace_without_states(tmp_path):
     whole = captured("client-server", Release.QNX_7, tmp_path, wide=False)
     whole.export(tmp_path / "part.kev", expression="class != THREAD")
@@ -221,6 +227,7 @@ def test_calls_and_messages_of_a_trace_without_states(tmp_path):
     )
 
 
+@pytest.mark.thorough
 def test_the_wall_clock(tmp_path):
     trace = captured("polite", Release.QNX_7, tmp_path, wide=False)
     (found,) = asked(trace, tmp_path, "select clock_name, clock_value from clock_snapshot")
@@ -229,6 +236,7 @@ def test_the_wall_clock(tmp_path):
     assert dict(found)["REALTIME"] // 1000 == pytest.approx(wall.timestamp() * 1e6, abs=2)
 
 
+@pytest.mark.thorough
 def test_marks_losses_and_other_events(tmp_path):
     trace = with_answers(
         damaged(registry.find("client-server").setup, 30, tmp_path, Release.QNX_7, 1, ring=False, wide=True).trace
@@ -248,6 +256,7 @@ def test_marks_losses_and_other_events(tmp_path):
     assert dict(events)["PROCCREATE_NAME"] == (trace.table("event")["name"] == "PROCCREATE_NAME").sum()
 
 
+@pytest.mark.thorough
 def test_counters(tmp_path):
     trace = captured("instrumented", Release.QNX_7, tmp_path, wide=True)
     (found,) = asked(trace, tmp_path, "select t.name, count(*), max(value) from counter join counter_track t on "

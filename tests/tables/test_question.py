@@ -67,6 +67,7 @@ def wait_for(condition):
     return found
 
 
+@pytest.mark.thorough
 def test_a_time_limit_holds_within_a_function(trace):
     before, begin_s = children(), time.monotonic()
     with pytest.raises(UsageError, match=r"^the query took longer than 0\.3 s and was stopped$"):
@@ -76,11 +77,13 @@ def test_a_time_limit_holds_within_a_function(trace):
     assert trace.sql("select count(*) as n from event").rows() == [(2,)]
 
 
+@pytest.mark.thorough
 def test_time_is_up_before_the_rows_are(trace):
     with pytest.raises(UsageError, match="took longer"):
         trace.sql("select count(*) from range(100000000000) a(i) where i % 7 = 3", Limits(time_s=0.2))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "query",
     fewer([LARGE, "select list(i) from range(100000000) a(i)", "select repeat('x', 2000000) from range(2000)"], 1),
@@ -107,6 +110,7 @@ def test_memory_that_duckdb_does_not_count(trace):
     assert query_child._address_bytes() > 1 << 20
 
 
+@pytest.mark.thorough
 def test_a_query_is_cancelled_within_a_function(trace):
     before, stop = children(), threading.Event()
     answers = []
@@ -178,6 +182,7 @@ def test_a_process_that_is_killed(trace):
     assert trace.sql("select 2 as two").rows() == [(2,)]
 
 
+@pytest.mark.thorough
 def test_a_warm_process_has_its_tables(trace, monkeypatch):
     made = []
     parts = sql_module._parts
@@ -193,6 +198,7 @@ def test_a_warm_process_has_its_tables(trace, monkeypatch):
     assert [process._child.pid for process in waiting.idle] == pids
 
 
+@pytest.mark.thorough
 def test_tables_go_with_their_trace(trace, tmp_path):
     trace.sql("select * from event")
     [process] = waiting.idle
@@ -257,6 +263,7 @@ def test_a_fork_has_processes_of_its_own(trace):
     assert trace.sql("select count(*) from event").rows() == [(2,)]
 
 
+@pytest.mark.thorough
 def test_an_answer_that_is_cut(trace, tmp_path, capsys):
     numbers = "select i from range(1000000) t(i) order by i"
     with pytest.raises(UsageError, match="the answer has more than 1 MiB; add a LIMIT"):
@@ -282,6 +289,7 @@ def test_an_answer_that_is_cut(trace, tmp_path, capsys):
     assert "cut after 1 rows" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_texts_that_are_no_texts(trace, capsys):
     with pytest.raises(UsageError, match="no text in UTF-8"):
         trace.sql("select '\udcff'")
@@ -307,6 +315,7 @@ def test_limits_that_are_none(trace, option, capsys):
     assert "at most" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_nothing_of_the_child_is_written(trace, tmp_path, monkeypatch):
     """No file of the folder runs, and none is written there, not even after a crash."""
     monkeypatch.chdir(tmp_path)

@@ -24,6 +24,7 @@ def small(tmp_path):
     return with_answers(builder.open(tmp_path))
 
 
+@pytest.mark.thorough
 def test_a_query(small):
     found = small.sql("select event, time_ns, name from event where time_ns > 0 order by event")
     assert found.columns == ("event", "time_ns", "name")
@@ -36,6 +37,7 @@ def test_a_query(small):
         found["nam"]
 
 
+@pytest.mark.thorough
 def test_an_empty_table_says_what_the_trace_cannot_show(small):
     """The trace has neither messages nor kernel calls; of runs it has one, of losses none, which is exact."""
     says = ("message: no messages are there; capture the class COMM",)
@@ -249,6 +251,7 @@ def test_only_tables_that_are_mentioned_are_made(small):
     assert cached == {"state", "thread"}
 
 
+@pytest.mark.thorough
 def test_queries_do_not_see_each_other(small, tmp_path):
     (tmp_path / "other").mkdir()
     other = with_answers(TraceBuilder().time_event(0).open(tmp_path / "other"))
@@ -284,6 +287,7 @@ def test_times_are_those_of_the_clock(small, rate):
     connection.close()
 
 
+@pytest.mark.thorough
 def test_a_damaged_clock_has_times_too(small, monkeypatch):
     """Where plain arithmetic would not fit, the columns of nanoseconds are those of the table."""
     plain = small.sql("select time_ns from event").rows()
@@ -307,6 +311,7 @@ def test_every_view_says_what_it_is():
             assert re.search(rf"\b{parameter}\b", view.sql), (view.name, parameter)
 
 
+@pytest.mark.thorough
 def test_nanoseconds_are_beside_cycles():
     """In every table, view and macro; each as the clock makes it of the cycles."""
     trace = open_trace("sample_traces/dense-4cpu.kev")
@@ -328,6 +333,7 @@ def test_nanoseconds_are_beside_cycles():
             assert not name.endswith("_cycles") or f"{name.removesuffix('_cycles')}_ns" in schema.names, schema.name
 
 
+@pytest.mark.thorough
 def test_every_table_can_be_queried():
     trace = open_trace("sample_traces/vendor-all_classes.kev")
     for name, schema in SCHEMAS.items():

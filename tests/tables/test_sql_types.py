@@ -64,6 +64,7 @@ def test_as_parquet(path, tmp_path):
             assert text == each.text, each
 
 
+@pytest.mark.thorough
 def test_as_table(path, capsys):
     for start in range(0, len(sql_values()), 4):  # as many as fit into a line
         values = sql_values()[start : start + 4]
@@ -72,6 +73,7 @@ def test_as_table(path, capsys):
         assert row.split() == " ".join(each.text for each in values).split()
 
 
+@pytest.mark.thorough
 def test_every_type_is_there(trace):
     """A type that comes with a new DuckDB has a null at least; most need arguments or a value to be made."""
     made = {"enum", "struct", "map", "union", "list", "array", "row", "lambda", "tuple", "null", "decimal"}

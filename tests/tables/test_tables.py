@@ -115,6 +115,7 @@ def test_columns_of_the_trace_are_not_copied(small):
     assert np.shares_memory(small.table("state")["end_cycles"], small.table("state")["end_cycles"])
 
 
+@pytest.mark.thorough
 def test_every_table_is_as_documented(trace):
     assert set(BUILDERS) == {name for name, schema in SCHEMAS.items() if schema.answer is None and schema.timed is None}
     for name, schema in SCHEMAS.items():
@@ -273,6 +274,7 @@ def test_one_argument_a_row(told):
     ]  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_tables_of_kinds_in_sql(told):
     assert told.sql("select time_ns, d0, d2, length(text) from user_100").rows() == [
         (10, 5, None, None), (20, 1, 3, None), (30, None, None, 2000)
@@ -392,6 +394,7 @@ def test_names_of_fields_that_are_taken(tmp_path):
     assert trace.sql('select d0_2, arg_cpu, "arg_CPU_2" from user_100').rows() == [(1, 2, 3)]
 
 
+@pytest.mark.thorough
 @given(
     kind=st.sampled_from(sorted(catalogue(Release.QNX_7).codes())),
     words=st.lists(st.sampled_from(WORDS), min_size=2, max_size=12),
@@ -424,6 +427,7 @@ def test_arguments_of_any_words_are_those_of_the_details(tmp_path_factory, kind,
         assert same, (spec.name, argument.name)
 
 
+@pytest.mark.thorough
 def test_pandas_and_polars(small):
     runs = small.table("run")
     assert runs.to_pandas()["length_ns"].tolist() == [490, 300, 8201]
@@ -488,6 +492,7 @@ def test_unknown_names(small):
         small.table("state")["stat"]
 
 
+@pytest.mark.thorough
 def test_an_empty_trace_has_empty_tables(tmp_path):
     trace = with_answers(TraceBuilder().open(tmp_path))
     for name in SCHEMAS:

@@ -351,6 +351,7 @@ def test_messages(trace, found):
     assert reported == expected
 
 
+@pytest.mark.thorough
 @of("message_legs", "round_trips", "server_times", "slowest_messages", "unanswered_messages", "message_types",
     "nested_messages")  # fmt: skip
 def test_legs_of_messages(trace):

@@ -259,6 +259,7 @@ def is_up(resident, server):
     return server.poll() is None
 
 
+@pytest.mark.thorough
 def test_a_program_that_dies_or_is_slain_is_gone_on_both_sides(resident, run_program):
     assert resident.waits_until(lambda: "messages" not in resident.processes())
     for end in ("kill", "slay"):
@@ -273,6 +274,7 @@ def test_a_program_that_dies_or_is_slain_is_gone_on_both_sides(resident, run_pro
         assert resident.waits_until(lambda: "messages" not in resident.processes())
 
 
+@pytest.mark.thorough
 def test_a_program_that_stalls_holds_nobody_up(resident, run_program, log):
     server = run_program("messages", is_background=True)
     assert is_up(resident, server), server.communicate()
@@ -292,6 +294,7 @@ def test_event_handlers_that_stall_are_left_out(resident, run_program, log, tmp_
     assert stalls.poll() is None
 
 
+@pytest.mark.thorough
 def test_handlers_of_full_buffers_are_refused_calls(run_program, tmp_path):
     (tmp_path / "calls.c").write_text(CALLS_WHEN_FULL)
     assert run_program(tmp_path / "calls.c") == ("EPERM\nEPERM\n", "", 0)
@@ -310,6 +313,7 @@ def test_errors_have_the_numbers_of_this_machine(run_program, tmp_path):
     assert said.splitlines() == ["EOPNOTSUPP", "ESRCH", "EBADF", "EPERM", "ETIMEDOUT", "EMSGSIZE"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "line",
     [b"", b"1", b"1 NoSuchCall 3", b"1 MsgSend", b"1 MsgSend 1 xzz 5", b"1 Sleep -5", b"1 Sleep 1 2 3",
@@ -328,6 +332,7 @@ def test_calls_that_are_none(resident, line):
     assert resident.waits_until(lambda: "odd" not in resident.processes())
 
 
+@pytest.mark.thorough
 def test_random_calls_end_nothing_but_their_program(resident):
     chance = random.Random(7)
     numbers = [0, 1, 2, 5, 255, 256, -1, 2**31, 2**40, 2**63 - 1, -(2**63), 0x40000000]

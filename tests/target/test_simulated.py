@@ -60,6 +60,7 @@ def sends(resident, data):
         return dict(shell.frames(line))
 
 
+@pytest.mark.thorough
 def test_programs_of_several_shells(resident, shell_of):
     assert resident.processes() == CLIENT_SERVER
     background = shell_of("exec message-deadlock", is_background=True)
@@ -185,6 +186,7 @@ def test_a_system_without_such_sockets_is_told_so(monkeypatch, tmp_path):
         find_profile("sim://", tmp_path / "none.toml")
 
 
+@pytest.mark.thorough
 def test_a_capture_of_it(resident, quick_clock, tmp_path):
     profile = find_profile("sim://", tmp_path / "none.toml")
     request = TargetRequest(profile, tmp_path / "run.kev", filters=("-w",), seconds=1.0)

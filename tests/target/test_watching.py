@@ -103,6 +103,7 @@ def test_hits_are_those_of_the_whole(release, workload, wide, tmp_path, monkeypa
     assert len(marked) + left_out == written
 
 
+@pytest.mark.thorough
 def test_files_have_the_buffers_around_their_trigger_and_names(tmp_path):
     options = LoggerOptions(iterations=0)
     run(Capture(jobs([number == 90 for number in range(120)], 5 * MS), duration_ns=900 * MS, options=options),

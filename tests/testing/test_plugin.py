@@ -60,6 +60,7 @@ def test_pytest_of_others_pays_nothing_for_it():
     }  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_a_failure_names_the_location(project):
     project.pytester.makeini("[pytest]\nkev_file = tick.kev\nkev_pictures = none")
     result = project(SLOW)
@@ -234,6 +235,7 @@ def test_a_file_of_timing_names_activities(project):
     result.stdout.fnmatch_lines(["E*longest of wait is 4.100 µs, not < 200 ns"])
 
 
+@pytest.mark.thorough
 def test_what_a_file_of_timing_says_of_a_class_that_is_not_there_is_not_known(project):
     rounds_of_a_loop().write(project.path / "loop.kev")
     (project.path / "timing.toml").write_text(

@@ -71,6 +71,7 @@ def locks(trace):
     return {(row["kind"], row["name"].split(" (")[0]): row for row in lock_tables(trace)[0]}
 
 
+@pytest.mark.thorough
 def test_contention(tmp_path):
     trace = traced(
         tmp_path,
@@ -143,6 +144,7 @@ def test_producer_and_consumer(tmp_path):
     assert mutex["holds"] >= 7 + 7
 
 
+@pytest.mark.thorough
 def test_barrier_and_semaphore(tmp_path):
     trace = traced(
         tmp_path,
@@ -323,6 +325,7 @@ class TestEnds:
             assert "ValueError: boom" in output
             assert "satview" not in output
 
+    @pytest.mark.thorough
     @pytest.mark.skipif(not hasattr(os, "kill") or sys.platform == "win32", reason="signals of POSIX")
     @pytest.mark.parametrize(("variables", "wait_s"), [({"THR_TRACE_BUF": "1"}, 0), ({}, 0.6)])
     def test_killed(self, tmp_path, variables, wait_s):
@@ -332,6 +335,7 @@ class TestEnds:
         trace = open_trace(tmp_path / "traces")
         assert records(trace, "MainThread") == ["thr_self", "mutex_init", "mutex_lock 1", "mutex_lock 2"]
 
+    @pytest.mark.thorough
     @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
     def test_a_deadlock_is_seen(self, tmp_path):
         run(

@@ -77,6 +77,7 @@ def cpu_ms(found, name):
     return found.threads.cpu_cycles[found.trace.threads.names.index(name)] / 1e6
 
 
+@pytest.mark.thorough
 def test_sleep_is_no_processor_time(traces):
     found = Statistics(open_trace(traces))
     assert found.measures_cpu

@@ -66,6 +66,7 @@ def test_paths_do_not_count(name):
     assert process_value(name) == process_value("client")
 
 
+@pytest.mark.thorough
 def test_a_process_has_the_same_colour_in_two_captures(dense, tmp_path):
     """Another release, and other CPUs: the process is elsewhere in the table of processes, its colour stays."""
     run(Capture("automotive", release="6.x", cpus=2, duration_ns=300_000_000), path := tmp_path / "other.kev")

@@ -35,6 +35,7 @@ def counted(spans, values, edges, weight=None):
     return out
 
 
+@pytest.mark.thorough
 @given(st.data())
 def test_every_bin_holds_what_its_intervals_cover(data):
     count = data.draw(st.integers(1, 200))

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from satview.events import wire
 from satview.events.wire import WireClass
 from satview.formats.kev.header import SlotWriter, header_bytes
@@ -67,6 +69,7 @@ def test_a_program_of_the_guide_s_shape(tmp_path, capsys):
     assert __KER_MSG_SENDV == 11
 
 
+@pytest.mark.thorough
 def test_the_library_is_imported_on_use_only():
     """Nothing heavy comes with the package, and names that do not exist are refused as by any module."""
     program = (

@@ -61,6 +61,7 @@ def test_numbers_may_be_said_in_several_ways(servers: Programs, tmp_path: Path) 
     assert thread_of(changed.programs, "report 1")[2] == 1
 
 
+@pytest.mark.thorough
 def test_each_wait_of_a_thread_becomes_a_step(car: Programs) -> None:
     """The driver waits for a block and sleeps while the medium works: 11 times in this trace, and then waits."""
     (completion,) = (thread for thread in car.threads if thread.name == "completion")

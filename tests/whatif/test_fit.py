@@ -64,6 +64,7 @@ def medians_us(basis: ReplayBasis, texts: tuple[str, ...]) -> dict[str, tuple[in
     return {entry.activity: (entry.medians_ns[1] // 1000, entry.medians_ns[2] // 1000) for entry in found.compared}
 
 
+@pytest.mark.thorough
 @points(workload=tuple(FITS), wide=WIDTH, release=RELEASES)
 def test_an_unchanged_replay_fits(tmp_path: Path, workload: str, wide: bool, release: Release) -> None:
     fit = basis_of(captured(tmp_path, workload, wide=wide, release=release)).fit
@@ -72,6 +73,7 @@ def test_an_unchanged_replay_fits(tmp_path: Path, workload: str, wide: bool, rel
     assert fit.same_order > (wide_least if wide else fast_least)
 
 
+@pytest.mark.thorough
 @points(release=(Release.QNX_7, Release.QNX_8))
 def test_sporadic_scheduling_is_read_from_the_states(tmp_path: Path, release: Release) -> None:
     """Priority 25, after 2 ms at it 5, and 25 again 40 ms after they began: as the workload says it."""
@@ -92,6 +94,7 @@ def test_a_replayed_car_fits(tmp_path: Path) -> None:
     assert not basis.fit.sentences()[0].startswith("Warning")
 
 
+@pytest.mark.thorough
 @points(name=("inversion", "inheritance"))
 def test_inheritance_of_a_lock_is_seen_and_can_be_changed(tmp_path: Path, name: str) -> None:
     """High waits 4 ms for low where that inherits its priority, else 30 ms more for middle."""
@@ -106,6 +109,7 @@ def test_inheritance_of_a_lock_is_seen_and_can_be_changed(tmp_path: Path, name: 
     assert predicted_us / 1000 == pytest.approx(true_ms["inheritance" if other == "yes" else "inversion"], rel=0.01)
 
 
+@pytest.mark.thorough
 def test_a_ceiling_does_what_inheritance_does(tmp_path: Path) -> None:
     """Low runs at 30 from its lock on, so that middle cannot keep it from giving the mutex up."""
     basis = basis_of(captured(tmp_path, "inversion", length_ms=500))
@@ -131,6 +135,7 @@ def test_a_thread_that_is_busy_at_the_end_stays_busy(tmp_path: Path) -> None:
     assert with_budget[key].count == replayed.count == 2
 
 
+@pytest.mark.thorough
 @points(kind=fewer(("priority", "threads", "cpus", "speed"), 2), wide=WIDTH)
 def test_predictions_hold_against_servers_that_were_really_changed(tmp_path: Path, kind: str, wide: bool) -> None:
     change = CHANGES[kind]["nested-servers"]
@@ -164,6 +169,7 @@ def test_a_load_of_higher_priority_delays_by_its_work(tmp_path: Path) -> None:
     assert 3_000 <= predicted_us - replayed_us <= 4_200
 
 
+@pytest.mark.thorough
 def test_locks_held_over_a_sleep_fit(tmp_path: Path) -> None:
     """Five threads sleep with one mutex locked, one after the other."""
     fit = basis_of(captured(tmp_path, "convoy")).fit
@@ -177,6 +183,7 @@ def test_a_trace_without_activities_warns(tmp_path: Path) -> None:
     assert fit.sentences() == ["Warning: no activity can be compared, so that nothing says how well the replay fits."]
 
 
+@pytest.mark.thorough
 def test_a_poor_fit_warns_before_anything(tmp_path: Path) -> None:
     """Processes that are created and die at once: what creates them is not replayed."""
     fit = basis_of(captured(tmp_path, "fork-storm")).fit
@@ -246,6 +253,7 @@ def test_instances_that_are_not_done_are_told_from_those_that_are_too_long() -> 
     assert judged(few=in_time) == ("missed", 100, 100, "task 1", -20_000_000)
 
 
+@pytest.mark.thorough
 def test_a_deadline_of_what_writes_the_trace_is_nothing_to_search_with(tmp_path: Path) -> None:
     basis = basis_of(captured(tmp_path, "client-server", length_ms=300), {"tracelogger 1": Timing(deadline="1 ms")})
     assert [fit.recorded.is_own for fit in basis.fit.activities.values() if fit.recorded.deadline_ns > 0] == [True]
@@ -253,6 +261,7 @@ def test_a_deadline_of_what_writes_the_trace_is_nothing_to_search_with(tmp_path:
         search(basis, "cpus")
 
 
+@pytest.mark.thorough
 def test_deadlines_and_activities_of_a_file_of_timing(tmp_path: Path) -> None:
     """On one CPU the 12.3 ms of a report come beside 9 ms of the screen's own: some take more than 20 ms then."""
     trace = captured(tmp_path, "nested-servers", length_ms=500)

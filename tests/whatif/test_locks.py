@@ -126,6 +126,7 @@ def meeting(kernel: Kernel, *groups: dict[str, float]) -> None:
     kernel.spawn("usr/bin/meeting", main, priority=15)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("wide", fewer((True, False), 1))
 def test_a_barrier_waits_for_the_slowest(tmp_path: Path, wide: bool) -> None:
     """1, 2 and 4 ms: 15 rounds in 60 ms. The slowest in a fourth of its time: the one with 2 ms is it then, 30 rounds.
@@ -151,6 +152,7 @@ def test_threads_that_meet_others_elsewhere_wait_as_recorded(tmp_path: Path) -> 
     assert any("Waits in state BARRIER last as long as they did." in text for text in basis.programs.not_shown)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", fewer(("cpus", "load"), 1))
 def test_readers_share_and_a_writer_is_alone(tmp_path: Path, kind: str) -> None:
     """Two readers hold a lock for 1 ms in each 3, a writer for 2 in each 9, as in the workload really changed."""
