@@ -106,7 +106,7 @@ def interpreter(python: str) -> str | None:
 
 
 def environment(which: str, python: str, command: str, needs: list[str]) -> Path:
-    """Return the interpreter of an environment that has exactly these requirements; make it if need be."""
+    """Return the interpreter of an environment that has satview and exactly these packages; make it if need be."""
     folder = STATE / f"{which}-{python}"
     stamp, needed = folder / "needs.txt", "\n".join(sorted(needs)) + "\n"
     inside = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
@@ -115,6 +115,7 @@ def environment(which: str, python: str, command: str, needs: list[str]) -> Path
         subprocess.run([command, "-m", "venv", str(folder)], check=True)
         pip = [str(inside), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*pip, *needs], check=True)
+        subprocess.run([*pip, "--no-deps", "--editable", str(ROOT)], check=True)
         stamp.write_text(needed, encoding="utf-8")
     return inside
 
@@ -131,8 +132,8 @@ def run(which: str, python: str, tests: list[str], *, only_list: bool) -> bool:
         print(f"Python {python} is not here: not tested", flush=True)
         return True
     inside = environment(which, python, command, needs)
-    words = [str(inside), "-m", "pytest", "-p", "no:cacheprovider", *(tests or TESTS)]
-    surroundings = {"QT_QPA_PLATFORM": "offscreen", **os.environ, "PYTHONPATH": str(ROOT)}
+    words = [str(inside), "-m", "pytest", "--thorough", "-p", "no:cacheprovider", *(tests or TESTS)]
+    surroundings = {"QT_QPA_PLATFORM": "offscreen", **os.environ}
     return subprocess.run(words, cwd=ROOT, env=surroundings, check=False).returncode == 0
 
 

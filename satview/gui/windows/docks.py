@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QMainWindow,
     QSizePolicy,
+    QStackedWidget,
     QTabBar,
     QToolBar,
     QToolButton,
@@ -375,7 +376,8 @@ class Drawer(QWidget):
         """Hide the title bar of a dock in the drawer, whose tab shows the title; restore it elsewhere."""
         has_none = dock.titleBarWidget() is not None
         if has_none is not self._is_inside(dock):
-            dock.setTitleBarWidget(None if has_none else QWidget(dock))  # type: ignore[arg-type]  # None is Qt's own
+            # None is Qt's own title bar. An empty stack is 0 px high; an empty widget is -1 px, of which Qt 6.8 warns.
+            dock.setTitleBarWidget(None if has_none else QStackedWidget(dock))  # type: ignore[arg-type]
 
     def _button(self, icon_name: str, tip: str, run: object) -> QToolButton:
         button = QToolButton(self)
