@@ -144,7 +144,7 @@ def main() -> int:
     parser.add_argument("tests", nargs="*")
     parser.add_argument("--python", action="append", choices=PYTHONS, help="only this one; may be given again")
     parser.add_argument("--list", action="store_true", help="print the versions only")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     passed = [run(options.which, python, options.tests, only_list=options.list) for python in options.python or PYTHONS]
     return int(not all(passed))
 
