@@ -354,6 +354,8 @@ class Late:
         margin = np.where(has_bound & (misses == 0), deadline - values["max"], -1)
         exceeded = np.where(has_bound & (misses > 0), values["max"] - deadline, -1)
         left = np.where(doubt == Known.AT_LEAST, Known.AT_MOST, doubt).astype(np.uint8)
+        unsure = missed == Known.UNKNOWN  # whether a deadline is missed
+        may_exceed = unsure | (missed == Known.AT_LEAST) & (misses == 0)
         running, window = self._running(), max(1, trace.window.length)
         calls = (f"{self.learned.calls_left_out:,} kernel calls or functions of threads are left out, which take less "
                  f"time in all than the {MOST_CALLS} of each that are listed")  # fmt: skip
@@ -384,8 +386,9 @@ class Late:
                "end_jitter": np.where(end_jitter < 0, too_few, Known.ESTIMATE * is_estimate).astype(np.uint8),
                "deadline_from": known_where(limited == Known.UNKNOWN, Known.UNKNOWN),
                "misses": missed, "utilisation": ran, "running": ran, "period": periodic, "deadline": limited,
-               "margin": _doubt_of_difference(margin, left, limited),
-               "overrun": _doubt_of_difference(exceeded, doubt, limited)},
+               "margin": np.where(unsure, Known.UNKNOWN, _doubt_of_difference(margin, left, limited)).astype(np.uint8),
+               "overrun": np.where(may_exceed, Known.UNKNOWN,
+                                   _doubt_of_difference(exceeded, doubt, limited)).astype(np.uint8)},
             cannot_tell="\n".join((*self._why_not_all(), *([calls] if self.learned.calls_left_out else []))),
         )  # fmt: skip
 
@@ -662,8 +665,8 @@ def _doubt_of_misses(count: _Ints, undecided: _Ints, limit: _Ints, *, is_lossy: 
         is_lossy: Whether the trace has lost events, and whole instances with them.
     """
     doubt = known_where(is_lossy | (undecided > 0), Known.AT_LEAST)
-    doubt[limit <= 0] = Known.EXACT
     doubt[(undecided == count) & (count > 0)] = Known.UNKNOWN
+    doubt[limit <= 0] = Known.EXACT
     return doubt
 
 

@@ -111,6 +111,7 @@ def test_where_events_are_lost_counts_are_bounds_and_the_gap_is_no_jitter(tmp_pa
     assert row["known"] == dict.fromkeys(("count", "start_jitter_ns", "misses"), "at least") | (
         dict.fromkeys(("min_ns", "median_ns", "p99_ns", "max_ns", "utilisation"), "estimate")
         | dict.fromkeys(("end_jitter_ns", "period_ns", "deadline_ns", "margin_ns"), "estimate")
+        | {"overrun_ns": "unknown"}  # a lost round may have missed the deadline
     )
     assert row["overrun_ns"] is None
 
@@ -278,9 +279,12 @@ def test_a_length_that_is_not_known_is_not_said(tmp_path: Path) -> None:
         (row["activity"], row["count"], row["max_ns"], row["misses"], row["known"].get("misses")) for row in rows
     ] == [
         ("nobody (pulse)", 5, None, None, "unknown"),
-        ("nobody (pulse 2)", 5, None, None, "unknown"),
+        ("nobody (pulse 2)", 5, None, None, None),  # it has no deadline
     ]
     assert [(row["utilisation"], row["known"]["utilisation"]) for row in rows] == [(None, "unknown")] * 2
+    for name in ("margin_ns", "overrun_ns"):
+        assert (rows[0][name], rows[0]["known"][name]) == (None, "unknown")
+        assert name not in rows[1]["known"], "it has no deadline"
     assert found.says(int(found.worst(0, 1)[0])) == (
         "nobody (pulse) from 0.000 010 000 s: cannot tell how long it took: "
         "events are missing in between, or its thread is not known."
