@@ -63,6 +63,7 @@ def test_jitter_brings_one_arrival_more() -> None:
     assert bound(3, 20, (2, 5), jitter=1) == 7
 
 
+@pytest.mark.thorough
 def test_more_than_the_cpu_has_time_for_has_no_bound() -> None:
     assert bound(2, 5, (3, 5)) == 5, "all of it is used"
     assert bound(3, 5, (3, 5)) is None

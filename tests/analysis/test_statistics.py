@@ -285,6 +285,7 @@ def test_sums_agree(tmp_path, steps, release, data):
             assert (getattr(parts[0].threads, name) == total).all(), name
 
 
+@pytest.mark.thorough
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS, st.sampled_from(("7.1.0", "8.0.0")))
 def test_states_are_those_of_the_lanes(tmp_path, steps, release):

@@ -644,6 +644,7 @@ def test_a_growing_file_that_cannot_take_its_name_leaves_nothing(tmp_path, monke
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # streams are closed by the collector
 @pytest.mark.parametrize(
     "write",

@@ -405,6 +405,7 @@ class TestPartitionsOfServers:
         assert self.share(kernel, "server", 1) == 0
         assert self.share(kernel, "server", 0) > 30, "System has 50 %, the shell there is less urgent"
 
+    @pytest.mark.thorough
     def test_a_critical_client_makes_its_server_critical(self) -> None:
         kernel = self.run(is_critical=True)
         server = next(p for p in kernel.machine.processes.values() if p.name == "server")

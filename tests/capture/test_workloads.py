@@ -193,6 +193,7 @@ def test_a_faulty_program_is_named_with_its_line(program: str, expected: str, tm
     assert "THDEAD" in names(trace) or "print" in expected
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("program", "expected"),
     [

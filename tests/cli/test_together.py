@@ -123,6 +123,7 @@ def queues(tmp_path):
     return [str(tmp_path / name) for name in ("host.kev", "guest.kev")], str(tmp_path / "queue.xml")
 
 
+@pytest.mark.thorough
 def test_files_are_aligned_by_a_field_that_a_file_describes(queues, tmp_path, capsys):
     (files, described), out = queues, tmp_path / "both.sataxis"
     assert main(["together", *files, "-o", str(out), "--align", "arg.depth == 5", "--user-events", described]) == 0

@@ -114,6 +114,7 @@ ADDEVENTHANDLER INTENTER 5 WHERE word[0] == 1
     assert program.source.count("note_running(event);") == 1
 
 
+@pytest.mark.thorough
 def test_conditions_on_everything_become_what_they_become_in_any_capture(tmp_path):
     text = """ADDALLCLASSES
 ADDCLASSEVHANDLER KERCALLENTER WHERE word[0] == 1
@@ -190,6 +191,7 @@ def test_all_that_cannot_be_written_is_reported_at_once():
     assert [fault.line for fault in program.faults] == [12, 13]
 
 
+@pytest.mark.thorough
 def test_priority_is_written_where_the_event_carries_it(tmp_path):
     program = program_of("ADDALLCLASSES\nSETCLASSWIDE THREAD\nADDEVENTHANDLER THREAD THREADY WHERE priority > 9")
     assert program.faults == ()

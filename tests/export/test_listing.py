@@ -468,6 +468,7 @@ def test_message_texts_follow_the_rule_for_one(rows):
     assert message_texts(raw) == [message_text(row) for row in rows]
 
 
+@pytest.mark.thorough
 @given(
     st.sampled_from(["6", "7", "8"]),
     st.lists(

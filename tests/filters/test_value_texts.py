@@ -193,6 +193,7 @@ def test_exported_c_compares_the_numbers(jobs, tmp_path):
     assert "_NTO_TRACE_USER, 42" not in source
 
 
+@pytest.mark.thorough
 def test_a_part_of_a_word_is_refused_in_c(jobs, tmp_path):
     describe_events(jobs, {SENT: UserEvent(11, "sent", (UserField("low", 1),), 2)})
     text = "ADDALLCLASSES\nADDCLASSEVHANDLER KERCALLENTER WHERE arg.low == 3"

@@ -136,6 +136,7 @@ def test_commands_say_the_same_of_a_file_with_a_stuck_bit(tmp_path, bit):
         assert open_kev(broken).problems.counts() == {"clock-damaged": 5}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("cpus", [1, 18])
 def test_stamps_of_time_events_move_nothing(tmp_path, cpus):
     """The payload stays sound, so the stamp of the next event shows which of the two is damaged."""

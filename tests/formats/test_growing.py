@@ -66,6 +66,7 @@ def capture(request, tmp_path_factory):
     return path
 
 
+@pytest.mark.thorough
 def test_file_that_grows_equals_the_whole_file_at_every_step(capture, tmp_path):
     data, path, part = capture.read_bytes(), tmp_path / "part.kev", tmp_path / "so-far.kev"
     file = GrowingFile(path)

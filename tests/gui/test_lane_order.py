@@ -108,6 +108,7 @@ def test_what_the_trace_does_not_tell_is_said(window, opened, qtbot):
     assert window.statusBar().currentMessage().startswith("The trace has no priorities")
 
 
+@pytest.mark.thorough
 def test_a_process_of_one_thread_has_one_lane_with_the_name_and_use_of_the_process(window, labels, opened, qtbot):
     """Open it shows the states of the thread, closed the CPU use of the process; in 10 us the client ran for 7."""
     row = opened.lanes.row_of(CLIENT)

@@ -128,6 +128,7 @@ def test_moments_are_marked_and_named_and_have_no_length(window, qtbot):
     assert colours - empty, "a mark is where the line was logged"
 
 
+@pytest.mark.thorough
 def test_a_click_selects_the_interval_of_a_function(window, qtbot):
     show(window, qtbot, "functions")
     opened, view = window.session.opened, window.workspace.area.view
@@ -139,6 +140,7 @@ def test_a_click_selects_the_interval_of_a_function(window, qtbot):
     assert opened.selection.lane == row.index
 
 
+@pytest.mark.thorough
 def test_a_rule_makes_steps_whose_heights_are_the_numbers(window, opened, view, qtbot):
     window.actions_by_id.by_id["lanes.user_rules"].trigger()
     assert "is no rule for user events" in answer_prompt(window, qtbot, "10 gauge").error.text()

@@ -127,7 +127,6 @@ class TestFilterPanel:
 
 
 class TestProblems:
-    @pytest.mark.thorough
     def test_click_goes_to_the_position(self, window, opened, qtbot):
         opened.viewport.zoom(0.1, opened.trace.clock.cycles(2_000))
         tree = window.workspace.panels["problems"].tree

@@ -230,6 +230,7 @@ def test_save_dialogs_start_in_a_folder_of_the_user_and_then_where_was_saved_las
     assert proposed == [start / "scene.png", tmp_path / "scene.png"]
 
 
+@pytest.mark.thorough
 def test_a_save_dialog_replaces_neither_an_open_trace_nor_a_file_that_the_user_did_not_name(
     window, monkeypatch, tmp_path
 ):

@@ -68,6 +68,7 @@ def test_the_tools_only_read(call):
     assert why.description.startswith("Explain why a thread runs, is ready or waits at a moment: the chain of causes")
 
 
+@pytest.mark.thorough
 def test_descriptions_name_fields_for_all_tools(call, folder):
     event = UserEvent(11, "", (UserField("shown", 4),), 2)  # class 2, number 11: the kernel call MSG_SENDV
     made = server.make_server([folder], {event.code: event})

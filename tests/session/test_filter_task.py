@@ -107,6 +107,7 @@ def test_cancelled_count_stops(opened):
     assert count_hits(*given, lambda: False) == (len(rows_that_fit(opened, "cpu == 0")), "")
 
 
+@pytest.mark.thorough
 def test_every_proposal_fits_the_selected_event(opened):
     for event in range(len(opened.trace.events)):
         opened.select_event(event)

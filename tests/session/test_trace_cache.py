@@ -145,6 +145,7 @@ def test_a_copy_under_another_name_is(cache, tmp_path):
     assert found.trace.path.name == "b.kev"
 
 
+@pytest.mark.thorough
 def test_a_damaged_one_is_removed_and_never_believed(cache, tmp_path):
     path = make_file(tmp_path / "a.kev", 3000)
     fresh, _ = stored_and_found(cache, path, range(3))

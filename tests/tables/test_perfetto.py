@@ -80,6 +80,7 @@ def slices_of(packets):
     return found
 
 
+@pytest.mark.thorough
 def test_slices(trace, packets):
     kinds, names = Counter(), Counter()
     for track, name, start, end, _ in slices_of(packets):

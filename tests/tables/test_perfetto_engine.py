@@ -172,6 +172,7 @@ def test_slices_are_the_rows_of_the_tables(name, release, wide, tmp_path):
     assert len(by_category.get("user", ())) == trace.class_counts().get("USREVENT", 0)
 
 
+@pytest.mark.thorough
 @points(release=RELEASES, wide=WIDTH)
 def test_arrows_go_from_waker_to_woken_and_from_client_to_server(release, wide, tmp_path):
     trace = captured("nested-servers", release, tmp_path, wide=wide)

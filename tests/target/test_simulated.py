@@ -289,6 +289,7 @@ def test_only_one_target_has_a_name_and_its_folder_is_private(resident, targets_
     assert resident.target.folder.stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.thorough
 def test_the_dead_are_forgotten(targets_folder, monkeypatch):
     monkeypatch.setattr("satview.target.simulated._REMEMBERED_NS", 100_000_000)
     there = Resident("brief")

@@ -124,6 +124,7 @@ def test_a_trace_outside_of_the_project_does_not_hide_its_settings(project):
         assert says in done.stdout + done.stderr
 
 
+@pytest.mark.thorough
 def test_cpus_and_states_that_do_not_exist_are_refused(project):
     result = project(
         "def test_a(kev):\n    assert kev.thread('logger 1').stays_on(0, 99)\n"

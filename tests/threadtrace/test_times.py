@@ -87,6 +87,7 @@ def test_sleep_is_no_processor_time(traces):
     assert 200 <= cpu_ms(found, "worker") < 260
 
 
+@pytest.mark.thorough
 def test_input_and_output_is_a_state(traces):
     found = Statistics(open_trace(traces))
     for name in ("pipe", "lines", "socket"):

@@ -78,6 +78,7 @@ def test_a_pool_gets_and_loses_threads(servers: Programs) -> None:
     assert [thread.label for thread in less.threads if thread.label.startswith("front ")] == ["front 1 (desk-1)"]
 
 
+@pytest.mark.thorough
 def test_an_interrupt_comes_twice_as_often(car: Programs) -> None:
     (line,) = (line for line in car.interrupts if line.vector == 12)
     (faster,) = (line for line in with_changes(car, parse_changes(["interrupt 12:rate=2"])).programs.interrupts

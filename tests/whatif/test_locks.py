@@ -145,6 +145,7 @@ def test_a_barrier_waits_for_the_slowest(tmp_path: Path, wide: bool) -> None:
         assert changed[name] == pytest.approx(12, abs=1)
 
 
+@pytest.mark.thorough
 def test_threads_that_meet_others_elsewhere_wait_as_recorded(tmp_path: Path) -> None:
     """`b` meets `a` at one barrier and `c` at another, and no event says which is which."""
     basis = system(tmp_path, lambda kernel: meeting(kernel, {"a": 1, "b": 1}, {"b": 1, "c": 3}), True)
