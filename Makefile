@@ -1,6 +1,6 @@
 # make run: open the dense sample trace (writes a screenshot where there is no display).
-# make test: every check and every quick test, in two and a half minutes on two processors; make test EXTENT=--thorough:
-# the same with slow tests, as CI runs it; make test-all: with every combination in the tests.
+# make test: every check and every quick test, in about two and a half minutes on two quiet processors; make test
+# EXTENT=--thorough: the same with slow tests, as CI runs it; make test-all: with every combination in the tests.
 # make wheels: packages for Linux, macOS and Windows.
 # All do their own set-up, in .venv, from pinned versions: requirements.lock is what running needs, requirements-dev.lock
 # adds what tests and checks need, requirements-wheels.lock the compiler for machines without one.

@@ -149,13 +149,13 @@ def _texts(trace: Trace, activity: Activity, instances: Instances, value: NDArra
 
     def name(row: int) -> str:
         position = int(np.searchsorted(rows, row))
-        is_open = bool(instances.is_open[position])
-        length = with_sign(AT_LEAST_SIGN * is_open, format_duration(clock.duration_ns(int(response[position]))))
+        sign, ending = (AT_LEAST_SIGN, ", not done") if instances.is_open[position] else ("", "")
+        length = with_sign(sign, format_duration(clock.duration_ns(int(response[position]))))
         if value[position] == UNKNOWN:
             return "unknown"
         if value[position] == LATE:
             overrun = int(response[position]) - activity.deadline_cycles
             return f"{length}, {format_duration(clock.duration_ns(overrun))} late"
-        return length + ", not done" * is_open
+        return length + ending
 
     return name

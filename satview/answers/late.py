@@ -356,6 +356,9 @@ class Late:
         left = np.where(doubt == Known.AT_LEAST, Known.AT_MOST, doubt).astype(np.uint8)
         unsure = missed == Known.UNKNOWN  # whether a deadline is missed
         may_exceed = unsure | (missed == Known.AT_LEAST) & (misses == 0)
+        has_margin, has_overrun = (
+            least_known(limited, known_where(is_so, Known.UNKNOWN)) for is_so in (unsure, may_exceed)
+        )
         running, window = self._running(), max(1, trace.window.length)
         calls = (f"{self.learned.calls_left_out:,} kernel calls or functions of threads are left out, which take less "
                  f"time in all than the {MOST_CALLS} of each that are listed")  # fmt: skip
@@ -386,9 +389,8 @@ class Late:
                "end_jitter": np.where(end_jitter < 0, too_few, Known.ESTIMATE * is_estimate).astype(np.uint8),
                "deadline_from": known_where(limited == Known.UNKNOWN, Known.UNKNOWN),
                "misses": missed, "utilisation": ran, "running": ran, "period": periodic, "deadline": limited,
-               "margin": np.where(unsure, Known.UNKNOWN, _doubt_of_difference(margin, left, limited)).astype(np.uint8),
-               "overrun": np.where(may_exceed, Known.UNKNOWN,
-                                   _doubt_of_difference(exceeded, doubt, limited)).astype(np.uint8)},
+               "margin": _doubt_of_difference(margin, left, has_margin),
+               "overrun": _doubt_of_difference(exceeded, doubt, has_overrun)},
             cannot_tell="\n".join((*self._why_not_all(), *([calls] if self.learned.calls_left_out else []))),
         )  # fmt: skip
 

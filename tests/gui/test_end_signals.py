@@ -20,7 +20,7 @@ from tests.helpers.extent import fewer
 from tests.helpers.ignored_signals import skip_if_ignored
 from tests.helpers.scene import scene
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+pytestmark = [pytest.mark.skipif(os.name == "nt", reason="signals of POSIX"), pytest.mark.thorough]
 
 # {when} runs once the window is at that stage; it says "now" when the signal may come.
 PROGRAM = """
@@ -96,7 +96,6 @@ def end(folder, stage, when, *files, number=signal.SIGTERM):
         job.communicate()
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("number", fewer([signal.SIGTERM, signal.SIGINT, signal.SIGHUP], 1))
 def test_signal_ends_a_window_that_shows_a_trace_and_keeps_its_notes(number, tmp_path):
     skip_if_ignored(number)
@@ -110,30 +109,25 @@ def test_signal_ends_a_window_that_shows_a_trace_and_keeps_its_notes(number, tmp
     assert "window/geometry" in settings.read_text()
 
 
-@pytest.mark.thorough
 def test_signal_ends_a_window_that_loads(tmp_path):
     path = make_file(tmp_path / "large.kev", 3_000_000)
     assert "Traceback" not in end(tmp_path, "loading", NOW, path)
 
 
-@pytest.mark.thorough
 def test_signal_ends_a_window_whose_work_does_not_stop(tmp_path):
     end(tmp_path, "ready", BUSY, scene(tmp_path))
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("dialog", [DIALOG, FAULT])
 def test_signal_ends_an_open_dialog(dialog, tmp_path):
     assert "already deleted" not in end(tmp_path, "ready", dialog, scene(tmp_path))
 
 
-@pytest.mark.thorough
 def test_window_closed_under_its_error_dialog_ends_on_a_signal(tmp_path):
     (tmp_path / "b").mkdir()
     assert "Traceback" not in end(tmp_path, "ready", CLOSED, scene(tmp_path), scene(tmp_path / "b"))
 
 
-@pytest.mark.thorough
 def test_signal_asks_nothing_about_notes_that_cannot_be_saved(tmp_path):
     folder = tmp_path / "traces"
     folder.mkdir()
@@ -142,7 +136,6 @@ def test_signal_asks_nothing_about_notes_that_cannot_be_saved(tmp_path):
     assert "satview: notes are not saved: scene.kev.marks.json" in end(tmp_path, "ready", when, path)
 
 
-@pytest.mark.thorough
 def test_ignored_signal_stays_ignored(tmp_path):
     nohup = shutil.which("nohup")
     if nohup is None:

@@ -25,12 +25,17 @@ def fleet(tmp_path_factory):
     return folder / "fleet"
 
 
+def await_first_trend(window, qtbot):
+    """Wait until a new window has its trend: a process starts for it, which takes long on a busy machine."""
+    qtbot.waitUntil(lambda: not window.is_busy, timeout=60_000)
+
+
 @pytest.fixture
 def trends(application, fleet, qtbot):
     application.open_files([fleet])
     [window] = application.trends
     qtbot.waitExposed(window)
-    qtbot.waitUntil(lambda: not window.is_busy, timeout=60_000)  # a process starts; a busy machine takes long
+    await_first_trend(window, qtbot)
     return window
 
 
@@ -127,7 +132,7 @@ def test_the_command_asks_for_a_folder(empty_window, application, fleet, tmp_pat
     monkeypatch.setattr(dialogs, "ask_folder", lambda *_: fleet)
     empty_window.actions_by_id.by_id["file.trends"].trigger()
     [window] = application.trends
-    qtbot.waitUntil(lambda: not window.is_busy, timeout=60_000)  # a process starts; a busy machine takes long
+    await_first_trend(window, qtbot)
     assert len(all_texts(window.model)) == 7
 
 
@@ -137,5 +142,5 @@ def test_the_command_line_shows_nothing_else(application, fleet, monkeypatch, qa
     assert windows._run_windows(qapp, application, [TraceLink(fleet)], False) == 0
     assert application.windows == []
     [window] = application.trends
-    qtbot.waitUntil(lambda: not window.is_busy, timeout=60_000)  # a process starts; a busy machine takes long
+    await_first_trend(window, qtbot)
     assert len(all_texts(window.model)) == 7
