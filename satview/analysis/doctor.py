@@ -17,6 +17,7 @@ from satview.analysis.times.state_times import walk
 from satview.analysis.verdicts.find import verdicts_of
 from satview.analysis.verdicts.rule import rules
 from satview.base.safe_text import counted
+from satview.base.time import TimeWindow
 from satview.events.spec import Release
 from satview.events.states import UNKNOWN
 from satview.events.wire import WireClass
@@ -236,21 +237,33 @@ def _unmet(trace: Trace, needs: tuple[Need, ...], is_quick: bool) -> tuple[Need,
     return tuple(need for need in needs if not (is_quick and need.is_slow) and need.reason(trace))
 
 
-def may_be_more(trace: Trace) -> str:
-    """Return the reason why rows of any answer may be missing (lost or damaged events); empty if there is none."""
-    return "; ".join(filter(None, (need.reason(trace) for need in (NO_LOSS, NO_DAMAGE))))
+def lacks_of_rows(trace: Trace, window: TimeWindow | None = None) -> tuple[Need, ...]:
+    """Return the needs for whose lack rows of any answer may be missing: no event is lost, or damaged.
+
+    Args:
+        trace: The events.
+        window: The rows are events of this range, so that events lost outside it do not count; None = of the trace.
+    """
+    is_whole = window is not None and not are_lost(trace, window.start, window.end)
+    return tuple(need for need in ((NO_DAMAGE,) if is_whole else (NO_LOSS, NO_DAMAGE)) if need.reason(trace))
 
 
-def deficits(trace: Trace, *needs: Need) -> str:
+def may_be_more(trace: Trace, window: TimeWindow | None = None) -> str:
+    """Return the reason why rows of an answer may be missing, see `lacks_of_rows`; empty if there is none."""
+    return "; ".join(need.reason(trace) for need in lacks_of_rows(trace, window))
+
+
+def deficits(trace: Trace, *needs: Need, window: TimeWindow | None = None) -> str:
     """Return why the rows of an answer may not be all, or parts of them missing, a line each.
 
     Args:
         trace: The events.
         needs: What the answer needs besides that no events are lost. If the first is not met, the others are not named.
+        window: See `lacks_of_rows`.
     """
     basic = needs[0].advice(trace)
     unmet = (basic,) if basic else (need.advice(trace) for need in needs[1:])
-    return "\n".join(filter(None, (*unmet, may_be_more(trace))))
+    return "\n".join(filter(None, (*unmet, may_be_more(trace, window))))
 
 
 def notes(trace: Trace) -> tuple[str, ...]:

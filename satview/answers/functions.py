@@ -12,7 +12,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.needs import CALLERS, FUNCTIONS, NO_DAMAGE, NO_LOSS, Need, are_lost
+from satview.analysis.doctor import lacks_of_rows
+from satview.analysis.needs import CALLERS, FUNCTIONS
 from satview.analysis.times.basis import scope_of
 from satview.analysis.times.state_times import state_spans
 from satview.answers.frames import Texts
@@ -124,7 +125,7 @@ def function_table(trace: Trace, window: TimeWindow | None = None) -> Table:
     depth = np.zeros(len(functions), np.int64)
     for row, caller in enumerate(nodes.above.tolist()):
         depth[row] = depth[caller] + 1 if caller >= 0 else 0
-    unmet = _missing(trace, window)
+    unmet = lacks_of_rows(trace, window)
     lack = "; ".join(need.reason(trace) for need in unmet)
     is_bound = nodes.is_cut | (bool(lack) & (nodes.total >= 0))  # samples have no times
     known = known_where(is_bound, Known.AT_LEAST)
@@ -154,13 +155,6 @@ def function_table(trace: Trace, window: TimeWindow | None = None) -> Table:
         parent=nodes.above,
         cannot_tell="\n".join(filter(None, (_of_nobody(trace, window), _TOO_DEEP if is_too_deep else "", *nothing))),
     )
-
-
-def _missing(trace: Trace, window: TimeWindow | None) -> tuple[Need, ...]:
-    """Return the needs for whose lack calls or samples of a range may be missing."""
-    inside = window or trace.window
-    needs = (NO_DAMAGE, NO_LOSS) if are_lost(trace, inside.start, inside.end) else (NO_DAMAGE,)
-    return tuple(need for need in needs if need.reason(trace))
 
 
 def _with_reason(lack: str) -> Question:

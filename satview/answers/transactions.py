@@ -158,7 +158,7 @@ def transaction_table(trace: Trace, requested: TransactionFilter | None = None) 
             "server": lambda position: _server_name(trace, links, position),
         },
         parent=links.parent,
-        cannot_tell=deficits(trace, KERNEL, MESSAGES),
+        cannot_tell=deficits(trace, KERNEL, MESSAGES, window=None if requested is None else requested.window),
     )
     return table if requested is None else table.rows(_matching(trace, links, requested))
 

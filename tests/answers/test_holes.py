@@ -21,7 +21,8 @@ from satview.answers.late import late
 from satview.answers.latencies import latency_figures, latency_table
 from satview.answers.snapshot import snapshot
 from satview.answers.table import Column, Kind, Known, Table
-from satview.answers.transactions import transaction_table
+from satview.answers.transactions import TransactionFilter, transaction_table
+from satview.base.time import TimeWindow
 from satview.capture.kernel import Kernel
 from satview.capture.workloads import registry
 from satview.events import wire
@@ -36,6 +37,7 @@ RELEASES = (Release.QNX_6, Release.QNX_7, Release.QNX_8)
 WORKLOADS = ("automotive", "client-server", "producer-consumer", "nested-servers", "instrumented", "interrupt-flood")
 MS, SLOTS = 60, 60
 MOMENTS = 6  # of snapshots
+WINDOWS = 12
 ANSWERS: Mapping[str, tuple[Callable[[Trace], Table], Sequence[str]]] = {  # with the columns that name a row
     "transactions": (transaction_table, ("start",)),
     "latencies": (latency_table, ("source", "start")),
@@ -169,6 +171,21 @@ def test_answers_about_a_lossy_trace_do_not_contradict_those_about_the_whole(
 ) -> None:
     capture = cut(workload, release)
     check(answer, capture.whole, capture.lossy)
+
+
+@points(workload=WORKLOADS, release=RELEASES)
+def test_messages_are_all_there_in_ranges_without_losses(
+    workload: str, release: Release, cut: Callable[[str, Release], Cut]
+) -> None:
+    """Losses elsewhere in the trace do not count, and where rows of the range are lost, the table says so."""
+    whole, part = (getattr(cut(workload, release), name) for name in ("whole", "lossy"))
+    edges, said = np.linspace(whole.window.start, whole.window.end, WINDOWS + 1).astype(int).tolist(), set()
+    for window in map(TimeWindow, edges[:-1], edges[1:]):
+        seen = transaction_table(part, TransactionFilter(window=window))
+        said.add("events were lost" in seen.cannot_tell)
+        true = transaction_table(whole, TransactionFilter(window=window))
+        assert seen.cannot_tell or len(seen) >= len(true), window
+    assert said == {True, False}
 
 
 @points(workload=WORKLOADS, answer=list(ANSWERS), missing=CLASSES, release=RELEASES)
