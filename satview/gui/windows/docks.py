@@ -204,6 +204,9 @@ def _size(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
         if len(above) > 1 or area in ("top", "bottom"):
             sizes = [group.height_px for group in above]
             window.resizeDocks([docks[group.front] for group in above], sizes, Qt.Orientation.Vertical)
+    for bar in _tab_bars(window):
+        if not bar.count():  # Qt 6.8 and 6.9 leave it where a row of tabs was: its line shows in the panel there
+            bar.hide()
 
 
 def _first_per_position(groups: list[PanelGroup], axis: str) -> list[PanelGroup]:
@@ -224,9 +227,14 @@ def _group(window: QMainWindow, docks: Docks, tabs: tuple[str, ...], bars: Mappi
 def _bars(window: QMainWindow, docks: Docks) -> dict[str, QTabBar]:
     """Return the visible tab bars, each by the name of the panel in its current tab."""
     titles = {dock.windowTitle(): name for name, dock in docks.items()}
-    bars = [bar for bar in window.findChildren(QTabBar) if bar.parent() is window and bar.isVisible()]
-    by_title = {titles.get(bar.tabText(bar.currentIndex())): bar for bar in bars}
+    by_title = {titles.get(bar.tabText(bar.currentIndex())): bar for bar in _tab_bars(window)}
     return {name: bar for name, bar in by_title.items() if name is not None}
+
+
+def _tab_bars(window: QMainWindow) -> list[QTabBar]:
+    """Return the visible tab bars of rows of panels."""
+    bars = window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+    return [bar for bar in bars if bar.isVisible()]
 
 
 def _rect(dock: QDockWidget) -> tuple[int, int, int, int]:
