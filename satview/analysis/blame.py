@@ -33,7 +33,7 @@ from satview.linkage.wake_ups import last_sends, wake_ups
 from satview.store.arguments import arguments
 from satview.store.axis import files_of, of_logger
 from satview.store.time_ranges import TimeRanges, cut_at, idle_threads, losses, losses_of, merged
-from satview.store.trace import Trace
+from satview.store.trace import Trace, cached_with_trace
 from satview.timeline.spans import LaneSpans
 from satview.timeline.state_lanes import cpu_spans, run_slices, thread_spans, value_of_code
 
@@ -538,24 +538,18 @@ def _allows(trace: Trace, thread: int, moments: _Ints, cpu: int) -> _Ints:
     return np.where(last >= 0, mask[own][last] >> cpu & 1, -1) if len(own) else np.full(len(moments), -1)
 
 
+@cached_with_trace("analysis.runmasks")
 def runmasks(trace: Trace) -> tuple[_Ints, _Ints]:
     """Return the calls by which threads set their runmasks, and the masks: int64 (n,) each, bit i is CPU i; cached."""
-    return trace.cached("analysis.runmasks", _runmasks)
-
-
-def _runmasks(trace: Trace) -> tuple[_Ints, _Ints]:
     rows = entries_of(trace, "THREAD_CTL").astype(np.int64)
     (command, has_command), (mask, has_mask) = arguments(trace, rows, "cmd", "data_p")
     sets = has_command & has_mask & (command == _SET_RUNMASK)
     return rows[sets], mask[sets]
 
 
+@cached_with_trace("analysis.writes_trace")
 def writes_trace(trace: Trace) -> NDArray[np.bool_]:
     """Return which threads belong to the program that writes the trace, bool (threads,); cached with the trace."""
-    return trace.cached("analysis.writes_trace", _writes_trace)
-
-
-def _writes_trace(trace: Trace) -> NDArray[np.bool_]:
     return of_logger(trace)[trace.threads.process]
 
 

@@ -21,7 +21,7 @@ from satview.linkage.wake_ups import last_sends, wake_ups
 from satview.store.arguments import argument
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.time_ranges import KERNEL_PID
-from satview.store.trace import Trace
+from satview.store.trace import Trace, cached_with_trace
 
 OWNER_MASK: Final = 0x7FFFFFFF
 
@@ -114,6 +114,7 @@ class Blockers:
         return len(self.thread)
 
 
+@cached_with_trace("links.blockers")
 def blockers(trace: Trace) -> Blockers:
     """Return the thread or process that each wait of a trace is for; computed at the first call and then cached.
 
@@ -124,10 +125,6 @@ def blockers(trace: Trace) -> Blockers:
     taken to be the holder. The same applies to read/write locks (kernel objects from 8.0 on): of several readers, the
     last to unlock is named. Source: formula 5 of the reference.
     """
-    return trace.cached("links.blockers", _blockers)
-
-
-def _blockers(trace: Trace) -> Blockers:
     all_waits = waits(trace)
     thread, pid = np.full(len(all_waits), -1, np.int32), np.full(len(all_waits), -1, np.int32)
     certainty = np.zeros(len(all_waits), np.uint8)

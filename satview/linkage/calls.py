@@ -34,7 +34,7 @@ from satview.store.arguments import distinct
 from satview.store.axis import last_rows
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.time_ranges import TimeRanges, losses, losses_of
-from satview.store.trace import Trace
+from satview.store.trace import Trace, cached_with_trace
 
 # Interrupts, their handlers, and how they are nested.
 
@@ -209,18 +209,9 @@ def _call_ends(trace: Trace) -> tuple[tuple[_Rows, _Rows], tuple[_Rows, _Rows]]:
     return scanned(trace).known, scanned(trace).unknown
 
 
+@cached_with_trace("links.scanned_calls")
 def scanned(trace: Trace) -> links.KernelCallTable:
     """Return the kernel calls that the compiled core finds in one pass; cached with the trace, 4 bytes per event."""
-    return trace.cached("links.scanned_calls", _scanned)
-
-
-def forget_calls_of_events(trace: Trace) -> None:
-    """Free the column of `scanned` (4 bytes per event), which is no longer needed; the ends of calls stay cached."""
-    calls(trace)
-    trace.forget("links.scanned_calls")
-
-
-def _scanned(trace: Trace) -> links.KernelCallTable:
     events, codes = trace.events, np.arange(wire.CODE_COUNT)
     form = codes & wire.KER_FORM
     is_call = codes >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL
@@ -241,6 +232,13 @@ def _scanned(trace: Trace) -> links.KernelCallTable:
     )
 
 
+def forget_calls_of_events(trace: Trace) -> None:
+    """Free the column of `scanned` (4 bytes per event), which is no longer needed; the ends of calls stay cached."""
+    calls(trace)
+    trace.forget("links.scanned_calls")
+
+
+@cached_with_trace("links.partners")
 def partners(trace: Trace) -> NDArray[np.uint32]:
     """Return for every event its partner: the event that ends or begins the same kernel call, interrupt or handler.
 
@@ -249,7 +247,12 @@ def partners(trace: Trace) -> NDArray[np.uint32]:
     Returns:
         uint32 (events,), rows of the event table, `NO_EVENT` for none.
     """
-    return trace.cached("links.partners", _partners)
+    if trace.pairs is not None:  # the file format itself names the pairs
+        return trace.pairs
+    column = np.full(len(trace.events), NO_EVENT, np.uint32)
+    for enters, exits in (*calls(trace), _interrupts(trace)):
+        column[enters], column[exits] = exits, enters
+    return column
 
 
 def exits_of(trace: Trace, entries: NDArray[np.uint32]) -> NDArray[np.uint32]:
@@ -289,9 +292,11 @@ def _ends_of(
     return out
 
 
+@cached_with_trace("links.beginnings")
 def beginnings(trace: Trace) -> NDArray[np.uint32]:
     """Return the events that begin a call, interrupt or handler with a known end, uint32, ascending; cached."""
-    return trace.cached("links.beginnings", _beginnings)
+    rows = np.flatnonzero(partners(trace) != NO_EVENT).astype(np.uint32)
+    return rows[partners(trace)[rows] > rows]
 
 
 def are_made(trace: Trace) -> bool:
@@ -303,20 +308,6 @@ def partner(trace: Trace, event: int) -> int | None:
     """Return the partner of an event, as `partners` does; None if the event has no partner, or none that is known."""
     other = int(partners(trace)[event])
     return None if other == NO_EVENT else other
-
-
-def _beginnings(trace: Trace) -> NDArray[np.uint32]:
-    rows = np.flatnonzero(partners(trace) != NO_EVENT).astype(np.uint32)
-    return rows[partners(trace)[rows] > rows]
-
-
-def _partners(trace: Trace) -> NDArray[np.uint32]:
-    if trace.pairs is not None:  # the file format itself names the pairs
-        return trace.pairs
-    column = np.full(len(trace.events), NO_EVENT, np.uint32)
-    for enters, exits in (*calls(trace), _interrupts(trace)):
-        column[enters], column[exits] = exits, enters
-    return column
 
 
 _CALL_NUMBER: Final = 0x7F  # in the codes of all events of a kernel call

@@ -20,6 +20,7 @@ from satview.linkage.links import (
     LinkTable,
     Pairs,
     ReadOnlyColumns,
+    cached_links,
     comm_words,
     is_whole,
     last_of_codes,
@@ -31,7 +32,7 @@ from satview.linkage.waits import IS_RUN, first_that_fits, number_of, state_posi
 from satview.linkage.wake_ups import wake_ups
 from satview.store.arguments import argument
 from satview.store.tables import UNKNOWN_THREAD
-from satview.store.trace import Trace
+from satview.store.trace import Trace, cached_with_trace
 
 # Links from kernel calls, timers and interrupts to the pulses, signals, threads and processes that they cause.
 
@@ -40,7 +41,8 @@ _SIGNAL: Final = wire.code(wire.WireClass.COMM, 9)
 DEATH_PULSE: Final = wire.code(wire.WireClass.COMM, 6)
 
 
-def deliveries(trace: Trace) -> LinkTable:
+@cached_links(LinkKind.DELIVERY)
+def deliveries(trace: Trace) -> Pairs:
     """Return the links to pulses and signals from their causes: kernel calls, expiries of timers, and interrupts.
 
     A link is exact where a kernel call is open on the CPU, or the expiry is the CPU's last event apart from interrupts.
@@ -48,20 +50,6 @@ def deliveries(trace: Trace) -> LinkTable:
     pulses of the connection usually follow. Before 6.6, when the kernel logs no expiries, pulses of timers are linked
     to the clock interrupt. Source: building block M6 of the reference.
     """
-    return trace.cached("links.delivery", lambda trace: LinkTable.of(LinkKind.DELIVERY, _deliveries(trace)))
-
-
-def creations(trace: Trace) -> LinkTable:
-    """Return the links from kernel calls to the threads and processes created in them, without the opening dump.
-
-    A link is exact if a thread of the same process created the thread by THREAD_CREATE. Others are inferred from the
-    call that was open on the CPU: the process manager creates processes on behalf of the client whose message it
-    serves.
-    """
-    return trace.cached("links.creation", lambda trace: LinkTable.of(LinkKind.CREATION, _creations(trace)))
-
-
-def _deliveries(trace: Trace) -> Pairs:
     rows = rows_of_codes(trace, *(code for code in messages.SENDS if code != DEATH_PULSE), _SIGNAL)
     if not len(rows) or trace.pairs is not None:
         return no_pairs()
@@ -81,7 +69,14 @@ def _deliveries(trace: Trace) -> Pairs:
     return _known(trace, cause, rows, certainty)
 
 
-def _creations(trace: Trace) -> Pairs:
+@cached_links(LinkKind.CREATION)
+def creations(trace: Trace) -> Pairs:
+    """Return the links from kernel calls to the threads and processes created in them, without the opening dump.
+
+    A link is exact if a thread of the same process created the thread by THREAD_CREATE. Others are inferred from the
+    call that was open on the CPU: the process manager creates processes on behalf of the client whose message it
+    serves.
+    """
     rows = rows_of_codes(trace, wire.THREAD_CREATE, wire.PROC_CREATE)
     rows = rows[trace.events.time_cycles[rows] > trace.dump_end_cycles]
     if not len(rows) or trace.pairs is not None:
@@ -175,12 +170,9 @@ class Latencies(ReadOnlyColumns):
         return np.asarray(np.max(np.stack([getattr(self, name) for name in _MOMENTS]), axis=0))
 
 
+@cached_with_trace("links.latencies")
 def latencies(trace: Trace) -> Latencies:
     """Return the latencies of all pulses and interrupts of a trace; computed at the first call and cached with it."""
-    return trace.cached("links.latencies", _latencies)
-
-
-def _latencies(trace: Trace) -> Latencies:
     columns = _join(_of_pulses(trace), _of_waits(trace))
     columns["running_row"] = _running(trace, columns["ready_row"])
     columns["number"] = _numbers(trace, columns["cause_row"])

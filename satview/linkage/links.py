@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from enum import IntEnum, StrEnum
-from functools import cached_property, partial
+from functools import cached_property, partial, wraps
 from itertools import pairwise
 from typing import Final
 
@@ -214,6 +214,19 @@ def pairs_of(from_row: Rows, to_row: Rows, certainty: NDArray[np.integer] | Cert
     column = np.full(len(from_row), certainty, np.uint8) if isinstance(certainty, Certainty) else certainty
     sources, targets = from_row.astype(np.uint32, copy=False), to_row.astype(np.uint32, copy=False)
     return sources, targets, column.astype(np.uint8, copy=False)
+
+
+def cached_links(kind: LinkKind) -> Callable[[Callable[[Trace], Pairs]], Callable[[Trace], LinkTable]]:
+    """Return a decorator: a function that returns the links of a kind in any order returns their table, cached."""
+
+    def decorate(find: Callable[[Trace], Pairs]) -> Callable[[Trace], LinkTable]:
+        @wraps(find)
+        def table(trace: Trace) -> LinkTable:
+            return trace.cached(f"links.{kind.name.lower()}", lambda trace: LinkTable.of(kind, find(trace)))
+
+        return table
+
+    return decorate
 
 
 def no_pairs() -> Pairs:

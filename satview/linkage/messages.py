@@ -17,8 +17,8 @@ from satview.linkage.links import (
     OPEN,
     Certainty,
     LinkKind,
-    LinkTable,
     Pairs,
+    cached_links,
     comm_words,
     depth_within,
     is_whole,
@@ -33,7 +33,7 @@ from satview.linkage.waits import entries_of, following, state_values
 from satview.store.arguments import argument
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.time_ranges import losses
-from satview.store.trace import Trace
+from satview.store.trace import Trace, cached_with_trace
 
 # Links of messages to their receipts, to their replies, and to the ends of the calls that sent them.
 
@@ -46,26 +46,52 @@ ERROR: Final = wire.code(wire.WireClass.COMM, 11)  # tid, pid of the client
 FAILED: Final = 0xFFFFFFFF  # in both words of a receipt: nothing was received
 
 
-def messages(trace: Trace) -> LinkTable:
+@cached_links(LinkKind.MESSAGE)
+def messages(trace: Trace) -> Pairs:
     """Return the links from SND_MESSAGE to REC_MESSAGE.
 
     The receipt is the receiver's next REC_MESSAGE with the same rcvid, unless another message with that rcvid is sent
     to the receiver before. Source: format description, section on class 7.
     """
-    return trace.cached("links.message", lambda trace: LinkTable.of(LinkKind.MESSAGE, _messages(trace)))
+    if not len(sends_of(trace)) or not trace.code_counts[RECEIPT]:
+        return no_pairs()
+    rows = rows_of_codes(trace, SEND, RECEIPT)
+    is_receipt = trace.events.code[rows] == RECEIPT
+    rcvid, pid = comm_words(trace, rows)
+    key = receiver_keys(trace, rows, is_receipt, rcvid, pid)
+    before = links.previous_same(key)
+    receipt = np.flatnonzero(is_receipt & (key >= 0) & (before >= 0))
+    receipt = receipt[~is_receipt[before[receipt]]]
+    sends, receipts = rows[before[receipt]], rows[receipt]
+    sure = is_whole(trace, sends, receipts)
+    return pairs_of(sends[sure], receipts[sure])
 
 
-def replies(trace: Trace) -> LinkTable:
+@cached_links(LinkKind.REPLY)
+def replies(trace: Trace) -> Pairs:
     """Return the links from REC_MESSAGE to the REPLY_MESSAGE or MSG_ERROR that answers it, if the send is known too.
 
     A reply names the client's thread, and a client has one open message at a time.
     """
-    return trace.cached("links.reply", lambda trace: LinkTable.of(LinkKind.REPLY, _replies(trace)))
+    sends, given, certainty = answers(trace)
+    received = messages(trace).ends_of(sends)
+    known = (received != NO_EVENT) & (received < given)
+    trace.forget(_ANSWERS)
+    return pairs_of(received[known], given[known], certainty[known])
 
 
-def round_trips(trace: Trace) -> LinkTable:
+@cached_links(LinkKind.ROUND_TRIP)
+def round_trips(trace: Trace) -> Pairs:
     """Return the links from SND_MESSAGE to the exit, or interrupted form, of the kernel call that sent it."""
-    return trace.cached("links.round_trip", lambda trace: LinkTable.of(LinkKind.ROUND_TRIP, _round_trips(trace)))
+    sends = sends_of(trace)
+    entry = open_calls(trace, sends)
+    within_call = np.flatnonzero(entry != NO_EVENT)
+    enters, sent, thread = entry[within_call], sends[within_call], trace.events.thread
+    same_thread = np.flatnonzero((thread[enters] == thread[sent]) & (thread[sent] != UNKNOWN_THREAD))
+    enters, sent = enters[same_thread], sent[same_thread]
+    ends = partners(trace)[enters]
+    comes_back = (ends != NO_EVENT) & (ends > sent)
+    return pairs_of(sent[comes_back], ends[comes_back])
 
 
 def sends_of(trace: Trace) -> NDArray[np.uint32]:
@@ -73,6 +99,7 @@ def sends_of(trace: Trace) -> NDArray[np.uint32]:
     return rows_of_codes(trace, SEND) if trace.pairs is None else np.empty(0, np.uint32)
 
 
+@cached_with_trace(_ANSWERS)
 def answers(trace: Trace) -> Pairs:
     """Return pairs of SND_MESSAGE and the reply or error that the client gets before its next send, in any order.
 
@@ -82,10 +109,6 @@ def answers(trace: Trace) -> Pairs:
 
     Computed at the first call and cached with the trace until `replies` has used it.
     """
-    return trace.cached(_ANSWERS, _answers)
-
-
-def _answers(trace: Trace) -> Pairs:
     sends, given = _answers_by_client(trace)
     more_sends, more_given = _answers_by_number(trace)
     certainty = np.repeat((Certainty.EXACT, Certainty.INFERRED), (len(sends), len(more_sends)))
@@ -169,21 +192,6 @@ def _receipts_before(
     return out
 
 
-def _messages(trace: Trace) -> Pairs:
-    if not len(sends_of(trace)) or not trace.code_counts[RECEIPT]:
-        return no_pairs()
-    rows = rows_of_codes(trace, SEND, RECEIPT)
-    is_receipt = trace.events.code[rows] == RECEIPT
-    rcvid, pid = comm_words(trace, rows)
-    key = receiver_keys(trace, rows, is_receipt, rcvid, pid)
-    before = links.previous_same(key)
-    receipt = np.flatnonzero(is_receipt & (key >= 0) & (before >= 0))
-    receipt = receipt[~is_receipt[before[receipt]]]
-    sends, receipts = rows[before[receipt]], rows[receipt]
-    sure = is_whole(trace, sends, receipts)
-    return pairs_of(sends[sure], receipts[sure])
-
-
 def receiver_keys(
     trace: Trace, rows: NDArray[np.uint32], is_receipt: NDArray[np.bool_], number: NDArray[np.uint32],
     pid: NDArray[np.uint32],
@@ -209,26 +217,6 @@ def receiver_keys(
     return key
 
 
-def _replies(trace: Trace) -> Pairs:
-    sends, given, certainty = answers(trace)
-    received = messages(trace).ends_of(sends)
-    known = (received != NO_EVENT) & (received < given)
-    trace.forget(_ANSWERS)
-    return pairs_of(received[known], given[known], certainty[known])
-
-
-def _round_trips(trace: Trace) -> Pairs:
-    sends = sends_of(trace)
-    entry = open_calls(trace, sends)
-    within_call = np.flatnonzero(entry != NO_EVENT)
-    enters, sent, thread = entry[within_call], sends[within_call], trace.events.thread
-    same_thread = np.flatnonzero((thread[enters] == thread[sent]) & (thread[sent] != UNKNOWN_THREAD))
-    enters, sent = enters[same_thread], sent[same_thread]
-    ends = partners(trace)[enters]
-    comes_back = (ends != NO_EVENT) & (ends > sent)
-    return pairs_of(sent[comes_back], ends[comes_back])
-
-
 # Links of pulses to their receipts.
 
 
@@ -239,7 +227,8 @@ RECEIVE: Final = STATE_BY_NAME["RECEIVE"].value
 _Positions = NDArray[np.intp]
 
 
-def pulses(trace: Trace) -> LinkTable:
+@cached_links(LinkKind.PULSE)
+def pulses(trace: Trace) -> Pairs:
     """Return the links from SND_PULSE* to REC_PULSE.
 
     A pulse that finds a thread waiting in MsgReceive() goes to that thread: its receipt is the thread's next REC_PULSE.
@@ -249,10 +238,6 @@ def pulses(trace: Trace) -> LinkTable:
     still be queued.
     Source: building block M6 of the reference.
     """
-    return trace.cached("links.pulse", lambda trace: LinkTable.of(LinkKind.PULSE, _pulses(trace)))
-
-
-def _pulses(trace: Trace) -> Pairs:
     sends, receipts = rows_of_codes(trace, *SENDS), rows_of_codes(trace, PULSE_RECEIPT)
     if not len(sends) or not len(receipts) or trace.pairs is not None:
         return no_pairs()

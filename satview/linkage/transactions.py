@@ -37,7 +37,7 @@ from satview.linkage.waits import (
 from satview.store.arguments import argument
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.time_ranges import losses
-from satview.store.trace import Trace
+from satview.store.trace import Trace, cached_with_trace
 
 # Transactions: each message with its receipt, its reply, and the event by which its client runs again.
 
@@ -157,12 +157,9 @@ def queued_and_service(trace: Trace, served: ServedMessages) -> tuple[_Ints, _In
     return _lengths(trace, served.send_row, served.receive_row), _lengths(trace, served.receive_row, served.reply_row)
 
 
+@cached_with_trace("links.transactions")
 def transactions(trace: Trace) -> Transactions:
     """Return all transactions of a trace; computed at the first call and cached with it."""
-    return trace.cached("links.transactions", _transactions)
-
-
-def _transactions(trace: Trace) -> Transactions:
     sends, served = sends_of(trace), served_messages(trace)
     blocked, free, done = client_states(trace, sends, BLOCKED, FREE, IS_RUN)
     client = trace.events.thread[sends].astype(np.int64)
@@ -308,6 +305,7 @@ class Services(ReadOnlyColumns):
         return len(self.client)
 
 
+@cached_with_trace("links.services")
 def services(trace: Trace) -> Services:
     """Return the intervals in which threads serve the messages of other threads; cached with the trace.
 
@@ -315,10 +313,6 @@ def services(trace: Trace) -> Services:
 
     Messages from or to threads that are not known are left out.
     """
-    return trace.cached("links.services", _services)
-
-
-def _services(trace: Trace) -> Services:
     sent, time = transactions(trace), np.append(trace.events.time_cycles, trace.window.end)
     transaction = np.flatnonzero((sent.server > 0) & (sent.client > 0) & (sent.server != sent.client))
     client, server = sent.client[transaction], sent.server[transaction]
@@ -416,9 +410,7 @@ class Server:
 
 def make_ready(trace: Trace) -> None:
     """Build the tables that the other functions of this module need, so that they then answer at once."""
-    _ = connections(trace), replies(trace)
-    trace.cached("links.channels", _channels_created)
-    trace.cached("links.numbered_receipts", _numbered_receipts)
+    _ = connections(trace), replies(trace), _channels_created(trace), _numbered_receipts(trace)
 
 
 def are_ready(trace: Trace) -> bool:
@@ -426,13 +418,21 @@ def are_ready(trace: Trace) -> bool:
     return all(trace.is_cached(name) for name in _CACHED)
 
 
+@cached_with_trace("links.connections")
 def connections(trace: Trace) -> ServerConnections:
     """Return the connections of a trace; computed at the first call and cached with it.
 
     ConnectAttach shows the process and, in wide mode, the channel. A message shows the receiver's process, and the
     receiver's MsgReceive the channel.
     """
-    return trace.cached("links.connections", _connections)
+    parts = (_attached(trace), _sent(trace))
+    process, coid, row, pid, chid = (np.concatenate([part[i] for part in parts]) for i in range(5))
+    key = process << _NUMBER_BITS | coid
+    order = np.lexsort((row, key))
+    key, row, pid, chid = key[order], row[order], pid[order], chid[order]
+    same = (key[1:] == key[:-1]) & (pid[1:] == pid[:-1]) & ((chid[1:] == chid[:-1]) | (chid[1:] < 0))
+    keep = np.append(True, ~same)[: len(key)]
+    return ServerConnections(key[keep], row[keep], pid[keep], chid[keep])
 
 
 def server_of(trace: Trace, process: int, coid: int, event: int) -> Server | None:
@@ -470,7 +470,7 @@ def creation_of(trace: Trace, process: int, chid: int, event: int) -> int:
         chid: The channel.
         event: Row of the event table.
     """
-    key, row, _ = trace.cached("links.channels", _channels_created)
+    key, row, _ = _channels_created(trace)
     position = _last_of(key, row, process << _NUMBER_BITS | chid & 0xFFFFFFFF, event - 1)
     return int(row[position]) if position >= 0 else -1
 
@@ -484,7 +484,7 @@ def client_of(trace: Trace, process: int, rcvid: int, event: int) -> int:
         rcvid: The rcvid that MsgReceive returned.
         event: Row of the event table.
     """
-    key, receipts, sends = trace.cached("links.numbered_receipts", _numbered_receipts)
+    key, receipts, sends = _numbered_receipts(trace)
     last = _last_of(key, receipts, process << _NUMBER_BITS | rcvid & 0xFFFFFFFF, event)
     if last < 0:
         return -1
@@ -520,6 +520,7 @@ def _by_number(
     return key[order], row[order], other[order]
 
 
+@cached_with_trace("links.channels")
 def _channels_created(trace: Trace) -> _ByNumber:
     """Return the ChannelCreate calls that succeeded, by process and channel."""
     entries = succeeded(trace, entries_of(trace, "CHANNEL_CREATE"))
@@ -528,22 +529,12 @@ def _channels_created(trace: Trace) -> _ByNumber:
     return _by_number(trace.threads.process[trace.events.thread[entries]], chid, entries, entries)
 
 
+@cached_with_trace("links.numbered_receipts")
 def _numbered_receipts(trace: Trace) -> _ByNumber:
     """Return the receipts of messages and their sends, by process of the server and rcvid."""
     table = messages(trace)
     process = trace.threads.process[trace.events.thread[table.to_row]]
     return _by_number(process, comm_words(trace, table.to_row)[0].astype(np.int64), table.to_row, table.from_row)
-
-
-def _connections(trace: Trace) -> ServerConnections:
-    parts = (_attached(trace), _sent(trace))
-    process, coid, row, pid, chid = (np.concatenate([part[i] for part in parts]) for i in range(5))
-    key = process << _NUMBER_BITS | coid
-    order = np.lexsort((row, key))
-    key, row, pid, chid = key[order], row[order], pid[order], chid[order]
-    same = (key[1:] == key[:-1]) & (pid[1:] == pid[:-1]) & ((chid[1:] == chid[:-1]) | (chid[1:] < 0))
-    keep = np.append(True, ~same)[: len(key)]
-    return ServerConnections(key[keep], row[keep], pid[keep], chid[keep])
 
 
 def _attached(trace: Trace) -> tuple[_Ints, _Ints, _Ints, _Ints, _Ints]:

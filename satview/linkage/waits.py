@@ -20,9 +20,9 @@ from satview.linkage.links import (
     OPEN,
     Certainty,
     LinkKind,
-    LinkTable,
     Pairs,
     Rows,
+    cached_links,
     is_whole,
     is_whole_on,
     no_pairs,
@@ -32,7 +32,7 @@ from satview.linkage.links import (
 from satview.store.arguments import argument, variants_of
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.time_ranges import EVERY_CPU, losses
-from satview.store.trace import Trace
+from satview.store.trace import Trace, cached_with_trace
 
 # States of threads and the events that end them.
 
@@ -41,14 +41,16 @@ LANE_VALUES: Final = 256  # tables by lane value (`events.states`) have a positi
 IS_RUN: Final = np.arange(LANE_VALUES) == RUNNING
 
 
+@cached_with_trace("links.state_values")
 def state_values(trace: Trace) -> NDArray[np.uint8]:
     """Return the state that each entry of `Trace.states.event` begins, as lane value (`events.states`), uint8 (n,).
 
     Computed at the first call and cached with the trace; 1 byte per entry.
     """
-    return trace.cached("links.state_values", _state_values)
+    return links.values_of(trace.events.code, trace.states.event, trace.catalogue.state_value_of_code)
 
 
+@cached_with_trace("links.state_ends")
 def state_ends(trace: Trace) -> NDArray[np.uint32]:
     """Return for every event that begins a state of a thread the event that ends it: the thread's next state event.
 
@@ -58,14 +60,6 @@ def state_ends(trace: Trace) -> NDArray[np.uint32]:
         uint32 (events,), rows of the event table, `OPEN` where the trace ends before the state does, `NO_EVENT` for
         other events and where events are missing.
     """
-    return trace.cached("links.state_ends", _state_ends)
-
-
-def _state_values(trace: Trace) -> NDArray[np.uint8]:
-    return links.values_of(trace.events.code, trace.states.event, trace.catalogue.state_value_of_code)
-
-
-def _state_ends(trace: Trace) -> NDArray[np.uint32]:
     events, states = trace.events, trace.states
     values_and_ends = links.states(
         events.code, events.thread, states.event, states.start, trace.catalogue.state_value_of_code, NOT_A_STATE
@@ -203,12 +197,9 @@ class Waits:
         return len(self.row)
 
 
+@cached_with_trace("links.waits")
 def waits(trace: Trace) -> Waits:
     """Return the waits of a trace; computed at the first call and cached with it."""
-    return trace.cached("links.waits", _waits)
-
-
-def _waits(trace: Trace) -> Waits:
     value = state_values(trace)
     whole, end = _whole_waits(trace)
     row = trace.states.event[whole]
@@ -347,35 +338,9 @@ class Mutexes:
         return np.asarray(np.searchsorted(rows, begin) < np.searchsorted(rows, end))
 
 
+@cached_with_trace("links.mutexes")
 def mutexes(trace: Trace) -> Mutexes:
     """Return the kernel calls on mutexes that did not fail; computed at the first call and cached with the trace."""
-    return trace.cached("links.mutexes", _mutexes)
-
-
-def holds(trace: Trace) -> LinkTable:
-    """Return the links from the kernel call by which a thread locked a mutex to its next call that unlocks the mutex.
-
-    Locking a free mutex and unlocking one that nobody waits for need no kernel call, so that the trace shows neither.
-    A hold is exact if another thread waited all the time, as the unlock then needs the kernel. Other holds are
-    inferred: the thread may have unlocked the mutex and locked it again in between.
-    """
-    return trace.cached("links.hold", lambda trace: LinkTable.of(LinkKind.HOLD, _holds(trace)))
-
-
-def entries_of(trace: Trace, *names: str) -> NDArray[np.uint32]:
-    """Return the entries of the named kernel calls, uint32, ascending; names that the release lacks are skipped."""
-    codes = codes_of_entries(trace, *names)
-    return rows_of_codes(trace, *codes) if codes else np.empty(0, np.uint32)
-
-
-def codes_of_entries(trace: Trace, *names: str) -> list[int]:
-    """Return the entry codes of the named kernel calls; names that the release lacks are skipped."""
-    numbers = call_numbers(trace.release)
-    return [wire.code(wire.WireClass.KER_CALL, numbers[name] | form)
-            for name in names if name in numbers for form in (0, wire.KER_64BIT)]  # fmt: skip
-
-
-def _mutexes(trace: Trace) -> Mutexes:
     locks = succeeded(trace, entries_of(trace, "SYNC_MUTEX_LOCK"))
     unlocks = succeeded(trace, entries_of(trace, "SYNC_MUTEX_UNLOCK"), is_open_fine=True)
     all_waits = waits(trace)
@@ -398,6 +363,50 @@ def _mutexes(trace: Trace) -> Mutexes:
     of_wait[waiting] = of_waiting
     return Mutexes(_together(trace, (locks, pauses), (of_lock, of_pause)),
                    _together(trace, (unlocks, pauses), (of_unlock, of_pause)), of_wait)  # fmt: skip
+
+
+@cached_links(LinkKind.HOLD)
+def holds(trace: Trace) -> Pairs:
+    """Return the links from the kernel call by which a thread locked a mutex to its next call that unlocks the mutex.
+
+    Locking a free mutex and unlocking one that nobody waits for need no kernel call, so that the trace shows neither.
+    A hold is exact if another thread waited all the time, as the unlock then needs the kernel. Other holds are
+    inferred: the thread may have unlocked the mutex and locked it again in between.
+    """
+    known = mutexes(trace)
+    gets, gives = known.gets, known.gives
+    if not len(gets.row) or not len(gives.row):
+        return no_pairs()
+    row = np.concatenate((gets.row, gives.row)).astype(np.int64)
+    is_get = np.arange(len(row)) < len(gets.row)
+    thread = np.concatenate((gets.thread, gives.thread))
+    mutex = np.concatenate((gets.mutex, gives.mutex))
+    order = stable_order(row * 2 + is_get)  # SYNC_CONDVAR_WAIT unlocks first, then locks
+    row, is_get, thread, mutex = row[order], is_get[order], thread[order], mutex[order]
+    before = links.previous_same(mutex * len(trace.threads) + thread)
+    give = np.flatnonzero(~is_get & (mutex >= 0) & (before >= 0))
+    give = give[is_get[before[give]]]
+    begin, end, number, who = row[before[give]], row[give], mutex[give], thread[give]
+    # A SYNC_CONDVAR_WAIT whose event does not show the mutex may unlock this one.
+    unclear = np.sort((gives.thread << 32 | gives.row)[gives.mutex < 0])
+    clear = np.searchsorted(unclear, who << 32 | begin, side="right") == np.searchsorted(unclear, who << 32 | end)
+    clear &= is_whole(trace, begin, end)
+    begin, end, number = begin[clear], end[clear], number[clear]
+    is_exact = _is_held(trace, known, begin, end, number) & ~known.may_be_given(begin, end)
+    return pairs_of(begin, end, np.where(is_exact, np.uint8(Certainty.EXACT), np.uint8(Certainty.INFERRED)))
+
+
+def entries_of(trace: Trace, *names: str) -> NDArray[np.uint32]:
+    """Return the entries of the named kernel calls, uint32, ascending; names that the release lacks are skipped."""
+    codes = codes_of_entries(trace, *names)
+    return rows_of_codes(trace, *codes) if codes else np.empty(0, np.uint32)
+
+
+def codes_of_entries(trace: Trace, *names: str) -> list[int]:
+    """Return the entry codes of the named kernel calls; names that the release lacks are skipped."""
+    numbers = call_numbers(trace.release)
+    return [wire.code(wire.WireClass.KER_CALL, numbers[name] | form)
+            for name in names if name in numbers for form in (0, wire.KER_64BIT)]  # fmt: skip
 
 
 def _together(
@@ -423,30 +432,6 @@ def succeeded(trace: Trace, entries: NDArray[np.uint32], is_open_fine: bool = Fa
     is_exit = trace.events.code[exits[with_exit]] & wire.KER_FORM == wire.KER_EXIT_OFFSET
     good[with_exit] = is_exit & ~np.isin(variants_of(trace, exits[with_exit]), FAILURES)
     return np.asarray(entries[good])
-
-
-def _holds(trace: Trace) -> Pairs:
-    known = mutexes(trace)
-    gets, gives = known.gets, known.gives
-    if not len(gets.row) or not len(gives.row):
-        return no_pairs()
-    row = np.concatenate((gets.row, gives.row)).astype(np.int64)
-    is_get = np.arange(len(row)) < len(gets.row)
-    thread = np.concatenate((gets.thread, gives.thread))
-    mutex = np.concatenate((gets.mutex, gives.mutex))
-    order = stable_order(row * 2 + is_get)  # SYNC_CONDVAR_WAIT unlocks first, then locks
-    row, is_get, thread, mutex = row[order], is_get[order], thread[order], mutex[order]
-    before = links.previous_same(mutex * len(trace.threads) + thread)
-    give = np.flatnonzero(~is_get & (mutex >= 0) & (before >= 0))
-    give = give[is_get[before[give]]]
-    begin, end, number, who = row[before[give]], row[give], mutex[give], thread[give]
-    # A SYNC_CONDVAR_WAIT whose event does not show the mutex may unlock this one.
-    unclear = np.sort((gives.thread << 32 | gives.row)[gives.mutex < 0])
-    clear = np.searchsorted(unclear, who << 32 | begin, side="right") == np.searchsorted(unclear, who << 32 | end)
-    clear &= is_whole(trace, begin, end)
-    begin, end, number = begin[clear], end[clear], number[clear]
-    is_exact = _is_held(trace, known, begin, end, number) & ~known.may_be_given(begin, end)
-    return pairs_of(begin, end, np.where(is_exact, np.uint8(Certainty.EXACT), np.uint8(Certainty.INFERRED)))
 
 
 def _is_held(trace: Trace, known: Mutexes, begin: _Ints, end: _Ints, mutex: _Ints) -> NDArray[np.bool_]:

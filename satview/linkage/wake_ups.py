@@ -19,8 +19,8 @@ from satview.linkage.links import (
     NO_EVENT,
     Certainty,
     LinkKind,
-    LinkTable,
     Pairs,
+    cached_links,
     comm_words,
     is_whole,
     last_of_codes,
@@ -32,7 +32,7 @@ from satview.linkage.links import (
 )
 from satview.linkage.waits import Waits, entries_of, number_of, objects_of, waits
 from satview.store.arguments import argument, arguments
-from satview.store.trace import Trace
+from satview.store.trace import Trace, cached_with_trace
 
 _ENDED: Final = "links.ended_waits"
 _SIGNAL: Final = wire.code(wire.WireClass.COMM, 9)
@@ -70,7 +70,8 @@ _ENDS_WITHOUT_COMM: Final = {
 }
 
 
-def wake_ups(trace: Trace) -> LinkTable:
+@cached_links(LinkKind.WAKE_UP)
+def wake_ups(trace: Trace) -> Pairs:
     """Return the links from the cause that ended each wait to the READY or RUNNING event that follows.
 
     The cause is the message, pulse or reply rather than the call that sends it, and the expiry of a timer rather than
@@ -81,10 +82,6 @@ def wake_ups(trace: Trace) -> LinkTable:
     A link is exact if its events name the same thread, message, object or interrupt, or if only one interrupt came
     during the wait. Other links are inferred from what the CPU was doing.
     """
-    return trace.cached("links.wake_up", lambda trace: LinkTable.of(LinkKind.WAKE_UP, _pairs(trace)))
-
-
-def _pairs(trace: Trace) -> Pairs:
     if trace.release is Release.LINUX:
         return _linux_pairs(trace)
     cause, effect, certainty = _WakeUps(trace).causes()
@@ -93,6 +90,7 @@ def _pairs(trace: Trace) -> Pairs:
     return pairs_of(cause[known], effect[known], certainty[known])
 
 
+@cached_with_trace(_ENDED)
 def ended_waits(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """Return the `waits` that end within the trace, and the kernel call that is open on the CPU at each end.
 
@@ -102,10 +100,6 @@ def ended_waits(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     Returns:
         uint32 (n,) each: rows of `waits`, in the order of their ends; entries of calls as `calls.open_calls` returns.
     """
-    return trace.cached(_ENDED, _ended_waits)
-
-
-def _ended_waits(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     every = waits(trace)
     ended = np.flatnonzero((every.end_value == READY) | (every.end_value == RUNNING))
     # In time order, searches for causes use the processor's cache well.

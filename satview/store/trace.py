@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import wraps
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
@@ -550,6 +551,19 @@ class Trace:
         if len(self.fragments.event):
             last[self.fragments.event] = self.fragments.slot[self.fragments.start[1:] - 1]
         return last
+
+
+def cached_with_trace(name: str) -> Callable[[Callable[[Trace], _Kept]], Callable[[Trace], _Kept]]:
+    """Return a decorator: the function runs once for each trace, which keeps the value (see `Trace.cached`)."""
+
+    def decorate(make: Callable[[Trace], _Kept]) -> Callable[[Trace], _Kept]:
+        @wraps(make)
+        def value_of(trace: Trace) -> _Kept:
+            return trace.cached(name, make)
+
+        return value_of
+
+    return decorate
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from satview.events.states import (
 )
 from satview.store.axis import files_of
 from satview.store.time_ranges import Doubts, doubts, idle_threads, lost_marks
-from satview.store.trace import Trace
+from satview.store.trace import Trace, cached_with_trace
 from satview.timeline.event_marks import EventClock, belongs, event_cells, mark_codes, marks_between, with_views
 from satview.timeline.finders import Finder, UserLanes, finder_of
 from satview.timeline.lane import Lane, LaneShares, Levels, PixelCells, build_levels, count_spans, finest_shift
@@ -115,12 +115,9 @@ class PluggedLane:
         return LaneSpans(starts, values, np.full(len(starts), NO_EVENT, np.uint32), None, window.end, texts)
 
 
+@cached_with_trace("plugged lanes")
 def plugged_lanes(trace: Trace) -> tuple[PluggedLane, ...]:
     """Return the lanes of all plug-ins that do not fail; computed at the first call and cached with the trace."""
-    return trace.cached("plugged lanes", _lanes)
-
-
-def _lanes(trace: Trace) -> tuple[PluggedLane, ...]:
     plugged: list[PluggedLane] = []
     for plugin in plugins(PluginKind.LANE):
         plugged += plugin.run(lambda lanes: _checked(lanes(trace), trace), [])

@@ -40,7 +40,7 @@ from satview.linkage.links import OPEN, Certainty, LinkKind, RowBounds, numbers_
 from satview.linkage.waits import following
 from satview.store.axis import AxisPart, files_of
 from satview.store.time_ranges import EVERY_CPU, TimeRanges, idle_threads, losses, losses_of, merged, overlaps
-from satview.store.trace import Trace
+from satview.store.trace import Trace, cached_with_trace
 from satview.timeline.spans import NO_EVENT, LaneSpans, constant_lane, pixel_edges, touching
 
 # Makes the lanes of threads, processes, CPUs and interrupts, and the kinds of code that CPUs run.
@@ -280,11 +280,8 @@ def run_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     return _all_runs(trace)[:2]
 
 
+@cached_with_trace("timeline.run_slices")
 def _all_runs(trace: Trace) -> _Runs:
-    return trace.cached("timeline.run_slices", _run_slices)
-
-
-def _run_slices(trace: Trace) -> _Runs:
     states, events, values = trace.states, trace.events, trace.catalogue.state_value_of_code
     columns = states.event, states.start, events.code, events.time_cycles, events.cpu, events.thread, values
     slices = core_lanes.run_slices(*columns, RUNNING, trace.window.end)
@@ -338,15 +335,12 @@ def _name_values(names: Sequence[str], pids: NDArray[np.int32]) -> NDArray[np.ui
     return np.array([process_value(name or str(pid)) for name, pid in zip(names, pids.tolist(), strict=True)], np.uint8)
 
 
+@cached_with_trace("timeline.process_values")
 def process_values(trace: Trace) -> NDArray[np.uint8]:
     """Return the lane value of every process on CPU lanes, uint8 (processes,): `name_values`, or `QUIET_PROCESS`.
 
     A process is quiet if it used less than a fiftieth of the time of all processes. Cached with the trace.
     """
-    return trace.cached("timeline.process_values", _process_values)
-
-
-def _process_values(trace: Trace) -> NDArray[np.uint8]:
     rows, ends = run_slices(trace)
     thread, values = trace.events.thread[rows], name_values(trace)
     length = np.where(idle_threads(trace)[thread], 0, ends - trace.events.time_cycles[rows])
@@ -396,12 +390,9 @@ def cpu_spans(
     return LaneSpans(start, value, event, thread, max(window.end, int(start[-1]) + 1))
 
 
+@cached_with_trace("timeline.slices_by_cpu")
 def slices_by_cpu(trace: Trace) -> list[NDArray[np.uint32]]:
     """Return for each CPU the positions of its slices in `run_slices`, uint32, ascending; cached with the trace."""
-    return trace.cached("timeline.slices_by_cpu", _slices_by_cpu)
-
-
-def _slices_by_cpu(trace: Trace) -> list[NDArray[np.uint32]]:
     positions_of = dict(positions_by_cpu(trace.events.cpu.take(run_slices(trace)[0])))
     none = np.empty(0, np.intp)
     return [positions_of.get(cpu, none).astype(np.uint32) for cpu in range(trace.cpu_count)]

@@ -29,7 +29,7 @@ from satview.events.states import (
 from satview.store.axis import AxisPart, files_of, files_of_cpus, files_of_threads
 from satview.store.tables import StateIndex
 from satview.store.time_ranges import EVERY_CPU, Cycles, TimeRanges, idle_threads, losses, losses_of
-from satview.store.trace import Trace
+from satview.store.trace import Trace, cached_with_trace
 from satview.timeline.spans import NO_EVENT
 from satview.timeline.state_lanes import contradicted_runs, idle_values, thread_spans, value_of_code
 
@@ -80,21 +80,16 @@ class Walk:
     cpus: CpuSums | None
 
 
+@cached_with_trace("analysis.walk")
 def walk(trace: Trace) -> Walk | None:
     """Return the times of threads and CPUs in a whole trace, added up in one pass over its events.
 
     The result is None if one pass is not enough, as when a single CPU lost events: lanes must be added up then.
-
-    Computed at the first call and cached with the trace.
     """
     is_plain = trace.axis is None and trace.pairs is None and trace.release is not Release.UNIXWARE
     is_small = len(trace.events) > 0 and len(trace.threads) <= _MOST_THREADS
     if not (is_plain and is_small) or np.any(losses(trace)[:, 2] != EVERY_CPU):
         return None
-    return trace.cached("analysis.walk", _walked)
-
-
-def _walked(trace: Trace) -> Walk | None:
     events, cut = trace.events, losses(trace)[:, 0]
     lost = TimeRanges.of_rows(losses(trace))
     columns = events.code, events.thread, events.cpu, events.time_cycles
