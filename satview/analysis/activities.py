@@ -202,18 +202,10 @@ def _of_user_events(trace: Trace) -> Spans:
 
 
 def _pair_of(trace: Trace, rows: NDArray[np.uint32], number: _Ints) -> tuple[_Ints, _Ints, int, int] | None:
-    """Return the rounds of a thread that logs its user events in a fixed, repeated order; None if there is no order.
+    """Return rows and numbers of first and last events of a thread's rounds of user events; None without order.
 
-    A round is one pass through all its user events. It is assumed to end where the median pause to the next event is
-    longest.
-
-    Args:
-        trace: The events.
-        rows: uint32 (k,), user events of one thread, ascending.
-        number: int64 (k,), event number of each of these.
-
-    Returns:
-        Rows of the events that begin and that end each round, int64 (n,) each, and the event numbers of the two.
+    A round is one pass through all of them in a fixed order. It is assumed to end where the median pause to the next
+    event is longest.
     """
     kinds, which = np.unique(number, return_inverse=True)
     count = len(kinds)
@@ -270,17 +262,7 @@ def _of_kernel_calls(trace: Trace) -> Spans:
 def _longest(
     trace: Trace, trigger: str, begin_row: NDArray[np.uint32], end_row: NDArray[np.uint32], what: NDArray[np.integer]
 ) -> Spans:
-    """Return the spans of the threads and functions (or calls) that take longest in total.
-
-    Of each file, only the `MOST_CALLS` pairs of thread and function with the longest total time are kept.
-
-    Args:
-        trace: The events.
-        trigger: Kind of the events that begin the spans, one word.
-        begin_row: (n,), event that begins each span.
-        end_row: (n,), event that ends each span; `OPEN` = the trace ends before.
-        what: (n,), number of the function or call of each span.
-    """
+    """Return the spans of the `MOST_CALLS` threads with functions or calls of each file that take longest in all."""
     time = trace.events.time_cycles
     end_cycles = time.take(end_row, mode="clip")
     end_cycles[end_row == OPEN] = ends_of_files(trace, begin_row[end_row == OPEN])
@@ -448,18 +430,12 @@ class _TriggeredWork:
     """Instances of work with one kind of trigger.
 
     Instances with the same `group` may become an activity.
-
-    Attributes:
-        trigger: Kind of the trigger, one word.
-        group: int64 (n,), group of each instance.
-        instances: The instances.
-        labels: Label of each group, put after the name of its thread.
     """
 
-    trigger: str
-    group: _Ints
+    trigger: str  # kind of the trigger, one word
+    group: _Ints  # group of each instance
     instances: Instances
-    labels: Mapping[int, str] = field(default_factory=dict)
+    labels: Mapping[int, str] = field(default_factory=dict)  # label of each group, put after the name of its thread
 
 
 def activities(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Activities:
@@ -505,12 +481,7 @@ def _learned(trace: Trace) -> Activities:
 
 
 def _put_together(parts: Sequence[_TriggeredWork], orders: Sequence[NDArray[np.intp]]) -> Instances:
-    """Return the instances of several kinds of work in one table, kind after kind; `activity` is not set.
-
-    Args:
-        parts: The kinds of work.
-        orders: For each kind, the positions of the instances to take, in the order of the result.
-    """
+    """Return instances of several kinds of work, each in its own order, one after the other; `activity` is not set."""
     edges = np.cumsum([0, *map(len, orders)])
     columns = []
     for column in fields(Instances):
@@ -523,10 +494,7 @@ def _put_together(parts: Sequence[_TriggeredWork], orders: Sequence[NDArray[np.i
 
 
 def _groups(part: _TriggeredWork) -> list[NDArray[np.intp]]:
-    """Return the positions in `part` of the instances with the same value of `part.group`, intp (k,) for each value.
-
-    Values with fewer than `LEAST_INSTANCES` instances are left out.
-    """
+    """Return the positions in `part` of each group of at least `LEAST_INSTANCES` instances, intp (k,) each."""
     groups, which = distinct(part.group)
     ends = np.cumsum(np.bincount(which, minlength=len(groups)))
     return [own for own in np.split(stable_order(which), ends[:-1]) if len(own) >= LEAST_INSTANCES]
@@ -587,18 +555,7 @@ def _part(
     trace: Trace, trigger: str, group: _Ints, thread: _Ints, start: _Ints, begin_cycles: _Ints, end: _Ints,
     is_exact: NDArray[np.bool_],
 ) -> _TriggeredWork:  # fmt: skip
-    """Return instances of triggered work, one from each given pair of start and end event.
-
-    Args:
-        trace: The events.
-        trigger: Kind of the trigger, one word.
-        group: int64 (n,), key of each instance; instances with the same key may become one activity.
-        thread: int64 (n,), thread that does the work, a row of the thread table; 0 = not known.
-        start: int64 (n,), row of the event that triggers the instance.
-        begin_cycles: int64 (n,), when the thread starts to work; cut to the time from start to end.
-        end: int64 (n,), row of the event that ends the instance; -1 = not in the trace.
-        is_exact: bool (n,), whether events name the trigger and the work, so that the instance is not inferred.
-    """
+    """Return instances of work, one for each start and end event (-1 = not in the trace) of a thread (0 = unknown)."""
     time, is_open = trace.events.time_cycles, end < 0
     is_known = is_whole(trace, start, np.where(is_open, last_rows(trace, start), end))
     if trigger != "said":  # two events define such an instance, whether its thread is known or not
@@ -633,12 +590,7 @@ def _of_pulses(trace: Trace) -> _TriggeredWork:
 
 
 def _last_receipts(trace: Trace, pid: _Ints) -> _Ints:
-    """Return the event with which the last pulse of each process was received, int64 (n,); -1 if none was.
-
-    Args:
-        trace: The events.
-        pid: int64 (n,), numbers of the processes.
-    """
+    """Return the event with which the last pulse of each process was received, int64 (n,); -1 if none was."""
     receipts = rows_of_codes(trace, messages.PULSE_RECEIPT).astype(np.int64)
     processes, last = trace.processes, np.full(len(trace.processes), -1)
     receiver = trace.threads.process[trace.events.thread[receipts]]
@@ -648,12 +600,7 @@ def _last_receipts(trace: Trace, pid: _Ints) -> _Ints:
 
 
 def _only_of(group: _Ints, thread: _Ints) -> _Ints:
-    """Return for each element the only known thread of its group, int64 (n,); 0 if there is none, or several.
-
-    Args:
-        group: int64 (n,), group of each element.
-        thread: int64 (n,), thread of each element, a row of the thread table; 0 = not known.
-    """
+    """Return for each element the only known thread of its group, int64 (n,); 0 if there is none, or several."""
     _, which = distinct(group)
     most, least = np.zeros(len(group) + 1, np.int64), np.full(len(group) + 1, np.iinfo(np.int64).max)
     known = thread > 0
@@ -679,18 +626,10 @@ def _of_messages(trace: Trace) -> _TriggeredWork:
 
 
 def _served(trace: Trace, thread: _Ints, sent: _Ints, received: _Ints) -> tuple[_Ints, _Ints]:
-    """Return when the work on each message or pulse begins, cycles, and the row of the event that ends it (-1 = none).
-
-    Both are int64 (n,).
+    """Return when the work on each message or pulse begins, cycles, and the event that ends it (-1 = none).
 
     A thread that waited for the message or pulse begins when it is woken. Any other thread begins at the receipt, as it
-    works on something else until then. Without a receipt it is taken to begin at the end of the file.
-
-    Args:
-        trace: The events.
-        thread: int64 (n,), thread that receives each message or pulse, a row of the thread table.
-        sent: int64 (n,), row of the event that sends it.
-        received: int64 (n,), row of the event that receives it; -1 = none.
+    works on something else until then. Without a receipt (-1) it is taken to begin at the end of the file.
     """
     time = trace.events.time_cycles
     begin, end = ends_of_files(trace, sent), np.full(len(sent), -1, np.int64)
@@ -723,14 +662,7 @@ def _served(trace: Trace, thread: _Ints, sent: _Ints, received: _Ints) -> tuple[
 
 
 def _of_waits(trace: Trace, trigger: str, value: int, is_woken: NDArray[np.bool_]) -> _TriggeredWork:
-    """Return the work of threads from the end of each wait in one state to their next wait in that state.
-
-    Args:
-        trace: The events.
-        trigger: Kind of the trigger, one word.
-        value: The state, as lane value.
-        is_woken: bool (threads,), threads that pulses wake; these are left out.
-    """
+    """Return the work from the end of each wait in one state to the next wait in it, of threads that no pulses wake."""
     every_wait = waits(trace)
     ended = (every_wait.end_value == READY) | (every_wait.end_value == RUNNING)
     ended_waits = np.flatnonzero((every_wait.value == value) & ended & ~is_woken[every_wait.thread])
@@ -790,13 +722,7 @@ def _with_said(trace: Trace, learned: Activities, timing: Mapping[str, Timing]) 
 
 
 def _said(trace: Trace, name: str, said: Timing) -> Instances:
-    """Return the instances of an activity of a user's timing file: from each event of `start` to the next of `end`.
-
-    Args:
-        trace: The events.
-        name: Name of the activity, for messages.
-        said: The activity's entry in the file.
-    """
+    """Return the instances of an activity of a user's timing file: from each event of `start` to the next of `end`."""
     try:
         starts, ends = (select(trace, text).astype(np.int64) for text in (said.start, said.end))
     except UsageError as error:
@@ -940,15 +866,7 @@ def ages(trace: Trace, learned: Activities, chain: Sequence[int]) -> ChainTimes:
 
 
 def _parts_of(learned: Activities, chain: Sequence[int]) -> tuple[list[NDArray[np.intp]], list[Instances]]:
-    """Return for each activity of a chain the indices of its instances in `learned.instances`, and these instances.
-
-    Args:
-        learned: The activities.
-        chain: Numbers of the activities of the chain.
-
-    Returns:
-        Two lists, an item for each activity of the chain; the items of the first are intp (n,).
-    """
+    """Return for each activity of a chain the indices of its instances in `learned.instances`, and these instances."""
     positions = [np.flatnonzero(learned.instances.activity == number) for number in chain]
     return positions, [learned.instances.taken(own) for own in positions]
 
@@ -974,11 +892,7 @@ def _followed(position: _Ints, following: _Ints) -> _Ints:
 
 
 def _triggered(trace: Trace, one: Instances, other: Instances) -> _Ints:
-    """Return for each instance of `one` the position of the first instance of `other` that it triggers, int64 (n,).
-
-    An instance triggers another one if its thread logs the start event of the other while it works. The position is -1
-    if there is none.
-    """
+    """Return for each instance of `one` the first of `other` whose start event its thread logs meanwhile; -1 = none."""
     key = trace.events.thread[other.start_row].astype(np.int64) << 32 | other.start_row
     order = stable_order(key)
     begin = np.searchsorted(trace.events.time_cycles, one.begin_cycles)

@@ -181,11 +181,7 @@ def _length(trace: Trace, cycles: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _BlamePieces(ColumnTable):
-    """Pieces of ranges, each with one kind, thread and value, unsorted; (n,) each, columns as in `BlameParts`.
-
-    Attributes:
-        of: Position of the range that contains the piece.
-    """
+    """Pieces of the ranges at the positions `of`, unsorted; each has one kind, thread and value, as in `BlameParts`."""
 
     of: _Ints
     start: _Ints
@@ -232,11 +228,7 @@ def blame(trace: Trace, thread: _Ints, start: _Ints, begin: _Ints, end: _Ints) -
 
 
 def _keys(*columns: _Ints) -> NDArray[np.void]:
-    """Return one value for each row, which combines the row's values in all columns and can be compared, void (n,).
-
-    Args:
-        columns: One or more columns, int64 (n,).
-    """
+    """Return one value for each row, which combines the row's values in all columns and can be compared, void (n,)."""
     rows = np.ascontiguousarray(np.stack(columns, axis=1))
     return rows.view([("", np.int64)] * len(columns)).reshape(-1)
 
@@ -252,12 +244,7 @@ def _positions(keys: NDArray[np.void], requested: NDArray[np.void]) -> _Ints:
 
 
 def _added_up(pieces: _BlamePieces, of: _Ints) -> _BlamePieces:
-    """Return one piece for all pieces with equal `of`, kind, thread and value: `start` is 0, `end` the total length.
-
-    Args:
-        pieces: The pieces.
-        of: int64 (n,), replaces `pieces.of`: the range or part that each piece belongs to.
-    """
+    """Return one piece, from 0 to the total length, for all with equal `of` (not their own), kind, thread and value."""
     if not len(pieces):
         return pieces
     _, one, which = np.unique(_keys(of, pieces.kind, pieces.thread, pieces.value), return_index=True,
@@ -340,11 +327,6 @@ def _interrupts_within(rows: NDArray[np.uint32], depth: NDArray[np.int32], windo
     """Return the positions, ascending, of the entries and exits that show which interrupts are open during windows.
 
     For each window these are the events in it, and those before it since the last event after which none was open.
-
-    Args:
-        rows: uint32 (n,), entries and exits of the interrupts of one CPU.
-        depth: int32 (n,), number of open interrupts after each.
-        windows: The windows, as bounds of rows.
     """
     before, end = (positions(rows, bound) for bound in windows)
     outermost = np.flatnonzero(depth == 0)
@@ -374,16 +356,7 @@ def _last(moments: _Ints, times: _Ints) -> NDArray[np.intp]:
 
 
 def _split(running: _Running, thread: _Ints, start: _Ints, end: _Ints) -> _BlamePieces:
-    """Return pieces of ranges of time: each range is cut so that each piece has one use of the time (`Blame`).
-
-    The pieces of a range cover it exactly.
-
-    Args:
-        running: The threads on each CPU over time.
-        thread: int64 (n,), thread of each range, a row of the thread table; 0 = not known.
-        start: int64 (n,), start of each range, cycles.
-        end: int64 (n,), end of each range, cycles.
-    """
+    """Return pieces, each with one use of the time, that cover ranges of time of threads (0 = not known) exactly."""
     trace, values = running.trace, value_of_code(running.trace)
     parts: list[_BlamePieces] = []
     for row in np.unique(thread).tolist():
@@ -433,14 +406,7 @@ def _of_thread(
 
 
 def _cpu_of_spans(trace: Trace, spans: LaneSpans) -> _Ints:
-    """Return for each state of a thread the CPU on which it runs, else runs next, else ran last, int64 (n,); -1 = none.
-
-    The result is -1 too where a damaged event names a CPU that the target does not have.
-
-    Args:
-        trace: The events.
-        spans: The n intervals of the thread's lane.
-    """
+    """Return for each state of a thread the CPU on which it runs, else runs next, else ran last; -1 = not known."""
     event = np.asarray(spans.event).astype(np.int64)
     runs = np.flatnonzero((np.asarray(spans.value) == RUNNING) & (event != NO_EVENT))
     if not len(runs):
@@ -468,12 +434,8 @@ def _kept_from_cpu(
 ) -> _BlamePieces:
     """Return pieces whose `value` is the reason (`Kept`) why the thread runs neither on its CPU nor on an idle one.
 
-    Args:
-        running: The threads on each CPU over time.
-        thread: Thread to which the pieces belong.
-        cpu: The CPU on which it runs, or runs next.
-        of_cpu: Pieces on that CPU, and the events that begin the states of the thread, int64.
-        is_free: bool, whether that CPU is idle in each piece.
+    `of_cpu` has the pieces on the thread's CPU and the events that begin its states; `is_free` says in which that CPU
+    is idle.
     """
     trace, (pieces, events) = running.trace, of_cpu
     least = trace.clock.cycles_of(_SWITCH_NS)
@@ -511,14 +473,7 @@ def _kept_from_cpu(
 
 
 def _has_lower_priority(trace: Trace, cpu: int, moments: _Ints, ready: _Ints) -> NDArray[np.bool_]:
-    """Return whether a CPU runs, at each moment, a thread of lower priority than one that is ready then, bool (n,).
-
-    Args:
-        trace: The events.
-        cpu: Number of the CPU.
-        moments: int64 (n,), cycles.
-        ready: int64 (n,), event at which the ready thread became ready; `NO_EVENT` = not known.
-    """
+    """Return whether a CPU runs, at each moment, a thread of lower priority than one that became ready at an event."""
     rows = run_slices(trace)[0]
     rows = rows[trace.events.cpu[rows] == cpu]
     run = rows[_last(trace.events.time_cycles[rows], moments)]
@@ -554,16 +509,7 @@ def writes_trace(trace: Trace) -> NDArray[np.bool_]:
 
 
 def _waits(trace: Trace, thread: int, value: NDArray[np.uint8], event: _Ints) -> tuple[_Ints, _Ints, _Ints]:
-    """Return the kind of some waits of a thread, the thread that each waits for, and the object; int64 (n,) each.
-
-    The thread is 0 if it is not known. The object is as in `BlameParts.value`.
-
-    Args:
-        trace: The events.
-        thread: The waiting thread, a row of the thread table.
-        value: uint8 (n,), state in which the thread waits, as lane value.
-        event: int64 (n,), event that begins each wait.
-    """
+    """Return kind, awaited thread (0 = not known) and object (as `BlameParts.value`) of waits of a thread."""
     kind, who = np.full(len(value), Blame.WAIT, np.int64), np.zeros(len(value), np.int64)
     what = value.astype(np.int64)
     kind[value == _NANOSLEEP] = Blame.SLEEP
@@ -593,13 +539,7 @@ def _waits(trace: Trace, thread: int, value: NDArray[np.uint8], event: _Ints) ->
 
 
 def _receivers(trace: Trace, thread: int, blocked: _Ints) -> _Ints:
-    """Return for each wait of a thread in SEND the thread that later receives its message, int64 (n,); 0 = none.
-
-    Args:
-        trace: The events.
-        thread: The sending thread, a row of the thread table.
-        blocked: int64 (n,), event that begins each wait.
-    """
+    """Return for each wait of a thread in SEND the thread that later receives its message, int64 (n,); 0 = none."""
     out = np.zeros(len(blocked), np.int64)
     if not len(blocked):
         return out
@@ -612,12 +552,7 @@ def _receivers(trace: Trace, thread: int, blocked: _Ints) -> _Ints:
 
 
 def _wakers(trace: Trace, ends: NDArray[np.uint32]) -> _Ints:
-    """Return the thread that ended each wait, int64 (n,); 0 for timers, interrupts and unknown causes.
-
-    Args:
-        trace: The events.
-        ends: uint32 (n,), event that ends each wait.
-    """
+    """Return the thread that ended each wait, int64 (n,); 0 for timers, interrupts and unknown causes."""
     out = np.zeros(len(ends), np.int64)
     table = wake_ups(trace)
     link = table.ended_by(ends)

@@ -183,14 +183,7 @@ class _Walk:
         return self._wait(since, time, value, row)
 
     def _wait(self, since: int, time: int, value: int, row: int) -> int:
-        """Add the pieces at the end of a wait, or continue on the thread that ended it; return the time reached.
-
-        Args:
-            since: When the wait begins, cycles.
-            time: The moment that the backward walk has reached, cycles.
-            value: State in which the thread waits, as lane value.
-            row: Event that begins the wait; -1 if none does.
-        """
+        """Add the pieces at the end of a wait, or continue on the thread that ended it; return the time reached."""
         cause, certainty = self._end_of(row, time)
         # A thread whose message is received goes from SEND to REPLY and is not woken.
         ended = int(self.trace.events.time_cycles[cause]) if cause >= 0 and value != SEND else time
@@ -220,12 +213,7 @@ class _Walk:
         return True
 
     def _end_of(self, row: int, time: int) -> tuple[int, Certainty]:
-        """Return the event that ended a wait of the present thread, and its certainty; -1 if it did not end by `time`.
-
-        Args:
-            row: Event that begins the wait.
-            time: The moment that the backward walk has reached, cycles.
-        """
+        """Return the event that ended a wait of the present thread, -1 = none by `time`, and its certainty."""
         own_states = self.trace.states.of(self.stack[-1].thread)
         after = int(np.searchsorted(own_states, row, side="right"))
         if after == len(own_states) or int(self.trace.events.time_cycles[own_states[after]]) > time:
@@ -233,11 +221,7 @@ class _Walk:
         return self.causes.of_end(int(own_states[after]))
 
     def _holder(self, row: int) -> tuple[int, Certainty]:
-        """Return the thread that can end a wait that does not end in the interval (-1 = none), and the certainty.
-
-        Args:
-            row: Event that begins the wait.
-        """
+        """Return the thread that can end a wait that does not end in the interval (-1 = none), and the certainty."""
         blocked_by = blockers(self.trace)
         wait = wait_of(self.trace, self.stack[-1].thread, row)
         if wait < 0:

@@ -439,16 +439,9 @@ class Judge:
         return worst.at_worst(trust), None if rows is None else rows | lacking
 
     def _trust_in_rest(self, rests: Rests) -> tuple[Trust, _Bools | None]:
-        """Return how far figures can be trusted in view of lost events and of unknown states or callers.
+        """Return the trust that lost events and unknown states or callers leave, and the rows concerned; None = all.
 
-        It is not checked which classes of events were captured. If all classes that the analysis needs were captured,
-        the result is the trust in its figures.
-
-        Args:
-            rests: Data on which the figures depend.
-
-        Returns:
-            The trust, and bool (n,), rows of the table to which it applies; None = all.
+        Which classes of events were captured is not checked here.
         """
         window = self._statistics.window
         if rests is Rests.PAIRS:
@@ -496,13 +489,7 @@ class Judge:
         return trust, rows
 
     def _rows_of(self, parts: list[AxisPart]) -> _Bools | None:
-        """Return which rows of the table belong to some files of an axis, bool (n,).
-
-        None if one row may belong to several files.
-
-        Args:
-            parts: The files.
-        """
+        """Return which rows of the table belong to some files, bool (n,); None if a row may belong to several."""
         numbers: dict[str, list[NDArray[Any]]] = {
             **{key: [part.threads[1:] for part in parts] for key in ("thread", "state", "migration", "client-server")},
             "message": [part.rows for part in parts],
@@ -525,9 +512,6 @@ class Judge:
 
         A thread's state is unknown before its first event. Time before and in the opening dump does not count as
         unknown if the dump shows the state first.
-
-        Args:
-            idle: Trust in the times of idle threads; not exact if the trace does not show them.
         """
         states, threads = self._statistics.states, self._trace.threads
         dump_cycles = self._since_dump() - self._statistics.window.start
@@ -548,10 +532,7 @@ class Judge:
         return trust, rows
 
     def _trust_in_cpus(self) -> Trust:
-        """Return the trust in figures of CPUs.
-
-        Between two runs of threads the kernel has the CPU: this time does not count as missing.
-        """
+        """Return the trust in figures of CPUs; between two runs, when the kernel has the CPU, no time is missing."""
         known = self._known_cpus(self._since_dump())
         return EXACT if known.all() else Trust(Mark.LOWER_BOUND, "who ran at the beginning is not known")
 

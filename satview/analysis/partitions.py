@@ -83,19 +83,12 @@ class Bankruptcies:
 
 @dataclass(frozen=True, slots=True)
 class _Budgets:
-    """Budgets of partitions, one entry per event that shows a budget, in time order; (n,) each.
+    """Budgets of partitions, one entry per event that shows a budget, in time order; (n,) each."""
 
-    Attributes:
-        time: int64, time of the event, cycles.
-        partition: int64, number of the partition.
-        budget: float64, share of all CPUs, 0 to 1; -1 = the event does not show it.
-        critical_ms: int64, critical budget, milliseconds; -1 likewise.
-    """
-
-    time: Cycles
-    partition: _Ints
-    budget: NDArray[np.float64]
-    critical_ms: _Ints
+    time: Cycles  # time of the event, cycles
+    partition: _Ints  # number of the partition
+    budget: NDArray[np.float64]  # share of all CPUs, 0 to 1; -1 = the event does not show it
+    critical_ms: _Ints  # critical budget, milliseconds; -1 likewise
 
 
 def has_partitions(trace: Trace) -> bool:
@@ -230,14 +223,11 @@ def _text(trace: Trace, row: int) -> str:
 
 
 def _edges(scope: Scope, budgets: _Budgets) -> Cycles:
-    """Return the start of the range, the times within it at which configurations begin, and its end.
+    """Return the start of the range, the times within it at which configurations begin, and its end; cycles.
 
     A configuration begins where a budget changes. An event that repeats a budget, or is the first to show one, begins
     none: look-ups and ends of bankruptcies log the same event. Several changes with no start of a run in between count
     as one.
-
-    Returns:
-        int64 (n,), cycles, ascending.
     """
     order = np.argsort(budgets.partition, kind="stable")
     before, after = order[:-1], order[1:]
@@ -257,16 +247,7 @@ def _edges(scope: Scope, budgets: _Budgets) -> Cycles:
 
 
 def _in_force(budgets: _Budgets, edges: Cycles, known: _Ints) -> tuple[NDArray[np.float64], _Ints]:
-    """Return budget and critical budget of each partition in each configuration; -1 = no event has shown it by then.
-
-    Args:
-        budgets: Events that show budgets.
-        edges: int64 (configurations + 1,), starts of the configurations, and the end of the range; cycles.
-        known: int64 (partitions,), numbers of the partitions, ascending.
-
-    Returns:
-        Share of all CPUs, float64, and milliseconds, int64; (configurations * partitions,) each.
-    """
+    """Return budget (share) and critical budget (ms) by configuration and partition; -1 = not shown by then."""
     many = len(known)
     budget, critical_ms = np.full((len(edges) - 1, many), -1.0), np.full((len(edges) - 1, many), -1, np.int64)
     which = np.searchsorted(known, budgets.partition)
@@ -280,18 +261,7 @@ def _in_force(budgets: _Budgets, edges: Cycles, known: _Ints) -> tuple[NDArray[n
 
 
 def _peaks(scope: Scope, known: _Ints, partition_of_run: _Ints, start: Cycles, end: Cycles) -> tuple[Cycles, Cycles]:
-    """Return the longest run time of each partition in any averaging window of the range, and when that window begins.
-
-    Args:
-        scope: Trace and range.
-        known: int64 (partitions,), numbers of the partitions.
-        partition_of_run: int64 (runs,), partition of each run.
-        start: int64 (runs,), start of each run, cycles.
-        end: int64 (runs,), end of each run.
-
-    Returns:
-        int64 (partitions,) each, cycles; 0 and -1 for partitions that never ran.
-    """
+    """Return the longest run time of each partition in an averaging window, and its start; 0 and -1 without runs."""
     start, end = scope.cut(start, end)
     length = min(scope.trace.clock.cycles_of(averaging_window_ms(scope.trace) * 1_000_000), scope.window.length)
     peak, begin = np.zeros(len(known), np.int64), np.full(len(known), -1, np.int64)
@@ -304,14 +274,7 @@ def _peaks(scope: Scope, known: _Ints, partition_of_run: _Ints, start: Cycles, e
 
 
 def _peak(start: Cycles, end: Cycles, length: int, earliest: int) -> tuple[int, int]:
-    """Return the longest time that runs cover in any window, added up over CPUs, and when that window begins; cycles.
-
-    Args:
-        start: int64 (n,), start of each run, cycles, n > 0.
-        end: int64 (n,), end of each run, cycles.
-        length: Length of the window, cycles.
-        earliest: The earliest start of the window, cycles.
-    """
+    """Return the longest time that runs cover in any window, added up over CPUs, and the start of that window."""
     edges = np.concatenate((start, end))
     order = np.argsort(edges, kind="stable")
     edges, step = edges[order], np.repeat((1, -1), len(start))[order]

@@ -334,11 +334,7 @@ class _Work:
         self._most_steps = max(_LEAST_STEPS, min(_MOST_STEPS, _MOST_LOOKED_AT // max(1, of_step)))
 
     def _pieces(self) -> tuple[_Ints, _Ints, NDArray[np.intp]]:
-        """Return the pieces of work of all threads, each of which begins with a wake-up.
-
-        Returns:
-            Thread and time (cycles) of the wake-up of each piece, (pieces,); index of the piece of each run, (runs,).
-        """
+        """Return thread and time of the wake-up that begins each piece of work, and the piece of each run."""
         trace, thread_waits = self._trace, waits(self._trace)
         time = trace.events.time_cycles
         woken = (thread_waits.end_row != OPEN) & (
@@ -363,11 +359,7 @@ class _Work:
         return self._busy[cpu, priority]
 
     def _lags(self, level: _Ints) -> _Ints:
-        """Return how long each run was delayed while its CPU did no work of at least its level, cycles, int64 (runs,).
-
-        Args:
-            level: int64 (runs,), priority at which each run counts.
-        """
+        """Return for how many cycles each run was delayed while its CPU did no work of at least its level."""
         lag = self._start - self._ready
         for cpu in np.unique(self._cpu).tolist():
             waited = (self._cpu == cpu) & (lag > 0)
@@ -377,10 +369,7 @@ class _Work:
         return lag
 
     def _handlers(self) -> list[tuple[int, _Ints, int]]:
-        """Return for each interrupt of each CPU: the CPU, the starts of times of handling it, and the longest of these.
-
-        The starts are int64 (n,), cycles, as is the longest time. A nested interrupt divides the time of the other one.
-        """
+        """Return CPU, starts and longest handling of each interrupt of each CPU; a nested one divides the other."""
         kinds = []
         for cpu in range(self._trace.cpu_count):
             edges, _, number = cpu_timeline(self._trace, cpu)
@@ -390,13 +379,7 @@ class _Work:
         return kinds
 
     def bound_of(self, instances: Instances, period: int, measured: int) -> Bound:
-        """Return the response bound of one activity.
-
-        Args:
-            instances: The instances of the activity.
-            period: The user's period of the activity, cycles; -1 = as observed.
-            measured: Longest response time in the trace, cycles.
-        """
+        """Return the response bound of an activity, with the user's period or -1, and the longest measured response."""
         arrived = np.sort(instances.start_cycles)
         least = int(np.diff(arrived).min()) if len(arrived) > 1 else -1
         shown = Bound(period_cycles=period if period > 0 else least, measured_cycles=measured)
@@ -432,15 +415,10 @@ class _Work:
         return replace(shown, bound_cycles=bound)
 
     def _may_run_on(self, thread: int, instances: Instances, runs: NDArray[np.intp]) -> tuple[_Ints, bool]:
-        """Return the CPUs that a thread may use in all instances, int64 (k,), and whether a call or the user sets them.
+        """Return the CPUs that a thread may use in all instances, and whether a call or the user sets them.
 
         Before the thread's first call that sets its runmask, the mask is unknown: if the thread waited then while one
         of the returned CPUs was free, that time counts as blocking.
-
-        Args:
-            thread: The thread of an activity, a row of the thread table.
-            instances: The instances of the activity.
-            runs: Indices of the runs of the thread.
         """
         if thread in self._said_cpus:
             return np.array(sorted(self._said_cpus[thread]), np.int64), True
@@ -456,13 +434,7 @@ class _Work:
     def _largest(self, instances: Instances, runs: NDArray[np.intp], cpus: list[int], priority: int) -> tuple[int, int]:
         """Return the longest run time of a thread in an instance, and its longest wait in one, both in cycles.
 
-        Time in which the thread is ready and all its CPUs are busy does not count as waiting.
-
-        Args:
-            instances: Instances of the activity that the thread carries out.
-            runs: Indices of the runs of the thread.
-            cpus: CPUs on which the thread may run.
-            priority: Lowest priority at which a CPU counts as busy.
+        Time in which the thread is ready and all its CPUs are busy with at least `priority` does not count as waiting.
         """
         start, end = instances.start_cycles, instances.end_cycles
         ran = np.zeros(len(instances), np.int64)
@@ -480,15 +452,7 @@ class _Work:
         return int(ran.max()), int(blocked.max())
 
     def _other_work(self, instances: Instances, runs: NDArray[np.intp]) -> tuple[_Ints, _Ints]:
-        """Return the work that an activity's thread does outside of the activity's instances, by piece of work.
-
-        Args:
-            instances: Instances of the activity.
-            runs: Indices of the runs of the thread.
-
-        Returns:
-            int64 (n,) each, cycles: length of each piece, and time at which it arrives.
-        """
+        """Return length and arrival of each piece of work of a thread outside of the activity's instances, cycles."""
         in_use = TimeRanges.of(instances.begin_cycles, instances.end_cycles)
         start, end = self._start[runs], self._end[runs]
         outside = end - start - in_use.within(start, end) + np.where(in_use.meet(start, end), 0, self._lag[runs])

@@ -161,10 +161,8 @@ def _imposed(scope: Scope, served: _Served) -> ImposedTable:
 def _has(server: _Ints, chain: list[tuple[_Ints, NDArray[np.intp]]]) -> NDArray[np.bool_]:
     """Return whether the last server of each chain of messages also occurs earlier in the same chain, bool (n,).
 
-    Args:
-        server: int64 (n,), last server of each chain.
-        chain: The earlier servers: an item for the first server of the chains, one for the second, and so on. Each item
-            has these servers, and for each chain up to the next server its index in them.
+    `chain` has an item for the first servers of the chains, one for the second, and so on: the servers, and for each
+    chain up to the next server its index in them.
     """
     is_there, link_of = np.zeros(len(server), np.bool_), np.arange(len(server))
     for servers, position in reversed(chain):
@@ -179,11 +177,6 @@ def _bill(scope: Scope, served: _Served, itself: Cycles) -> tuple[Cycles, Cycles
     Every run is charged to the thread at the beginning of its chain of messages. While a thread serves messages, its
     newest client pays; while that client serves messages itself, its own newest client pays, and so on. A client has
     one message under way, so only the running thread itself can recur.
-
-    Args:
-        scope: Trace and range.
-        served: The services within the range.
-        itself: int64 (threads,), cycles that each thread ran.
     """
     threads = len(itself)
     newest = _newest(served)
@@ -206,10 +199,7 @@ def _bill(scope: Scope, served: _Served, itself: Cycles) -> tuple[Cycles, Cycles
 
 
 def _newest(served: _Served) -> _Served:
-    """Return each server's newest unanswered message over time, by server, then in time order.
-
-    These ranges do not overlap, and there are none while the server serves nobody.
-    """
+    """Return each server's newest unanswered message over time, without overlaps, by server, then in time order."""
     order = np.lexsort((served.begin, served.server))
     client, server, begin, end = (part[order] for part in (served.client, served.server, served.begin, served.end))
     older = _older(server, end)
@@ -231,15 +221,7 @@ def _newest(served: _Served) -> _Served:
 
 
 def _older(server: _Ints, answered: _Ints) -> _Ints:
-    """Return for each message the newest older message of the same server that is answered later.
-
-    Args:
-        server: int64 (n,), server of each message, ascending; messages of one server in the order of their receipts.
-        answered: int64 (n,), time at which each message is answered, cycles.
-
-    Returns:
-        int64 (n,), indices of messages; -1 = none.
-    """
+    """Return for each message, by server and receipt, the newest older one of it that is answered later; -1 = none."""
     older = np.arange(len(server)) - 1
     while True:
         # All messages between `older` and the message itself are answered no later than the message.

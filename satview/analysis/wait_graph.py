@@ -109,13 +109,7 @@ def whole_states(trace: Trace) -> StateIntervals:
 
 
 def _spans(trace: Trace, wanted: NDArray[np.bool_], ends: Rows) -> StateIntervals:
-    """Return the state intervals with some lane values, without idle threads.
-
-    Args:
-        trace: The events.
-        wanted: bool (256,), the lane values.
-        ends: For every entry of `Trace.states.event` the event that ends the state, `NO_EVENT` = leave the entry out.
-    """
+    """Return state intervals with `wanted` lane values, without idle threads and states that end with `NO_EVENT`."""
     states, events = trace.states, trace.events
     left_out = idle_threads(trace).copy()
     left_out[0] = True
@@ -326,12 +320,7 @@ class WaitGraph:
         return frozenset(threads) - {0}
 
     def _given(self, state: int, process: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Return the calls of a process that release or post objects, and the addresses of these, (n,) each.
-
-        Args:
-            state: State in which threads wait for such objects, as lane value.
-            process: Row of the process table.
-        """
+        """Return the calls of a process that release or post objects, and the addresses of these, (n,) each."""
         if (state, process) not in self._gives:
             trace, entries = self.trace, entries_of(self.trace, *_GIVERS[state])
             entries = entries[trace.threads.process[trace.events.thread[entries]] == process]
@@ -367,13 +356,7 @@ class WaitGraph:
         return len(counts) > _FEW and bool(counts[:-1].all()) and not counts[-1]
 
     def _holders(self, open_rows: NDArray[np.intp]) -> tuple[dict[int, int], dict[int, Certainty]]:
-        """Return for each wait for a mutex that lasts to the end the mutex's holder, and the certainty; both by wait.
-
-        Waits without a known holder have no certainty.
-
-        Args:
-            open_rows: (n,), rows of all waits that last to the end.
-        """
+        """Return for each wait for a mutex that lasts to the end its holder and, if known, the certainty, by wait."""
         rows = open_rows[self.blockers.waits.value[open_rows] == MUTEX].astype(np.int64)
         if not len(rows):
             return {}, {}

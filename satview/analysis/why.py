@@ -312,12 +312,7 @@ class _Chain:
         self.values = value_of_code(trace)
 
     def lasting(self, thread: int, at_cycles: int) -> int:
-        """Return the middle of the wait or ready interval that begins at a time, cycles; without one, the time itself.
-
-        Args:
-            thread: The thread.
-            at_cycles: The time.
-        """
+        """Return the middle of the wait or ready interval that begins at a time; without one, the time itself."""
         spans = thread_spans(self.trace, thread, self.values)
         position = spans.index_at(at_cycles)
         value = int(spans.value[position])
@@ -381,12 +376,7 @@ class _Chain:
         return self._waiting(step, _row(spans, position))
 
     def _waiting(self, step: WhyStep, row: int) -> WhyStep:
-        """Return the step of a waiting thread, completed by the awaited object, its holder, and what ends the wait.
-
-        Args:
-            step: The step, so far with the thread's state only.
-            row: Event that begins the wait.
-        """
+        """Return the step of a waiting thread, completed by the awaited object, its holder, and what ends the wait."""
         blocked_by = blockers(self.trace)
         fitting = np.flatnonzero((blocked_by.waits.row == row) & (blocked_by.waits.thread == step.thread))
         process = int(self.trace.threads.process[step.thread])
@@ -433,11 +423,6 @@ class _Chain:
         """Return the first threads of a server that may receive a message, and the number of all such threads.
 
         The thread that finally receives the message comes last; threads that serve another message come first.
-
-        Args:
-            step: The step of the client.
-            pid: Process id of the server.
-            row: Event by which the client began to wait in SEND.
         """
         threads = self.trace.threads
         alive = [thread for thread in np.flatnonzero((threads.pid == pid) & (threads.tid > 0)).tolist()
@@ -474,13 +459,7 @@ class _Chain:
         return int(sent.client[newest]), int(receipt[0])
 
     def _running(self, step: WhyStep, spans: LaneSpans, position: int) -> WhyStep:
-        """Return the step of a running thread, completed by what ended its wait, and who had the CPU before.
-
-        Args:
-            step: The step, so far with the thread's state only.
-            spans: All intervals of the thread.
-            position: The interval that the step is about.
-        """
+        """Return the step of a running thread, completed by what ended its wait, and who had the CPU before."""
         step, because = self._woken(step, spans, position)
         ready = (
             int(spans.start_cycles[_same(spans, position - 1)[0]])
@@ -493,13 +472,7 @@ class _Chain:
         return replace(step, before=before, says=f"{self._begins(step)}: {because}{took}.")
 
     def _ready(self, step: WhyStep, spans: LaneSpans, position: int) -> WhyStep:
-        """Return the step of a ready thread, completed by the threads that run instead, and what made it ready.
-
-        Args:
-            step: The step, so far with the thread's state only.
-            spans: All intervals of the thread.
-            position: The interval that the step is about.
-        """
+        """Return the step of a ready thread, completed by the threads that run instead, and what made it ready."""
         step, because = self._woken(step, spans, position)
         (on_cpus, idle), instead = self._on_cpus(step), self._instead(step)
         has = [f"{self._named(row, priority, step)} has {self.trace.cpu_title(cpu)} since {self._moment(since, step)}"
@@ -530,13 +503,7 @@ class _Chain:
         return replace(step, on_cpus=on_cpus, ran_instead=instead, says=text)
 
     def _woken(self, step: WhyStep, spans: LaneSpans, position: int) -> tuple[WhyStep, str]:
-        """Return the step of a running or ready thread, completed by what ended its last wait, and a text on that.
-
-        Args:
-            step: The step, so far with the thread's state only.
-            spans: All intervals of the thread.
-            position: The interval that the step is about.
-        """
+        """Return the step of a running or ready thread, completed by what ended its last wait, and a text on that."""
         waited = position - 1
         while waited >= 0 and spans.value[waited] in (RUNNING, READY):
             waited -= 1

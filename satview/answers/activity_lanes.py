@@ -137,14 +137,7 @@ def without_overlap(start: _Ints, end: _Ints) -> NDArray[np.bool_]:
 
 
 def _texts(trace: Trace, activity: Activity, instances: Instances, value: NDArray[np.uint8]) -> Callable[[int], str]:
-    """Return a function that takes an instance's first event and returns its response time and lateness as text.
-
-    Args:
-        trace: The events.
-        activity: The activity.
-        instances: Instances of the activity, n of them, in time order.
-        value: uint8 (n,), outcome of each instance.
-    """
+    """Return a function that takes an instance's first event and returns its response time and lateness as text."""
     rows, response, clock = instances.start_row, instances.response_cycles, trace.clock
 
     def name(row: int) -> str:

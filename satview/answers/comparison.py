@@ -398,16 +398,7 @@ def _changes(
     lengths_s: tuple[float, float],
     absent: tuple[Known, ...],
 ) -> list[ChangedRow]:
-    """Return the changes of one figure for all rows of either table, the largest difference first.
-
-    Args:
-        key: Name of the statistics table.
-        figure: Name of the column with the figure.
-        both: The statistics table of the first and the second trace.
-        rows: For each of the tables, the index of each row by its name.
-        lengths_s: Lengths of the two traces (or parts of traces), seconds.
-        absent: For each of the tables, how well it is known that a row is not there.
-    """
+    """Return the changes of one figure for all rows of either table, the largest difference first."""
     column = both[1].question.column(figure)
     grows = _grows(column)
     names = list(dict.fromkeys((*rows[1], *rows[0])))
@@ -568,16 +559,7 @@ def _some(times: Occurrences, chosen: NDArray[np.bool_]) -> Occurrences:
 
 
 def _latencies(trace: Trace, window: TimeWindow, table: Table, row: int) -> _Durations:
-    """Return the durations, in cycles, that one row of the statistics of latencies sums up, int64 (n,).
-
-    These are the durations of one section of the latency, for one source and one thread.
-
-    Args:
-        trace: The events.
-        window: Range in which the latencies begin.
-        table: The statistics of latencies.
-        row: Index of the row.
-    """
+    """Return the durations, in cycles, of one section, source and thread that one row of the statistics sums up."""
     latencies = latency_table(trace, LatencyFilter(window=window))
     names = table.text(row, "source"), table.text(row, "thread")
     keys = np.stack([latencies.sort_keys(name) for name in ("source", "thread")])

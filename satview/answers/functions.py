@@ -80,28 +80,18 @@ QUESTION: Final = Question(
 
 @dataclass(frozen=True, slots=True)
 class _Nodes:
-    """Nodes of the call tree, one per function and call stack, each behind its caller's node; columns of shape (n,).
+    """Nodes of the call tree, one per function and call stack, each behind its caller's node; columns of shape (n,)."""
 
-    Attributes:
-        thread: int64, row of the thread table.
-        address: int64, address of the function.
-        above: int64, index of the caller's node; -1 = none.
-        count: int64, calls or samples.
-        total, own, running, longest: int64, cycles; -1 for samples.
-        event: int64, row of the entry of the longest call, or of the first sample.
-        is_cut: bool, whether some calls begin before or end after the range.
-    """
-
-    thread: _Ints
+    thread: _Ints  # row of the thread table
     address: _Ints
-    above: _Ints
-    count: _Ints
-    total: _Ints
+    above: _Ints  # index of the caller's node; -1 = none
+    count: _Ints  # calls or samples
+    total: _Ints  # cycles; -1 for samples
     own: _Ints
     running: _Ints
     longest: _Ints
-    event: _Ints
-    is_cut: NDArray[np.bool_]
+    event: _Ints  # row of the entry of the longest call, or of the first sample
+    is_cut: NDArray[np.bool_]  # whether some calls begin before or end after the range
 
 
 def function_table(trace: Trace, window: TimeWindow | None = None) -> Table:
@@ -306,18 +296,7 @@ def _nesting(thread: _Ints, entry_row: NDArray[np.uint32], exit_row: NDArray[np.
 
 
 def _numbered(thread: _Ints, address: _Ints, depth: _Ints, parent: _Ints) -> tuple[_Ints, _Ints, _Ints]:
-    """Return the node in the call tree of each call; and for each node its caller's node and one of its calls.
-
-    Args:
-        thread: int64 (n,), thread of each call.
-        address: int64 (n,), address of the called function.
-        depth: int64 (n,), number of enclosing calls.
-        parent: int64 (n,), index of the enclosing call, -1 = none.
-
-    Returns:
-        Node of each call, int64 (n,), -1 = nested too deeply; caller's node, -1 = none, and index of a call, int64
-        (nodes,).
-    """
+    """Return the node of each call (-1 = too deep), and for each node its caller's node (-1 = none) and a call."""
     node = np.full(len(thread), -1, np.int64)
     above: list[_Ints] = []
     head: list[_Ints] = []
@@ -497,9 +476,8 @@ def flame_graph(table: Table, measure: FlameWidth | None = None, *, is_by_thread
 def _nodes(table: Table, rows: _Ints, is_by_thread: bool) -> tuple[_Ints, _Ints, _Ints, _Ints, NDArray[np.bool_]]:
     """Return the call tree that a table of functions shows.
 
-    Returns:
-        Node of each row, int64 (rows,), -1 = none; and for each node, (nodes,): its parent (-1 = none), depth, one of
-        its rows, and whether it is a function.
+    These are the node of each row (-1 = none); and for each node its parent (-1 = none), depth, one of its rows, and
+    whether it is a function.
     """
     function, place, thread = table["function"], table["place"], table["thread"]
     process = table.trace.threads.process[thread].astype(np.int64)
@@ -536,14 +514,7 @@ def _nodes(table: Table, rows: _Ints, is_by_thread: bool) -> tuple[_Ints, _Ints,
 def _names(
     table: Table, row_of_node: _Ints, depth: _Ints, is_function: NDArray[np.bool_]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the name and the source position of each node of a flame graph.
-
-    Args:
-        table: Result of `function_table`.
-        row_of_node: int64 (nodes,), a row of the table that is about each node.
-        depth: int64 (nodes,), level of each node; 1 = a process, if it is no function.
-        is_function: bool (nodes,), False = the root, a process or a thread.
-    """
+    """Return name and source position of each node of a flame graph: the root, processes, threads and functions."""
     function, place, trace = table["function"], table["place"], table.trace
     process = trace.threads.process[table["thread"]].tolist()
     names, places = ["All"], [""]
@@ -555,15 +526,7 @@ def _names(
 
 
 def _starts(parent: _Ints, depth: _Ints, width: _Ints) -> _Ints:
-    """Return the left edge of each node of a flame graph, in the unit of `width`, int64 (nodes,).
-
-    The widest child is leftmost; a node's own time is right of its children.
-
-    Args:
-        parent: int64 (nodes,), index of the node above each.
-        depth: int64 (nodes,), level of each, 0 = the root.
-        width: int64 (nodes,), width of each, with the nodes below it.
-    """
+    """Return the left edge of each node of a flame graph: the widest child first, a node's own time last."""
     start = np.zeros(len(parent), np.int64)
     for level in range(1, int(depth.max()) + 1):
         nodes = np.flatnonzero(depth == level)

@@ -395,10 +395,7 @@ class Late:
         )  # fmt: skip
 
     def _running(self) -> _Ints:
-        """Return for each activity how long its threads run within its instances, int64 (activities,), cycles.
-
-        Interrupts handled meanwhile are included.
-        """
+        """Return for each activity how long its threads run within its instances, interrupts included, cycles."""
         instances, (rows, ends) = self.learned.instances, run_slices(self.trace)
         threads, starts = self.trace.events.thread[rows], self.trace.events.time_cycles[rows]
         order, by_thread = stable_order(threads), stable_order(instances.thread)
@@ -649,23 +646,13 @@ class _Instances:
 
 
 def _unseen_triggers(trace: Trace) -> tuple[str, ...]:
-    """Return the reasons why the trace does not show what triggers work, such as pulses; each reason once.
-
-    An empty text among them stands for all triggers that the trace shows.
-    """
+    """Return why the trace does not show what triggers work, each reason once; empty for triggers that it shows."""
     needs = (PULSES, MESSAGES, CALLS, INTERRUPT_CAUSES)
     return tuple(dict.fromkeys(KERNEL.advice(trace) or need.advice(trace) for need in needs))
 
 
 def _doubt_of_misses(count: _Ints, undecided: _Ints, limit: _Ints, *, is_lossy: bool) -> NDArray[np.uint8]:
-    """Return how well the number of late instances is known for each activity or chain, `Known` as uint8 (n,).
-
-    Args:
-        count: Number of instances of each.
-        undecided: Number of those within which events are missing.
-        limit: Deadline or bound, cycles; 0 or less = none.
-        is_lossy: Whether the trace has lost events, and whole instances with them.
-    """
+    """Return how well the number of late instances is known for each activity or chain, `Known` as uint8 (n,)."""
     doubt = known_where(is_lossy | (undecided > 0), Known.AT_LEAST)
     doubt[(undecided == count) & (count > 0)] = Known.UNKNOWN
     doubt[limit <= 0] = Known.EXACT
@@ -673,13 +660,7 @@ def _doubt_of_misses(count: _Ints, undecided: _Ints, limit: _Ints, *, is_lossy: 
 
 
 def _doubt_of_difference(cycles: _Ints, longest: NDArray[np.uint8], limited: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return how well the difference of a response and its deadline is known, `Known` as uint8 (n,).
-
-    Args:
-        cycles: int64 (n,), the difference; -1 = none.
-        longest: uint8 (n,), `Known` of the response.
-        limited: uint8 (n,), `Known` of the deadline.
-    """
+    """Return how well the difference (-1 = none) of a response and its deadline is known, `Known` as uint8 (n,)."""
     return np.where((cycles >= 0) | (limited == Known.UNKNOWN), least_known(longest, limited), Known.EXACT).astype(
         np.uint8
     )
@@ -690,13 +671,6 @@ def _jitter(number: _Ints, moments: _Ints, is_known: NDArray[np.bool_], count: i
 
     Intervals from or to a time that is not known, or in which events are lost, do not count. It is -1 for activities
     with fewer than 2 intervals.
-
-    Args:
-        number: int64 (n,), the activity of each instance, ascending.
-        moments: int64 (n,), its start or end, cycles.
-        is_known: bool (n,), whether that time is known.
-        count: Number of activities.
-        lost: Where events are lost.
     """
     out = np.full(count, -1, np.int64)
     edges = np.searchsorted(number, np.arange(count + 1)).tolist()

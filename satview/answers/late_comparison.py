@@ -192,19 +192,12 @@ def name_whom(trace: Trace, whom: _Ints) -> dict[str, Callable[[int], str]]:
 
 @dataclass(slots=True)
 class _Pool:
-    """Collects the parts, events and paths of all slow, or all fast, instances of several traces.
+    """Collects the parts, events and paths of all slow, or all fast, instances of several traces."""
 
-    Attributes:
-        names: Numbers of the names of threads and events; shared by both pools.
-        ways: Numbers of the paths; shared by both pools.
-        trace: The trace that tables refer to; events of other traces are not referred to.
-        is_by_name: True if there are several traces: threads are numbers from `names`, not rows of a thread table.
-    """
-
-    names: dict[str, int]
-    ways: dict[str, int]
-    trace: Trace
-    is_by_name: bool
+    names: dict[str, int]  # numbers of the names of threads and events; shared by both pools
+    ways: dict[str, int]  # numbers of the paths; shared by both pools
+    trace: Trace  # to which tables refer; events of other traces are not referred to
+    is_by_name: bool  # of several traces: threads are numbers from `names`, not rows of a thread table
     count: int = 0
     left_out: int = 0
     responses: list[_Ints] = field(default_factory=list)
@@ -253,10 +246,7 @@ class _Pool:
         return cycles if rate == own_rate else np.rint(cycles * (own_rate / rate)).astype(np.int64)
 
     def _waits(self, trace: Trace, parts: BlameParts) -> tuple[_Ints, _Ints, _Ints]:
-        """Return path, instance and cycles of each part of the time of an awaited thread, while the instance waits.
-
-        All are int64 (n,).
-        """
+        """Return path, instance and cycles of each part of an awaited thread's time while the instance waits."""
         inner = np.flatnonzero(parts.parent >= 0)
         value = np.where(np.isin(parts.kind, (Blame.LOCK, Blame.MESSAGE)) & self.is_by_name, -1, parts.value)
         steps = np.stack((parts.kind, parts.thread, value))
@@ -304,13 +294,9 @@ def _step(trace: Trace, kind: int, thread: int, value: int) -> str:
 
 
 def _happenings(trace: Trace, instances: Instances) -> list[tuple[_Ints, tuple[_Ints, Callable[[int], str]]]]:
-    """Return the events of the instances' threads that may slow instances down, an item for each kind of event.
+    """Return rows, numbers and texts by number of the events that may slow instances down, by kind of event.
 
     Some of the events are outside the instances; `_within` leaves these out.
-
-    Returns:
-        For each kind: rows of the events, int64 (n,); a number for each event, int64 (n,), such as the code of the
-        call; and a function that returns the text for such a number.
     """
     threads, states = np.unique(instances.thread), trace.states
     is_wanted = np.zeros(len(trace.threads), np.bool_)
@@ -378,12 +364,7 @@ def compared(
 
 @dataclass(frozen=True, slots=True)
 class _Longer:
-    """Kinds of parts, or paths, in which slow instances spend more time than fast ones, the largest difference first.
-
-    Attributes:
-        sort: int64 (n,), number of the kind or path.
-        columns: The columns that all tables of times have, by name.
-    """
+    """Kinds of parts, or paths (`sort`), in which slow instances spend more time than fast ones, the largest first."""
 
     sort: _Ints
     columns: dict[str, _Ints | NDArray[np.float64] | Texts]
@@ -392,11 +373,8 @@ class _Longer:
     def of(cls, pools: tuple[_Pool, _Pool], parts: Sequence[tuple[_Ints, _Ints, _Ints]], count: int) -> _Longer:
         """Return the comparison of slow instances with fast ones.
 
-        Args:
-            pools: The slow instances, and the fast ones.
-            parts: For each of the two pools three columns, int64 (n,): number of the kind or path of each part of the
-                response times, index of the instance, and length of the part in cycles.
-            count: Number of kinds or paths.
+        `parts` has for each pool the number of the kind or path of each part of the responses, its instance, and its
+        cycles.
         """
         in_slow, in_fast = (_Sums.of(*part, count, pool.count) for part, pool in zip(parts, pools, strict=True))
         longer = in_slow.mean - in_fast.mean
@@ -492,16 +470,7 @@ def _causes(trace: Trace, pools: tuple[_Pool, _Pool], cannot_tell: str, note: st
 
 
 def _events(sort: _Ints, sorts: int, rank: _Ints, row: _Ints) -> _Ints:
-    """Return for each kind the row of the event with the lowest rank, or of the first such, int64 (sorts,).
-
-    Events in other traces do not count. The row is -1 if all events of the kind are in other traces.
-
-    Args:
-        sort: int64 (n,), number of each event's kind.
-        sorts: Number of kinds.
-        rank: int64 (n,), rank of each event.
-        row: int64 (n,), rows of the events; -1 = in another trace.
-    """
+    """Return for each kind the event of this trace with the lowest rank, or the first such; -1 = none."""
     order = np.lexsort((row, rank, sort))
     order = order[row[order] >= 0]
     out = np.full(sorts, -1, np.int64)
@@ -523,17 +492,11 @@ def _how_sure(ratio: NDArray[np.float64], slow_count: int) -> Texts:
 
 @dataclass(frozen=True, slots=True)
 class _Sums:
-    """Statistics over instances for each kind of part or event; every column has shape (kinds,).
+    """Statistics over instances for each kind of part or event; every column has shape (kinds,)."""
 
-    Attributes:
-        times: int64, number of instances in which the kind occurs.
-        mean: float64, mean amount over all instances; instances without the kind count as 0.
-        error: float64, squared standard error of the mean.
-    """
-
-    times: _Ints
-    mean: NDArray[np.float64]
-    error: NDArray[np.float64]
+    times: _Ints  # number of instances in which the kind occurs
+    mean: NDArray[np.float64]  # mean amount over all instances; instances without the kind count as 0
+    error: NDArray[np.float64]  # squared standard error of the mean
 
     @classmethod
     def of(cls, sort: _Ints, instance: _Ints, amount: _Ints, sorts: int, count: int) -> _Sums:

@@ -282,12 +282,7 @@ def _of_links(trace: Trace, links: Latencies, leg: str) -> _KnownValues:
 
 
 def _of_ends(table: LinkTable, rows: _Ints) -> _KnownValues:
-    """Return the `Known` of the link that ends at each event, uint8 (n,); exact where no link ends.
-
-    Args:
-        table: Links, such as wake-ups.
-        rows: int64 (n,), rows of the events; -1 = no event.
-    """
+    """Return the `Known` of the link that ends at each event, uint8 (n,); exact where no link ends."""
     known, ends = np.zeros(len(rows), np.uint8), np.flatnonzero(rows >= 0)
     link = table.ended_by(rows[ends].astype(np.uint32))
     known[ends[link >= 0]] = known_by_certainty(table.certainty[link[link >= 0]])

@@ -111,33 +111,18 @@ def lock_tables(trace: Trace) -> tuple[Table, Table]:
 
 @dataclass(frozen=True, slots=True)
 class _LockRecords:
-    """The records (library calls) of one trace as columns of shape (n,).
-
-    Attributes:
-        trace: The trace.
-        payloads: Arguments of the records.
-        code: uint16, code of the call, the same for its first and second record.
-        partner: int64, row of the other record, first or second, of the same call; `_NONE` for none.
-        time: int64, cycles; in such traces a cycle is a nanosecond.
-        thread: int64, row in the thread table.
-        process: int64, row in the process table.
-    """
+    """The records (library calls) of one trace as columns of shape (n,)."""
 
     trace: Trace
     payloads: RecordPayloads
-    code: NDArray[np.uint16]
-    partner: Ints
-    time: Ints
-    thread: Ints
-    process: Ints
+    code: NDArray[np.uint16]  # code of the call, the same for its first and second record
+    partner: Ints  # row of the other record, first or second, of the same call; `_NONE` for none
+    time: Ints  # cycles; in such traces a cycle is a nanosecond
+    thread: Ints  # row in the thread table
+    process: Ints  # row in the process table
 
     def rows(self, interfaces: tuple[str, ...], which: int) -> Ints:
-        """Return the rows of records of some library functions, ascending, int64 (n,).
-
-        Args:
-            interfaces: Names of the functions.
-            which: 1 = first record of each call, 2 = second record, 0 = the record of functions that log only one.
-        """
+        """Return the first (1) or second (2) records of calls of some functions, or their only ones (0), ascending."""
         return np.flatnonzero(np.isin(self.code, [record_code(name, which) for name in interfaces]))
 
     def argument(self, number: int, rows: Ints) -> Ints:
@@ -157,10 +142,7 @@ class _LockRecords:
         return np.asarray(self.partner[firsts] == _NONE)
 
     def lengths(self, firsts: Ints) -> Ints:
-        """Return the length of each call, given by its first record, cycles, int64 (n,).
-
-        Open calls are counted to the end of the trace.
-        """
+        """Return the length of each call, given by its first record, cycles; open calls last until the trace ends."""
         ended = ~self.is_open(firsts)
         end = np.full(len(firsts), self.trace.window.end, np.int64)
         end[ended] = self.time[self.partner[firsts[ended]]]
@@ -265,17 +247,7 @@ def _tables(records: _LockRecords) -> tuple[Table, Table]:
 
 
 def _holds(records: _LockRecords, objects: Ints) -> tuple[Ints, Ints, Ints, NDArray[np.bool_]]:
-    """Return every time that a thread held a lock: lock, start, end, and whether it is still held when the trace ends.
-
-    Nested holds of one thread count as one.
-
-    Args:
-        records: The records of the trace.
-        objects: int64 (locks, 3), process, kind and address of each lock.
-
-    Returns:
-        (n,) each: row of the lock in `objects`; start and end, cycles; bool.
-    """
+    """Return every time that a thread held a lock, nested ones once: lock, start, end, whether it is still held."""
     row, key_object, step = _steps(records)
     process, kind, address = key_object
     lock = _find(objects, np.stack((process, kind, address), axis=1))
@@ -302,8 +274,6 @@ def _steps(records: _LockRecords) -> tuple[Ints, tuple[Ints, Ints, Ints], Ints]:
     """Return for every record that begins or ends a hold: row, object (process, kind, address), and step, +1 or -1.
 
     A wait for a condition variable unlocks its mutex at the first record and locks it again at the second.
-
-    All are int64 (n,).
     """
     firsts = records.rows(_HELD_BY, 1)
     firsts = firsts[(records.partner[firsts] != _NONE) & (records.results(firsts) == 0)]
@@ -329,22 +299,14 @@ def _steps(records: _LockRecords) -> tuple[Ints, tuple[Ints, Ints, Ints], Ints]:
 
 
 def _kind_of_mutex(records: _LockRecords, rows: Ints) -> Ints:
-    """Return the kind of the mutex in each condition variable wait, int64 (n,), as an index of `KINDS`.
-
-    It is `rmutex` if the mutex was also locked as recursive.
-    """
+    """Return the kind of the mutex in each condition variable wait: `rmutex` if it was also locked as recursive."""
     recursive = records.rows(("rmutex_lock",), 1)
     known = np.unique(records.argument(1, recursive))
     return np.where(np.isin(records.argument(2, rows), known), KINDS.index("rmutex"), KINDS.index("mutex"))
 
 
 def _depth(step: Ints, group: Ints) -> Ints:
-    """Return the nesting depth after every step, counted per group, int64 (n,); an unlock without its lock is ignored.
-
-    Args:
-        step: int64 (n,), +1 for a lock, -1 for an unlock.
-        group: int64 (n,), group of each step: one thread and one lock; ascending from 0.
-    """
+    """Return the nesting depth after every step, counted per group; an unlock without its lock is ignored."""
     out = np.empty(len(step), np.int64)
     raw = np.cumsum(step)
     begin = np.searchsorted(group, np.arange(int(group[-1]) + 1))
@@ -356,12 +318,7 @@ def _depth(step: Ints, group: Ints) -> Ints:
 
 
 def _find(objects: Ints, keys: Ints) -> Ints:
-    """Return the row of every key in the table of objects, int64 (n,), -1 for keys that are not in it.
-
-    Args:
-        objects: int64 (m, 3), process, kind and address of each object.
-        keys: int64 (n, 3), likewise.
-    """
+    """Return the row of every key in the table of objects, int64 (n,), -1 for keys that are not in it."""
     if not len(keys) or not len(objects):
         return np.full(len(keys), -1, np.int64)
     both, number = np.unique(np.concatenate((objects, keys)), axis=0, return_inverse=True)

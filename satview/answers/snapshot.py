@@ -177,10 +177,7 @@ class _Moment:
         self._evidence = Evidence(self._trace)
 
     def states(self) -> tuple[_Ints, NDArray[np.uint8]]:
-        """Return the threads that exist at the time, int64 (n,), and their states, uint8 (n,).
-
-        Idle threads are included only if they run on a CPU.
-        """
+        """Return the threads that exist at the time, without idle ones that do not run, and their states."""
         parts = [(np.empty(0, np.int64), np.empty(0, np.uint8))]
         for spans in state_spans(self._scope):
             current = np.flatnonzero((spans.start <= self._time_cycles) & (self._time_cycles < spans.end))
@@ -227,10 +224,7 @@ class _Moment:
         return np.where(fits, position, _NONE)
 
     def holders(self, wait: _Ints) -> tuple[_Ints, _Ints]:
-        """Return for each wait who holds the lock or is the server then, and the certainty, int64 (n,) each.
-
-        The first array has rows of the thread table, -1 for none.
-        """
+        """Return for each wait who holds the lock or is the server then (-1 = none), and the certainty."""
         known = blockers(self._trace)
         holder, certainty = np.full(len(wait), _NONE, np.int64), np.zeros(len(wait), np.int64)
         waiting = np.flatnonzero(wait >= 0)
@@ -241,14 +235,7 @@ class _Moment:
         return holder, certainty
 
     def words(self, wait: int, value: int) -> str:
-        """Return a text that names the object of a wait; for a channel also the process, as chids are per process.
-
-        The text is empty if the trace does not show the object.
-
-        Args:
-            wait: Row of `waits`; -1 = none.
-            value: State of the waiting thread, as lane value.
-        """
+        """Return the object of a wait as text, for a channel with its process; empty if the trace does not show it."""
         known = blockers(self._trace)
         if wait < 0 or not _says_more(known, wait, value):
             return ""
@@ -260,24 +247,13 @@ class _Moment:
 
 
 def _says_more(known: Blockers, wait: int, value: int) -> bool:
-    """Return whether the trace shows the object, server or thread that a wait is for.
-
-    Args:
-        known: All waits, with whom they wait for.
-        wait: The wait, a row of `known`.
-        value: State of the waiting thread, as lane value.
-    """
+    """Return whether the trace shows the object, server or thread that a wait is for."""
     waiting = known.waits
     return bool(waiting.has_object[wait] or (value in (SEND, REPLY, JOIN) and known.pid[wait] > 0))
 
 
 def _order(groups: dict[_Group, list[int]], thread: _Ints) -> Callable[[_Group], tuple[int, int, int, int, int, str]]:
-    """Return a function that returns the sort key of a group of threads in the snapshot.
-
-    Args:
-        groups: For each group (state, CPU, object and holder in common) the positions of its threads in `thread`.
-        thread: int64 (n,), rows of the thread table.
-    """
+    """Return a function that returns the sort key of a group of threads in the snapshot."""
     of_state: dict[int, int] = {}
     for (value, *_), rows in groups.items():
         of_state[value] = of_state.get(value, 0) + len(rows)

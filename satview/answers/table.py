@@ -332,11 +332,7 @@ class _Data:
         return np.unique(np.array(labels), return_inverse=True)[1].astype(np.int64)
 
     def children(self) -> tuple[Positions, Positions]:
-        """Return the rows that have a parent, sorted by parent, and where the children of each row begin among these.
-
-        Returns:
-            int64 (children,), rows; int64 (rows + 1,), indices in the first array.
-        """
+        """Return the rows that have a parent, sorted by parent, and where the children of each row begin there."""
         assert self.parent is not None
         child = np.flatnonzero(self.parent >= 0)
         child = child[np.argsort(self.parent[child], kind="stable")]

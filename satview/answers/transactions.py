@@ -191,11 +191,7 @@ def _are_of(trace: Trace, name: str, thread: _Ints, pid: _Ints) -> NDArray[np.bo
 
 
 def _blocked(trace: Trace) -> Mapping[str, _Ints]:
-    """Return for each transaction how long the client was in SEND and in REPLY, and the size of the message.
-
-    Returns:
-        By name of the column, cycles or bytes, int64 (n,).
-    """
+    """Return for each transaction the client's cycles in SEND and REPLY, and the bytes of the message, by column."""
     sent = sent_messages(scope_of(trace, None, None, Basis(trace), None))
     rows = np.searchsorted(sent.row, transactions(trace).send_row)
     return {"send": sent.send_blocked_cycles[rows], "reply": sent.reply_blocked_cycles[rows],
@@ -207,9 +203,6 @@ def _legs(trace: Trace) -> dict[str, tuple[_Ints, NDArray[np.uint8]]]:
 
     A leg that is not over when the trace or its client ends is counted up to that time, as a lower bound; it is unknown
     if events are missing until then. A leg that had not begun when the transaction ended is absent.
-
-    Returns:
-        int64 (n,), and uint8 (n,), for each leg.
     """
     links = transactions(trace)
     fate, end_cycles = _fates(trace, links)
@@ -234,11 +227,7 @@ def _legs(trace: Trace) -> dict[str, tuple[_Ints, NDArray[np.uint8]]]:
 
 
 def _fates(trace: Trace, links: Transactions) -> tuple[NDArray[np.uint8], _Ints]:
-    """Return whether each client waits for its message until the trace or its thread ends, and the time of that end.
-
-    Returns:
-        uint8 (n,), `_OVER`, `_OPEN` or `_UNDECIDED`; int64 (n,), cycles, the end of the wait for `_OPEN`.
-    """
+    """Return whether each client waits until the trace or its thread ends (`_OVER`, `_OPEN`, ...), and that end."""
     events, states = trace.events, trace.states
     fate = np.full(len(links), _OVER, np.uint8)
     end_cycles = ends_of_files(trace, links.send_row)
@@ -277,13 +266,7 @@ def _parent_events(links: Transactions) -> _Ints:
 
 
 def _client_name(trace: Trace, links: Transactions, position: int) -> str:
-    """Return the name of a message's sender: the thread, or else the process that the reply names.
-
-    Args:
-        trace: The events.
-        links: The transactions of the trace.
-        position: Row of the message in `links`.
-    """
+    """Return the name of a message's sender: the thread, or else the process that the reply names."""
     if links.client[position] > 0:
         return trace.thread_name(int(links.client[position]))
     pid = int(links.client_pid[position])
@@ -291,21 +274,12 @@ def _client_name(trace: Trace, links: Transactions, position: int) -> str:
 
 
 def _how_clients_are_known(links: Transactions) -> NDArray[np.uint8]:
-    """Return the `Known` of each client, uint8 (n,).
-
-    It is inferred if only the reply, found by its rcvid, names the client's process.
-    """
+    """Return the `Known` of each client: inferred if only the reply, found by its rcvid, names its process."""
     return known_where((links.client < 0) & (links.client_pid > 0), Known.INFERRED)
 
 
 def _server_name(trace: Trace, links: Transactions, position: int) -> str:
-    """Return the name of a message's receiver: the thread, or else the process to which it was sent.
-
-    Args:
-        trace: The events.
-        links: The transactions of the trace.
-        position: Row of the message in `links`.
-    """
+    """Return the name of a message's receiver: the thread, or else the process to which it was sent."""
     if links.server[position] > 0:
         return trace.thread_name(int(links.server[position]))
     pid = int(links.server_pid[position])

@@ -279,12 +279,7 @@ def comparison(trace: Trace, compared: Sequence[Compared], *, has_prediction: bo
 
 
 def _figure(values: _Floats, form: str) -> Callable[[int], str]:
-    """Return a function that returns the text of the figure in a row; empty for nan.
-
-    Args:
-        values: float64 (rows,).
-        form: Format specification; its `z` makes 0.0 of -0.0.
-    """
+    """Return a function that returns the text of the figure in a row; empty for nan."""
     return lambda row: "" if np.isnan(values[row]) else f"{values[row]:{form}}"
 
 

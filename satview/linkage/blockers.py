@@ -154,10 +154,7 @@ def blockers(trace: Trace) -> Blockers:
 
 
 def _of_messages(trace: Trace, all_waits: Waits) -> tuple[NDArray[np.intp], _Ints, _Ints]:
-    """Return the waits in SEND and REPLY, each message's receiving thread (-1 in SEND), and the pid it was sent to.
-
-    All are (n,): rows of `all_waits`, rows of the thread table, pids.
-    """
+    """Return waits in SEND and REPLY, each message's receiving thread (-1 in SEND), and the pid it was sent to."""
     wait = np.flatnonzero((all_waits.value == SEND) | (all_waits.value == REPLY))
     sent = last_sends(trace, all_waits.thread[wait], all_waits.row[wait])
     # The send is part of the call that the thread waits in.
@@ -174,13 +171,7 @@ def _of_messages(trace: Trace, all_waits: Waits) -> tuple[NDArray[np.intp], _Int
 
 
 def _owner_words(trace: Trace, all_waits: Waits, wait: NDArray[np.intp]) -> tuple[_Ints, NDArray[np.bool_]]:
-    """Return the word of the mutex that each wait is for, without bit 31, and whether it is known; (n,) each.
-
-    Args:
-        trace: The events.
-        all_waits: The waits of the trace.
-        wait: (n,), rows of `all_waits` in state MUTEX.
-    """
+    """Return the word of the mutex that each wait is for, without bit 31, and whether it is known; (n,) each."""
     word, known = argument(trace, all_waits.call_row[wait], "owner")
     # Within SYNC_CONDVAR_WAIT the word is that of another object.
     known &= all_waits.first_row[wait] == all_waits.row[wait]
@@ -188,18 +179,7 @@ def _owner_words(trace: Trace, all_waits: Waits, wait: NDArray[np.intp]) -> tupl
 
 
 def _owners(trace: Trace, all_waits: Waits, wait: NDArray[np.intp], word: _Ints, known: NDArray[np.bool_]) -> _Ints:
-    """Return the owner that each mutex word names, searched among the threads of the waiting process, int64 (n,).
-
-    Args:
-        trace: The events.
-        all_waits: The waits of the trace.
-        wait: (n,), rows of `all_waits` in state MUTEX.
-        word: int64 (n,), words of the mutexes.
-        known: bool (n,), whether each word is known.
-
-    Returns:
-        Rows of the thread table; 0 where no thread fits or the word is not known, -1 where two fit.
-    """
+    """Return the thread of the waiting process that each mutex word names; 0 = none or word not known, -1 = two fit."""
     who = owners_within(trace, word, trace.threads.pid[all_waits.thread[wait]].astype(np.int64))
     return np.where(known, who, 0)
 
@@ -207,11 +187,7 @@ def _owners(trace: Trace, all_waits: Waits, wait: NDArray[np.intp], word: _Ints,
 def _owners_elsewhere(
     trace: Trace, all_waits: Waits, wait: NDArray[np.intp], word: _Ints, known: NDArray[np.bool_]
 ) -> _Ints:
-    """Return the owner that each mutex word names, searched in all processes, int64 (n,).
-
-    The arguments are those of `_owners`. The result is -1 where none or several threads fit, where the only one is the
-    waiting thread itself, and where the word is not known.
-    """
+    """Return the only thread of any process that each mutex word names, without the waiting one; -1 = not known."""
     out = np.where(known, owners_anywhere(trace, word), -1)
     out[out == all_waits.thread[wait]] = -1
     return out
@@ -302,15 +278,7 @@ def holders_at(trace: Trace, all_blockers: Blockers, wait: _Ints, bound: int) ->
 
 
 def _have_given(known: Mutexes, holder: _Ints, mutex: _Ints, row: _Ints, bound: int) -> NDArray[np.bool_]:
-    """Return for each holder whether it may have unlocked its mutex between two events, bool (n,).
-
-    Args:
-        known: Calls on the mutexes of the trace.
-        holder: int64 (n,), thread that held each mutex.
-        mutex: int64 (n,), number of each mutex, as in `MutexCalls`.
-        row: int64 (n,), the earlier event.
-        bound: The later event, the same for all.
-    """
+    """Return for each holder whether it may have unlocked its mutex between an event and the event `bound`."""
     gives, out = known.gives, np.zeros(len(holder), np.bool_)
     stop = int(np.searchsorted(gives.row, bound))
     for i, start in enumerate(np.searchsorted(gives.row, row, side="right").tolist()):
@@ -321,17 +289,7 @@ def _have_given(known: Mutexes, holder: _Ints, mutex: _Ints, row: _Ints, bound: 
 
 
 def _held(trace: Trace, all_blockers: Blockers, known: Mutexes, bound: int) -> tuple[_Ints, _Ints, _Ints]:
-    """Return the mutexes that threads got after a wait and still hold at an event.
-
-    Args:
-        trace: The events.
-        all_blockers: The `blockers` of the trace.
-        known: Calls on the mutexes of the trace.
-        bound: Row of the event, or the number of events for the end of the trace.
-
-    Returns:
-        int64 (k,) each: number of the mutex as in `MutexCalls`, thread, and `Certainty`.
-    """
+    """Return mutex, thread and certainty of the mutexes that threads got after a wait and hold at the event `bound`."""
     table, waiting = holds(trace), all_blockers.waits
     held = np.flatnonzero((table.from_row < bound) & (table.to_row >= bound))
     over = waiting.call_row[(waiting.value == MUTEX) & (waiting.end_row < bound)]

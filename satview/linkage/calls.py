@@ -125,13 +125,7 @@ def _kinds(trace: Trace, rows: _Rows) -> _Kinds:
 
 
 def _steps(kind: NDArray[np.integer], entries: tuple[int, ...], leave: int) -> NDArray[np.int8]:
-    """Return 1 for events that are entries, -1 for exits, 0 for all others, int8 (n,).
-
-    Args:
-        kind: (n,), event number of each event in class INT.
-        entries: The event numbers that are entries.
-        leave: The event number that is the exit.
-    """
+    """Return 1 for events that are entries, -1 for exits, 0 for all others, int8 (n,)."""
     table = np.zeros(wire.EVENT_MASK + 1, np.int8)
     table[list(entries)], table[leave] = 1, -1
     return np.asarray(table[kind])
@@ -438,13 +432,7 @@ def _vectors(trace: Trace) -> tuple[NDArray[np.intp], int]:
 
 
 def _most_frequent(group: NDArray[np.int64], number: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-    """Return for each element the most frequent number of its group, (n,); the smallest of equally frequent ones.
-
-    Args:
-        group: int64 (n,).
-        number: (n,), below `count`.
-        count: How many numbers there are.
-    """
+    """Return for each element the most frequent number of its group, (n,); the smallest of equally frequent ones."""
     which = np.unique(group, return_inverse=True)[1]
     kinds, times = np.unique(which * count + number, return_counts=True)
     order = np.lexsort((-(kinds % count), times, kinds // count))

@@ -227,13 +227,7 @@ def _columns(cause: _Ints, pulse: _Ints, ready: _Ints, received: _Ints, thread: 
 
 
 def _begin(table: LinkTable, rows: NDArray[np.uint32], sure: _Ints) -> _Ints:
-    """Return the first event of the link that ends with each given event, int64 (n,); -1 = no such link.
-
-    Args:
-        table: The links.
-        rows: uint32 (n,), the given events.
-        sure: int64 (n,), certainties, changed in place: each is lowered to that of the link, if there is one.
-    """
+    """Return the first event of the link that ends with each event (-1 = none); `sure` is lowered to its certainty."""
     link = table.ended_by(rows)
     return _other(table.from_row, table, link, sure)
 
@@ -300,10 +294,7 @@ def _add_handlers(trace: Trace, columns: dict[str, _Ints]) -> None:
 
 
 def _handlers(trace: Trace) -> tuple[_Ints, _Ints, _Ints, _Ints]:
-    """Return entry, exit, pid and source (CPU << 32 | number of the interrupt) of the handlers that return an event.
-
-    All are int64 (n,).
-    """
+    """Return entry, exit, pid and source (CPU << 32 | number of the interrupt) of the handlers that return an event."""
     enters, exits = calls.handlers(trace)
     returned = np.zeros(len(exits), np.bool_)
     counts = trace.payloads.word_counts(exits)
@@ -320,13 +311,7 @@ def _handlers(trace: Trace) -> tuple[_Ints, _Ints, _Ints, _Ints]:
 
 
 def _answered(trace: Trace, columns: dict[str, _Ints], latency: NDArray[np.intp]) -> _Ints:
-    """Return for each latency the pid to which the pulse is sent, else the pid of the thread made ready, int64 (n,).
-
-    Args:
-        trace: The events.
-        columns: Columns of all latencies, by name.
-        latency: (n,), the requested rows of these columns.
-    """
+    """Return for each latency the pid to which the pulse is sent, else the pid of the thread made ready, int64 (n,)."""
     pulse, thread = columns["pulse_row"][latency], columns["thread"][latency]
     pid = trace.threads.pid[np.maximum(thread, 0)].astype(np.int64)
     is_pulse = pulse >= 0
@@ -335,16 +320,7 @@ def _answered(trace: Trace, columns: dict[str, _Ints], latency: NDArray[np.intp]
 
 
 def _only(start: NDArray[np.intp], stop: NDArray[np.intp], pid: _Ints, requested: _Ints) -> NDArray[np.int64]:
-    """Return for each range of positions the only one in it, or else the only one with the requested pid, int64 (n,).
-
-    The result is -1 for empty ranges, and where no position or several have the pid.
-
-    Args:
-        start: (n,), start of each range.
-        stop: (n,), end of each range, not included.
-        pid: int64, pid at each position.
-        requested: int64 (n,), requested pid.
-    """
+    """Return the only position in each range, or the only one there with the requested pid, int64 (n,); -1 = none."""
     count = stop - start
     selected = np.where(count == 1, start, -1)
     fits = np.zeros(len(start), np.int64)
@@ -359,14 +335,7 @@ def _only(start: NDArray[np.intp], stop: NDArray[np.intp], pid: _Ints, requested
 
 
 def _legs(trace: Trace, moments: list[_Ints]) -> dict[str, _Ints]:
-    """Return the length of each leg (section) of latencies by name, and of the total, int64 (n,) in cycles; -1 = none.
-
-    A leg lasts from the latest known event before it to the event that ends it.
-
-    Args:
-        trace: The events.
-        moments: For each event of a latency, from the cause on, its rows, int64 (n,); -1 = not known.
-    """
+    """Return each leg of latencies, from the latest known event before it, and the total, by name; -1 = none."""
     time = trace.events.time_cycles
     names = [column.name for column in fields(Latencies) if column.name.endswith("_cycles")]
     legs, total = {}, np.full(len(moments[0]), -1, np.int64)

@@ -193,13 +193,7 @@ class LinkTable:
 
 
 def _find(keys: NDArray[np.uint32], number: NDArray[np.uint32] | None, rows: Rows) -> NDArray[np.intp]:
-    """Return the index of each row in `keys`, or the number stored for that index, same shape; -1 = not in `keys`.
-
-    Args:
-        keys: uint32 (m,), ascending.
-        number: uint32 (m,), number for each position; None = return positions.
-        rows: The rows, of any shape.
-    """
+    """Return the index of each row in `keys`, or the number stored for that index, same shape; -1 = not in `keys`."""
     if not len(keys):
         return np.full(rows.shape, -1, np.intp)
     key_position = links.positions(keys, rows.astype(np.uint32, copy=False))

@@ -173,12 +173,7 @@ def _receipts_before(
 ) -> NDArray[np.int64]:  # fmt: skip
     """Return for each reply the receipt with its key that it answers, int64 (n,); -1 = none, or one of several.
 
-    Args:
-        receipts: uint32 (m,), rows of receipts, ascending.
-        receipt_keys: int64 (m,), their keys.
-        given: uint32 (n,), rows of replies, ascending.
-        given_keys: int64 (n,), their keys.
-        is_unique: Whether only one receipt with a key is open at a time, so that one before it is answered.
+    `is_unique` says that only one receipt with a key is open at a time, so that one before the reply is answered.
     """
     order = stable_order(np.concatenate((receipts, given)))
     is_receipt, before = order < len(receipts), links.previous_same(np.concatenate((receipt_keys, given_keys))[order])
@@ -282,14 +277,6 @@ def _handed_over(
 
     Such a pulse is the last one sent on the CPU before the event that ends the wait. The receipt is the thread's first
     one after that event, unless the thread begins another wait before the receipt.
-
-    Args:
-        trace: The events.
-        sends: uint32 (n,), sends of pulses, ascending.
-        send_key: int64 (n,), key from `receiver_keys` of each send.
-        receipts: uint32 (m,), receipts of pulses, ascending.
-        receipt_key: int64 (m,), key of each receipt.
-        waiting: Start and end events of waits in state RECEIVE, from `_waiting`.
     """
     thread, (begins, ends) = trace.events.thread, waiting
     pulse = last_of_codes(trace, SENDS, ends)
@@ -317,16 +304,7 @@ def _queued(
     trace: Trace, rows: NDArray[np.uint32], key: NDArray[np.int64], is_receipt: NDArray[np.bool_],
     anchors: NDArray[np.uint32], anchor_key: NDArray[np.int64],
 ) -> Pairs:  # fmt: skip
-    """Return the links of pulses that were queued.
-
-    Args:
-        trace: The events.
-        rows: (n,), sends and receipts.
-        key: int64 (n,), connection.
-        is_receipt: bool (n,).
-        anchors: (m,), rows at which the queue of a channel was empty.
-        anchor_key: int64 (m,), a connection to that channel.
-    """
+    """Return the links of queued pulses; at the `anchors` the queue of a channel was empty."""
     if not len(rows):
         return no_pairs()
     both = np.unique(np.concatenate((key, anchor_key)), return_inverse=True)[1]
@@ -353,13 +331,10 @@ def _queued(
 def _first_in_first_out(
     step: NDArray[np.int64], part: NDArray[np.intp]
 ) -> tuple[_Positions, _Positions, NDArray[np.bool_]]:
-    """Return indices of entries and exits of queues, matched in order, and whether each entry was always alone, (k,).
+    """Return entries and exits of queues, matched in order, and whether each entry was always alone, (k,) each.
 
-    An entry was alone if the queue never held two entries from when it was last empty until it was empty again.
-
-    Args:
-        step: int64 (n,), 1 for an entry, -1 for an exit, 0 for neither.
-        part: (n,), ascending; a queue begins empty in each, and exits from an empty queue are ignored.
+    An entry was alone if the queue never held two entries from when it was last empty until it was empty again. Queues
+    are empty where a part begins; exits from an empty queue are ignored.
     """
     starts = np.searchsorted(part, part)
     depth = depth_within(step, part)

@@ -246,15 +246,7 @@ def _parents(trace: Trace, sent: _Ints, client: _Ints, server: _Ints, received: 
     """Return for each message the message that its sender was serving at the send, int64 (n,); -1 for none.
 
     That is the last message that the sending thread received before the send and that is still open: not answered, and
-    the message's own client still waits.
-
-    Args:
-        trace: The events.
-        sent: int64 (n,), row of each message's send.
-        client: int64 (n,), thread that sends it.
-        server: int64 (n,), thread that receives it.
-        received: int64 (n,), row of its receipt.
-        over: int64 (n,), row of the event that ends the client's wait for it; beyond the last row = none does.
+    the message's own client still waits (`over`).
     """
     parent = np.full(len(sent), -1, np.int64)
     served = np.flatnonzero(server > 0)
@@ -330,15 +322,7 @@ def services(trace: Trace) -> Services:
 
 
 def _finds_receiver(trace: Trace, sent: Transactions, transaction: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Return for each of some transactions whether the server waited in RECEIVE at the send, bool (n,).
-
-    The client of such a transaction goes to REPLY at once.
-
-    Args:
-        trace: The events.
-        sent: All transactions.
-        transaction: (n,), rows of `sent`.
-    """
+    """Return whether the server waited in RECEIVE at the send, so that the client went to REPLY at once, bool (n,)."""
     row = sent.blocked_row[transaction]
     out = row >= 0
     out[out] = trace.catalogue.state_value_of_code[trace.events.code[row[out]]] == REPLY
@@ -354,14 +338,7 @@ def _next_loss(trace: Trace, moment: _Ints) -> _Ints:
 def _next(
     threads: NDArray[np.integer], rows: _Ints, thread: _Ints, row: _Ints,
 ) -> _Ints:  # fmt: skip
-    """Return the next event of a thread after each given event, int64 (n,); -1 for none.
-
-    Args:
-        threads: (m,), thread of each event among which to search.
-        rows: int64 (m,), rows of these events.
-        thread: int64 (n,), the thread for each given event.
-        row: int64 (n,), rows of the given events.
-    """
+    """Return the next of `rows`, which are of `threads`, of a thread after each given event; -1 for none."""
     key = np.sort(threads.astype(np.int64) << 32 | rows)
     position = np.searchsorted(key, thread << 32 | row, side="right")
     next_key = np.append(key, -1)[position]
@@ -495,14 +472,7 @@ def client_of(trace: Trace, process: int, rcvid: int, event: int) -> int:
 
 
 def _last_of(key: _Ints, row: NDArray[np.integer], requested: int, event: int) -> int:
-    """Return the position of the last entry of a key at or before an event; -1 for none.
-
-    Args:
-        key: int64 (n,), key of each entry, ascending.
-        row: (n,), event of each entry, ascending for each key.
-        requested: The key.
-        event: Row of the event.
-    """
+    """Return the position of the last entry of a key at or before an event; -1 for none."""
     start, end = np.searchsorted(key, (requested, requested + 1)).tolist()
     position = start + int(np.searchsorted(row[start:end], event, side="right")) - 1
     return position if position >= start else -1

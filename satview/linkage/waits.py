@@ -215,10 +215,7 @@ def waits(trace: Trace) -> Waits:
 
 
 def _whole_waits(trace: Trace) -> tuple[NDArray[np.intp], NDArray[np.uint32]]:
-    """Return the waits in which no event is missing, and the row that ends each, (n,) each.
-
-    The waits are given by their indices in `Trace.states.event`.
-    """
+    """Return the waits (indices in `Trace.states.event`) in which no event is missing, and the row that ends each."""
     ends, is_whole_state = whole_states(trace)
     is_wait = _IS_WAIT[state_values(trace)] & is_whole_state
     if trace.pairs is not None:  # the file format itself shows what threads wait for
@@ -435,15 +432,7 @@ def succeeded(trace: Trace, entries: NDArray[np.uint32], is_open_fine: bool = Fa
 
 
 def _is_held(trace: Trace, known: Mutexes, begin: _Ints, end: _Ints, mutex: _Ints) -> NDArray[np.bool_]:
-    """Return whether another thread waited all the time while a thread held a mutex, bool (n,), for n such times.
-
-    Args:
-        trace: The events.
-        known: Calls and waits on the mutexes of the trace.
-        begin: int64 (n,), entry of the call that locked the mutex; the time counts from the end of that call.
-        end: int64 (n,), entry of the call that unlocked it.
-        mutex: int64 (n,), number of the mutex, as in `MutexCalls`.
-    """
+    """Return whether another thread waited from the end of the call that locked a mutex to the unlocking call."""
     since = partners(trace)[begin].astype(np.int64)
     all_waits, wait = waits(trace), np.flatnonzero(known.of_wait >= 0)
     ended = wait[all_waits.end_row[wait] != OPEN]

@@ -166,13 +166,7 @@ class _WakeUps:
         return self.cause, self.row, self.certainty
 
     def _offer(self, wakeups: NDArray[np.intp], rows: NDArray[np.uint32], certainty: Certainty) -> None:
-        """Set causes of wake-ups that have no cause yet.
-
-        Args:
-            wakeups: (n,), the wake-ups.
-            rows: uint32 (n,), the causing event of each; `NO_EVENT` = none.
-            certainty: Certainty of these causes.
-        """
+        """Set causes (`NO_EVENT` = none) of wake-ups that have no cause yet."""
         is_new = (self.cause[wakeups] == NO_EVENT) & (rows != NO_EVENT)
         self.cause[wakeups[is_new]] = rows[is_new]
         self.certainty[wakeups[is_new]] = certainty
@@ -196,16 +190,7 @@ class _WakeUps:
     def _last_naming(
         self, rows: NDArray[np.uint32], thread: NDArray[np.int64], wakeups: NDArray[np.intp]
     ) -> NDArray[np.uint32]:
-        """Return for each wake-up the last event within the wait that names the woken thread; `NO_EVENT` = none.
-
-        Args:
-            rows: uint32 (m,), the events to search, ascending.
-            thread: int64 (m,), the thread that each of these names, a row of the thread table.
-            wakeups: (n,), the wake-ups.
-
-        Returns:
-            uint32 (n,), rows of events.
-        """
+        """Return for each wake-up the last event within the wait that names the woken thread; `NO_EVENT` = none."""
         out = links.last_of_number(rows, thread, self.row[wakeups], self.thread[wakeups], len(self.trace.threads))
         out[out <= self.waits.first_row[self.wait[wakeups]]] = NO_EVENT
         return out

@@ -136,15 +136,7 @@ def _all(trace: Trace, infos: tuple[LaneInfo, ...]) -> Arrows:
 
 
 def _same_thread(trace: Trace, woken: LinkTable, sent: LinkTable) -> NDArray[np.bool_]:
-    """Return which wake-ups are also shown by a message or pulse, bool (wake-ups,).
-
-    These are wake-ups caused by a send whose receipt is logged by the woken thread.
-
-    Args:
-        trace: The events.
-        woken: Links of wake-ups, from cause to woken thread.
-        sent: Links of messages or pulses, from send to receipt.
-    """
+    """Return which wake-ups are caused by a send of `sent` whose receipt the woken thread logs."""
     receipt = sent.ends_of(woken.from_row)
     is_same = receipt < OPEN
     thread = trace.events.thread
@@ -308,17 +300,7 @@ def _pass(trace: Trace, rows: NDArray[np.uint32], picture: Picture) -> NDArray[n
 
 
 def _grouped(arrows: Arrows, from_row: _Ints, to_row: _Ints, picture: Picture, share: float) -> ArrowGroups:
-    """Return groups of arrows that begin in the same 2 pixels; if there are too many, one count per wider cell.
-
-    A cell is a range of adjacent pixels of a row.
-
-    Args:
-        arrows: The arrows, n of them.
-        from_row: int64 (n,), row of the picture at which each begins.
-        to_row: int64 (n,), row of the picture at which each ends.
-        picture: The visible part of the timeline.
-        share: Share of the arrows in the window that were examined, 0 to 1.
-    """
+    """Return groups of arrows that begin in the same 2 pixels; if too many, one count per cell of a row."""
     if not len(arrows):
         none = np.empty(0, np.int64)
         return ArrowGroups(arrows, none, none, none, none, none, none, none, none, none, 0, share)
@@ -355,14 +337,7 @@ def _grouped(arrows: Arrows, from_row: _Ints, to_row: _Ints, picture: Picture, s
 
 
 def _side_by_side(row: _Ints, cell: NDArray[np.integer], cell_px: int, picture: Picture) -> _Ints:
-    """Return times at which to draw counts, cycles, int64 (n,): those of one row and cell evenly spread in the cell.
-
-    Args:
-        row: int64 (n,), row of the picture of each count.
-        cell: (n,), number of the cell in which the arrows of each count begin.
-        cell_px: Width of cells.
-        picture: The visible part of the timeline.
-    """
+    """Return times at which to draw counts, cycles, int64 (n,): those of one row and cell evenly spread in the cell."""
     key = row * (int(cell.max(initial=0)) + 1) + cell
     order = np.argsort(key, kind="stable")
     count, begin = (column[np.unique(key[order], return_inverse=True)[1]] for column in (
@@ -375,12 +350,6 @@ def _side_by_side(row: _Ints, cell: NDArray[np.integer], cell_px: int, picture: 
 
 
 def _means(values: _Ints, starts: NDArray[np.intp], count: NDArray[np.intp]) -> _Ints:
-    """Return for each part of `values` the mean of its values minus its first value, rounded down, int64 (n,).
-
-    Args:
-        values: int64 (m,).
-        starts: (n,), start index of each part.
-        count: (n,), length of each part.
-    """
+    """Return for each part of `values` the mean of its values minus its first value, rounded down, int64 (n,)."""
     above = values - np.repeat(values[starts], count)
     return np.asarray(np.add.reduceat(above, starts) // count)

@@ -47,12 +47,7 @@ class EventClock:
 
 
 class _Behind(NDArrayOperatorsMixin):
-    """A column, used like an array: one value, then values that are looked up by event row and not copied.
-
-    Attributes:
-        first: The first value.
-        rows: uint32 (n - 1,), rows of the events for the other values, ascending.
-    """
+    """A column, used like an array: one value, then values that are looked up by ascending event rows, not copied."""
 
     dtype: np.dtype[Any]
     ndim: Final = 1
@@ -388,14 +383,7 @@ def event_cells(
 def _with_tracks(
     trace: Trace, infos: Sequence[LaneInfo], shifts: NDArray[np.int64], seen: list[NDArray[np.bool_]]
 ) -> list[NDArray[np.bool_]]:
-    """Set the marks of track lanes in `seen`, and return `seen`.
-
-    Args:
-        trace: The events.
-        infos: The lanes.
-        shifts: int64 (lanes,), log2 of the length of each lane's cells, cycles.
-        seen: For each lane the marks of its cells, bool (cells,); changed.
-    """
+    """Set the marks of track lanes in `seen`, and return `seen`."""
     for info, shift, cells in zip(infos, shifts.tolist(), seen, strict=True):
         if info.track is not None:
             cells[(trace.events.time_cycles[info.track.moments] - trace.window.start) >> shift] = True
@@ -419,16 +407,7 @@ def _cell_tables(trace: Trace, infos: Sequence[LaneInfo]) -> pictures.CellTables
 
 
 def _lane_tables(trace: Trace, infos: Sequence[LaneInfo], nowhere: int) -> tuple[dict[LaneKind, NDArray[np.intp]], int]:
-    """Return for each kind of lane a table from thread or CPU to its lane, and the index of the damaged lane, or -1.
-
-    Args:
-        trace: The events.
-        infos: The lanes.
-        nowhere: Index to use for threads and CPUs that have no lane.
-
-    Returns:
-        The tables, intp (threads,) or (`CPU_NUMBERS`,), indices in `infos`; and the index of the damaged lane.
-    """
+    """Return for each kind of lane a table from thread or CPU to its lane or `nowhere`, and the damaged lane, or -1."""
     tables: dict[LaneKind, NDArray[np.intp]] = {}
     damaged = -1
     for position, info in enumerate(infos):

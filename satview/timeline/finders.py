@@ -157,14 +157,7 @@ def _counted(event: UserEvent | None, rule: UserRule | None) -> tuple[int, UserF
 
 
 def _values(trace: Trace, rows: Rows, byte: int, form: UserField) -> NDArray[np.float64]:
-    """Return the number at one offset of each event's payload, float64 (n,); NaN where the payload is too short.
-
-    Args:
-        trace: The events.
-        rows: Rows of the events.
-        byte: Offset of the number in the payload, bytes.
-        form: Description of the field, with size and sign.
-    """
+    """Return the number at one offset of each event's payload, float64 (n,); NaN where the payload is too short."""
     words = (byte % 4 + form.size + 3) // 4
     show = Show.DEC if form.is_signed else Show.HEX
     values = numbers_at(trace, rows, PayloadPart(form.label, byte // 4, words, show, byte=byte % 4, size=form.size))
@@ -174,16 +167,7 @@ def _values(trace: Trace, rows: Rows, byte: int, form: UserField) -> NDArray[np.
 
 
 def _text(trace: Trace, event: UserEvent | None, row: int, name: str = "") -> str:
-    """Return the text of a user event: `request id=5`.
-
-    Without a name and a description this is the text that the event logs, or else its first words.
-
-    Args:
-        trace: The events.
-        event: Description of the event; None = none.
-        row: Row of the event.
-        name: Name to show in place of that of the description; empty = that of the description.
-    """
+    """Return the text of a user event by `name`, else its description: `request id=5`; else what it logs."""
     if event is not None:
         fields = " ".join(event.texts(trace.payloads.raw(row), trace.byte_order))
         return f"{name or event.name} {fields}".strip()
@@ -351,10 +335,7 @@ def _rows(trace: Trace, codes: tuple[int, ...]) -> Rows:
 
 
 def _owners(trace: Trace, rows: Rows, owner_kind: Owner) -> NDArray[np.integer]:
-    """Return the owner of each event, (n,): number of the CPU, or row of the thread or process table.
-
-    The process is that of the argument `pid`; without a known one, that of the thread.
-    """
+    """Return the CPU, thread or process of each event; a process by the argument `pid`, else that of the thread."""
     if owner_kind is Owner.CPU:
         return trace.events.cpu[rows]
     if owner_kind is Owner.THREAD:
@@ -365,13 +346,7 @@ def _owners(trace: Trace, rows: Rows, owner_kind: Owner) -> NDArray[np.integer]:
 
 
 def _parts(trace: Trace, rows: Rows, owner: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Return the part number of each event, intp (n,): a part ends at each new owner and each loss of events.
-
-    Args:
-        trace: The events.
-        rows: Rows of the events, sorted by owner.
-        owner: The owner of each event.
-    """
+    """Return the part number of each event, sorted by owner: a part ends at each new owner and each loss of events."""
     lost = np.sort(losses(trace)[:, 1])
     before = np.searchsorted(lost, trace.events.time_cycles[rows], side="right")
     changes = np.ones(len(rows), np.bool_)
@@ -387,17 +362,7 @@ def _last_of_each(owner: NDArray[np.integer], rows: Rows) -> Rows:
 
 
 def _with_open(trace: Trace, begin: Rows, over: Rows, waiting: Rows) -> tuple[Rows, Rows]:
-    """Return starts and ends of intervals, with those added that are still open when the trace ends (end `OPEN`).
-
-    Args:
-        trace: The events.
-        begin: Starts of the intervals with an end.
-        over: Ends of these intervals.
-        waiting: Starts that may have no end; starts before a loss of events are left out.
-
-    Returns:
-        uint32 (n,) each.
-    """
+    """Return starts and ends of intervals, with those added that last until the trace ends (`OPEN`), after any loss."""
     if not len(waiting):
         return begin, over
     waiting = waiting[is_whole(trace, waiting, last_rows(trace, waiting))]
@@ -429,16 +394,7 @@ def _spans(
     owner: NDArray[np.integer],
     value: NDArray[np.uint8],
 ) -> TrackRows:
-    """Return intervals as the content of lanes; those without an end last until the file of their event ends.
-
-    Args:
-        trace: The events.
-        lane_class: Class of the lanes.
-        begin: uint32 (n,), event that begins each interval.
-        over: uint32 (n,), event that ends each; `OPEN` = none.
-        owner: (n,), thread, process or CPU of each.
-        value: uint8 (n,), lane value (colour) of each.
-    """
+    """Return intervals as the content of lanes; those without an end (`OPEN`) last until their file ends."""
     time = trace.events.time_cycles
     end = ends_of_files(trace, begin)
     end[over != OPEN] = time[over[over != OPEN]]

@@ -627,16 +627,9 @@ class Timeline:
         window: TimeWindow,
         edges: NDArray[np.int64],
     ) -> None:
-        """Set the flag `SEEN_EVENT` in the pixels of lanes that contain events.
+        """Set the flag `SEEN_EVENT` in those `rows` of the picture `out` that are drawn from intervals.
 
         The events of the window are examined if they are few; otherwise the flags of `Levels` are used.
-
-        Args:
-            out: uint8 (lanes, pixels), the picture; changed.
-            rows: Rows of `out` to work on: lanes drawn from intervals.
-            indices: The lane of each row of `out`.
-            window: Range of time.
-            edges: int64 (pixels + 1,), edges of the pixels, cycles.
         """
         part = self.trace.rows_between(window)
         if part.stop - part.start > _TICKS_PER_FRAME:

@@ -214,11 +214,7 @@ def thread_spans(trace: Trace, thread: int, values: NDArray[np.uint8]) -> LaneSp
 
 
 def _contradicted(trace: Trace, spans: LaneSpans) -> NDArray[np.int64]:
-    """Return ranges in which a lane shows its thread running while the CPU runs another one, for `forget`.
-
-    Returns:
-        int64 (k, 2), start and end, cycles.
-    """
+    """Return ranges in which a lane shows its thread running while the CPU runs another one, for `forget`."""
     rows, stops = contradicted_runs(trace)
     if not len(rows):
         return np.empty((0, 2), np.int64)
@@ -399,13 +395,7 @@ def slices_by_cpu(trace: Trace) -> list[NDArray[np.uint32]]:
 
 
 def _within(rows: NDArray[np.uint32], own: NDArray[np.uint32], windows: RowBounds) -> NDArray[np.int64]:
-    """Return indices in `own` of the CPU's first slice and of all slices that may overlap windows, int64, ascending.
-
-    Args:
-        rows: uint32, rows of the events that begin the slices of all CPUs, ascending.
-        own: uint32, positions in `rows` of the slices of one CPU, ascending.
-        windows: The windows, as bounds of rows.
-    """
+    """Return indices in `own` of the CPU's first slice and of all slices that may overlap windows, int64, ascending."""
     begun, end = (positions(own, positions(rows, bound)) for bound in windows)
     # The last one that begins before a window may still run within it.
     return np.union1d(0, numbers_within(np.maximum(begun - 1, 0), end))
@@ -621,13 +611,7 @@ def _known_until(sample: Sampled, rows: NDArray[np.uint32]) -> NDArray[np.int64]
 
 @lru_cache(maxsize=32)  # the first picture has all CPUs twice: in the strip and as lanes
 def _cover(runs: KnownRuns, window: TimeWindow, width: int) -> NDArray[np.float64]:
-    """Return for how many cycles of each pixel a CPU is known to have each lane value, float64 (values, pixels).
-
-    Args:
-        runs: The known runs of the CPU.
-        window: Range of time.
-        width: Number of pixels.
-    """
+    """Return for how many cycles of each pixel a CPU is known to have each lane value, float64 (values, pixels)."""
     edges = pixel_edges(window, width)
     start, end = np.maximum(runs.start_cycles, edges[0]), np.minimum(runs.end_cycles, edges[-1])
     inside = end > start

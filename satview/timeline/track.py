@@ -163,12 +163,7 @@ class Track:
 
 
 def _numbers(drawn: TrackRows, spans: LaneSpans) -> NDArray[np.float64]:
-    """Return the value of a counter in every interval of its lane, float64 (intervals,); NaN before its first event.
-
-    Args:
-        drawn: Events of the counter with its values, in time order.
-        spans: The intervals of the lane.
-    """
+    """Return the value of a counter in every interval of its lane, float64 (intervals,); NaN before its first event."""
     assert drawn.number is not None
     of_event = np.searchsorted(drawn.event, spans.event)  # events ascend, as their times do
     known = spans.event != NO_EVENT

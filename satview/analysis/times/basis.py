@@ -106,15 +106,7 @@ class Basis:
         return runs, logged >> 1, (logged >= 0) & (logged & 1 > 0)
 
     def _runs_by(self, rows: NDArray[np.uint32], logged: NDArray[np.int64]) -> tuple[Runs, NDArray[np.int64]]:
-        """Return the runs, cut where RUNNING events log another value (such as a priority), and the value in each run.
-
-        Args:
-            rows: uint32 (n,), the RUNNING events.
-            logged: int64 (n,), value that each of these events logs.
-
-        Returns:
-            The runs, and their values, int64 (runs,).
-        """
+        """Return the runs, cut where RUNNING events log another value, such as a priority, and the value in each."""
         cpu, time = self.trace.events.cpu[rows], self.trace.events.time_cycles[rows]
         parts = [
             _with_value(self.runs, number, time[cpu == number], logged[cpu == number])
@@ -144,14 +136,7 @@ def _runs_of(cpu: int, spans: LaneSpans) -> Runs:
 
 
 def _with_value(runs: Runs, cpu: int, time: Cycles, logged: NDArray[np.int64]) -> tuple[Runs, NDArray[np.int64]]:
-    """Return the runs of a CPU, cut where its RUNNING events log another value, and the value in each run, int64 (k,).
-
-    Args:
-        runs: The runs of all CPUs.
-        cpu: Number of the CPU.
-        time: int64 (n,), times of its RUNNING events, cycles, ascending.
-        logged: int64 (n,), value that each of these logs.
-    """
+    """Return the runs of a CPU, cut where its RUNNING events log another value, and the value in each run."""
     keep = np.append(time[1:] != time[:-1], True)[: len(time)]  # of events at one time the last counts
     time, logged = time[keep], logged[keep]
     if not len(time):

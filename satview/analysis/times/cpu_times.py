@@ -302,15 +302,7 @@ def _longest(keys: NDArray[np.integer], start: Cycles, end: Cycles, count: int) 
 def _busiest(
     runs: Runs, net: Cycles, busy: NDArray[np.intp], cpus: int, threads: int
 ) -> tuple[NDArray[np.int64], Cycles]:
-    """Return for each CPU the thread that had it longest (0 = none), and how long, cycles; int64 (cpus,) each.
-
-    Args:
-        runs: The runs of all CPUs.
-        net: int64 (runs,), length of each without interrupts, cycles.
-        busy: Positions of the runs that count.
-        cpus: Number of CPUs.
-        threads: Number of rows of the thread table.
-    """
+    """Return for each CPU the thread that had it longest (0 = none), and for how many cycles; only runs at `busy` count."""
     pair = runs.cpu[busy].astype(np.int64) * threads + runs.thread[busy]
     if cpus * threads <= max(len(pair), _PAIRS):
         key = np.flatnonzero(np.bincount(pair, minlength=cpus * threads))
@@ -339,11 +331,7 @@ def _run_times(scope: Scope, times: CutRuns) -> RunTimes:
 
 
 def _first_in_range(times: CutRuns) -> NDArray[np.bool_]:
-    """Return which runs continue no earlier run of the same thread in the range, bool (runs,).
-
-    Args:
-        times: All runs, cut at the range.
-    """
+    """Return which runs continue no earlier run of the same thread in the range, bool (runs,)."""
     known_runs = np.flatnonzero(times.runs.thread > 0)
     out = ~times.goes_on
     out[known_runs[1:]] |= (times.end <= times.start)[known_runs[:-1]]
@@ -356,12 +344,7 @@ def migrations(scope: Scope) -> Migrations:
 
 
 def _begins(scope: Scope, goes_on: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which runs of threads begin in the range, bool (runs,).
-
-    Args:
-        scope: Trace and range.
-        goes_on: bool (runs,), runs that may only continue the run before.
-    """
+    """Return which runs of threads begin in the range, bool (runs,)."""
     runs, window = scope.basis.runs, scope.window
     return (runs.start >= window.start) & (runs.start < window.end) & (runs.thread > 0) & ~goes_on
 
@@ -511,11 +494,7 @@ def load_over_time(scope: Scope, by: LoadBy, bins: int) -> Load:
 
 
 def _runs_of(basis: Basis, by: LoadBy) -> tuple[Runs, NDArray[np.int64] | None]:
-    """Return all runs, and for a load by priority or partition the priority or partition of each, int64 (runs,).
-
-    These runs are cut where a RUNNING event shows another priority or partition. The second value is None for other
-    loads.
-    """
+    """Return all runs, and priority or partition of each if the load is by that, which cuts runs; else None."""
     if by is LoadBy.PRIORITY:
         return basis.runs_by_priority
     return basis.runs_by_partition[:2] if by is LoadBy.PARTITION else (basis.runs, None)
@@ -523,23 +502,14 @@ def _runs_of(basis: Basis, by: LoadBy) -> tuple[Runs, NDArray[np.int64] | None]:
 
 @dataclass(frozen=True, slots=True)
 class _Pieces:
-    """Runs cut at the edges of bins; columns of shape (n,).
-
-    Attributes:
-        cpu: uint8, number of the CPU.
-        thread: int64, row of the thread; 0 = none, or not known.
-        value: uint8, as on the lane of the CPU.
-        logged: int64, priority or partition that RUNNING events log, if the load is split by it.
-        bin: int64, index of the bin.
-        net: int64, length without interrupts, cycles.
-    """
+    """Runs cut at the edges of bins; columns of shape (n,)."""
 
     cpu: NDArray[np.uint8]
-    thread: NDArray[np.int64]
-    value: NDArray[np.uint8]
-    logged: NDArray[np.int64]
+    thread: NDArray[np.int64]  # row of the thread; 0 = none, or not known
+    value: NDArray[np.uint8]  # as on the lane of the CPU
+    logged: NDArray[np.int64]  # priority or partition that RUNNING events log, if the load is split by it
     bin: NDArray[np.int64]
-    net: Cycles
+    net: Cycles  # length without interrupts, cycles
 
 
 def _pieces_of(scope: Scope, runs: Runs, logged: NDArray[np.int64] | None, edges: Cycles) -> _Pieces:
@@ -576,13 +546,7 @@ def _interrupted(basis: Basis, edges: Cycles) -> Cycles:
 
 
 def _largest(owner: NDArray[np.int64], net: Cycles, count: int) -> NDArray[np.int64]:
-    """Return `owner` with `OTHERS` in place of all except the `LARGEST` processes or threads with the most CPU time.
-
-    Args:
-        owner: int64 (pieces,), process or thread of each piece of a run.
-        net: int64 (pieces,), CPU time of each piece, cycles.
-        count: Number of rows of the process or thread table.
-    """
+    """Return `owner` with `OTHERS` in place of all except the `LARGEST` processes or threads with the most CPU time."""
     total = sum_by(owner, net, count)
     ranked = np.argsort(-total, kind="stable")
     small = np.ones(count, np.bool_)

@@ -107,14 +107,7 @@ def event_counts(scope: Scope) -> tuple[EventKinds, ThreadCounts]:
 def _count(
     code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger], row: NDArray[np.int64], sums: statistics.EventSums
 ) -> None:
-    """Add some events to the counts that `event_counts` makes.
-
-    Args:
-        code: uint16 (n,), code of each event.
-        thread: (n,), row of the thread table of each.
-        row: int64 (n,), row of each in the event table, ascending.
-        sums: By code: count, first and last row; by thread: counts of `ThreadCounts`. Changed in place.
-    """
+    """Add events, in time order, to the sums of `event_counts`, which are changed in place."""
     count, earliest, latest, by_thread = sums
     here = np.bincount(code, minlength=CODE_COUNT)
     if np.any((here > 0) & (count == 0)):
@@ -380,13 +373,7 @@ def call_times(scope: Scope) -> CallTable:
 
 
 def _running(scope: Scope, enters: Rows, exits: Rows) -> Cycles:
-    """Return how long the caller of each kernel call had a CPU within it, cycles, int64 (n,); -1 = not known.
-
-    Args:
-        scope: The trace.
-        enters: int64 (n,), entry of each call.
-        exits: int64 (n,), event that ends it; -1 = not known.
-    """
+    """Return how long the caller of each kernel call had a CPU within it, cycles, int64 (n,); -1 = not known."""
     trace, runs = scope.trace, scope.basis.runs
     out = np.full(len(enters), -1, np.int64)
     thread = trace.events.thread[enters].astype(np.int64)
@@ -404,12 +391,7 @@ def _running(scope: Scope, enters: Rows, exits: Rows) -> Cycles:
 def _errors(
     number: NDArray[np.int64], error: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], list[tuple[tuple[int, int], ...]]]:
-    """Return by number of a kernel call how many calls failed, int64 (128,), and their errors: pairs (error, count).
-
-    Args:
-        number: int64 (n,), kernel call of each call that failed.
-        error: int64 (n,), its error number.
-    """
+    """Return by number of a kernel call how many calls failed, int64 (128,), and their errors: pairs (error, count)."""
     by_number: list[list[tuple[int, int]]] = [[] for _ in range(CALL_NUMBERS)]
     pairs, counts = np.unique(number << 32 | error & 0xFFFFFFFF, return_counts=True)
     for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
@@ -448,13 +430,7 @@ def interrupt_times(scope: Scope) -> InterruptTable:
 
 
 def _first_of(keys: NDArray[np.int64], rows: Rows, count: int) -> NDArray[np.int64]:
-    """Return the first row of each key below `count`, int64 (count,); -1 for keys without one.
-
-    Args:
-        keys: int64 (n,), key of each row.
-        rows: int64 (n,), ascending.
-        count: Number of keys.
-    """
+    """Return the first row of each key below `count`, int64 (count,); -1 for keys without one."""
     earliest = np.full(count, -1, np.int64)
     earliest[keys[::-1]] = rows[::-1]
     return earliest
@@ -555,15 +531,7 @@ def message_times(scope: Scope) -> MessageTable:
 
 
 def _blocked(scope: Scope, sends: Rows) -> tuple[Cycles, Cycles]:
-    """Return how long the clients were in SEND and in REPLY for each message; -1 = not at all, or not known.
-
-    Args:
-        scope: The trace.
-        sends: int64 (n,), SND_MESSAGE of each message.
-
-    Returns:
-        Cycles, int64 (n,) each.
-    """
+    """Return how many cycles the clients were in SEND and in REPLY for each message; -1 = not at all, or not known."""
     exchanges = transactions(scope.trace)
     blocks = exchanges.blocked_row[np.searchsorted(exchanges.send_row, sends)]
     blocks[(blocks < 0) | (blocks >= scope.rows.stop)] = NO_EVENT
@@ -573,30 +541,14 @@ def _blocked(scope: Scope, sends: Rows) -> tuple[Cycles, Cycles]:
 
 
 def _is_into(scope: Scope, changes: Rows, state: int) -> NDArray[np.bool_]:
-    """Return which state events of threads begin a given state, bool (n,).
-
-    Args:
-        scope: The trace.
-        changes: int64 (n,), rows of the state events; `NO_EVENT` = none.
-        state: The state, as lane value.
-    """
+    """Return which state events of threads (`NO_EVENT` = none) begin a given state, bool (n,)."""
     trace, out = scope.trace, changes != NO_EVENT
     out[out] = trace.catalogue.state_value_of_code[trace.events.code[changes[out]]] == state
     return np.asarray(out)
 
 
 def _in_state(scope: Scope, changes: Rows, state: int) -> tuple[Cycles, Rows]:
-    """Return how long threads stay in a given state that their state events begin, and the events that end it.
-
-    Args:
-        scope: The trace.
-        changes: int64 (n,), rows of the state events; `NO_EVENT` = none.
-        state: The state, as lane value.
-
-    Returns:
-        int64 (n,) each: cycles, -1 where an event begins another state or the end is not known; rows of the ending
-        events, `NO_EVENT` likewise.
-    """
+    """Return for how long threads stay in a state that events begin, -1 = unknown, and what ends it, or `NO_EVENT`."""
     entering = np.flatnonzero(_is_into(scope, changes, state))
     cycles, after = np.full(len(changes), -1, np.int64), np.full(len(changes), NO_EVENT, np.int64)
     cycles[entering], ends = scope.lengths(changes[entering], LinkKind.STATE)
@@ -605,10 +557,7 @@ def _in_state(scope: Scope, changes: Rows, state: int) -> tuple[Cycles, Rows]:
 
 
 def _sizes(scope: Scope, sends: Rows) -> NDArray[np.int64]:
-    """Return the size of each message, int64 (n,), bytes; -1 = not logged.
-
-    It is the size that is reported to the receiver when its MSG_RECEIVEV returns.
-    """
+    """Return the bytes of each message as reported when the receiver's MSG_RECEIVEV returns; -1 = not logged."""
     sizes = np.full(len(sends), -1, np.int64)
     trace, events = scope.trace, scope.trace.events
     if not len(sends) or not has_sizes(trace):
@@ -835,15 +784,7 @@ def _is_call(trace: Trace, name: str) -> Mask:
 def _known(
     cycles: Cycles, start: Cycles, thread: NDArray[np.int64], event: NDArray[np.int64], threads: Mask | None
 ) -> Occurrences:
-    """Return occurrences with a known duration; the others are only counted as `unfinished`.
-
-    Args:
-        cycles: int64 (n,), duration of each occurrence; negative = not known.
-        start: int64 (n,), when each began, cycles.
-        thread: int64 (n,), row of the thread table of each; 0 or negative = not known.
-        event: int64 (n,), event that began each, -1 = not known.
-        threads: bool (threads,), whose occurrences count; None = all.
-    """
+    """Return occurrences with a known duration; the others (negative cycles) are only counted as `unfinished`."""
     if threads is not None:
         is_selected = threads[np.maximum(thread, 0)]
         cycles, start, thread, event = cycles[is_selected], start[is_selected], thread[is_selected], event[is_selected]
@@ -865,10 +806,7 @@ def _links(scope: Scope, codes: Mask, kind: LinkKind, threads: Mask | None) -> O
 
 
 def _messages(scope: Scope, column: str, threads: Mask | None) -> Occurrences:
-    """Return how long one stage (`column`: queued, service, ...) of each message sent in the window took.
-
-    A message counts if `threads` includes its client or its server.
-    """
+    """Return how long one stage (`column`) of each message of the window took with a client or server in `threads`."""
     exchanges, events = transactions(scope.trace), scope.trace.events
     begin, stop = np.searchsorted(exchanges.send_row, (scope.rows.start, scope.rows.stop))
     part = slice(int(begin), int(stop))
@@ -881,15 +819,7 @@ def _messages(scope: Scope, column: str, threads: Mask | None) -> Occurrences:
 
 
 def _runs(scope: Scope, threads: Mask | None) -> Occurrences:
-    """Return the runs that begin in the window, without those of idle threads.
-
-    The duration of a run includes interrupts handled during it, as in `CpuTable.longest_run_cycles`. Runs whose start
-    or end is not in the trace count as unfinished.
-
-    Args:
-        scope: Trace and window.
-        threads: bool (threads,), whose runs count; None = all.
-    """
+    """Return the runs that begin in the window, without idle threads; as in `CpuTable`, they include interrupts."""
     runs, trace = scope.basis.runs, scope.trace
     begun = np.flatnonzero((runs.value >= FIRST_PROCESS) & (runs.thread > 0) & _begin_in(scope, runs.start))
     cpu, start, end, thread = runs.cpu[begun], runs.start[begun], runs.end[begun], runs.thread[begun]
@@ -898,13 +828,7 @@ def _runs(scope: Scope, threads: Mask | None) -> Occurrences:
 
 
 def _activations(scope: Scope, is_period: bool, threads: Mask | None) -> Occurrences:
-    """Return the durations of the activations that begin in the window, or the periods that end with these.
-
-    Args:
-        scope: Trace and window.
-        is_period: Return periods: from the start of a thread's previous activation to the start of this one.
-        threads: bool (threads,), whose activations count; None = all.
-    """
+    """Return the durations of the activations that begin in the window, or the periods that end with these."""
     spans = activations(scope)
     begun = np.flatnonzero(_begin_in(scope, spans.start))
     cycles = spans.period_cycles if is_period else np.where(spans.is_cut, -1, spans.end - spans.start)

@@ -287,14 +287,10 @@ def _positions(states: StateIndex, bound: int) -> NDArray[np.int64]:
 
 
 def _spans_of(scope: Scope, states: StateIndex, begin: int, stop: int, tables: NDArray[np.uint8]) -> StateSpans:
-    """Return the intervals of consecutive threads, as on their lanes, computed together.
+    """Return the intervals of threads `begin` to `stop`, as on their lanes, computed together.
 
-    Args:
-        scope: Trace and range.
-        states: State events of the threads.
-        begin: The first thread, a row of the thread table.
-        stop: The thread after the last one.
-        tables: uint8 (2, codes), lane value that an event code begins: first for normal threads, then for idle ones.
+    `tables`, uint8 (2, codes), has the lane value that an event code begins: first for normal threads, then for idle
+    ones.
     """
     trace = scope.trace
     sizes = np.diff(states.start[begin : stop + 1])
@@ -332,18 +328,10 @@ def _spans_of(scope: Scope, states: StateIndex, begin: int, stop: int, tables: N
 
 
 def _known_until(basis: Basis, start: Cycles, end: Cycles, since: Cycles) -> Cycles:
-    """Return the time up to which the state that each event shows is certain, cycles, int64 (n,).
+    """Return the time up to which the state that each event shows is certain, cycles: the next state event, or loss.
 
-    That is the time of the thread's next state event, or of the next loss.
-
-    As in `timeline.state_lanes.forget_thread`, the state that a thread's first event shows is never unknown at once,
-    and a loss of zero length hides nothing.
-
-    Args:
-        basis: The lost ranges.
-        start: int64 (n,), time of each state event, cycles.
-        end: int64 (n,), time of the thread's next state event, else the end of the trace.
-        since: int64 (n,), time of the thread's first state event.
+    As in `timeline.state_lanes.forget_thread`, the state that a thread's first event (at `since`) shows is never
+    unknown at once, and a loss of zero length hides nothing.
     """
     is_long = basis.lost.end - basis.lost.start > 1
     if not is_long.any():
@@ -361,18 +349,10 @@ def _before(
     code: NDArray[np.uint16],
     value: NDArray[np.uint8],
 ) -> NDArray[np.uint8]:
-    """Return the state of each thread before its first event, as lane value, uint8 (k,).
+    """Return the state of each thread before its first event, at `heads` of the other columns, as lane value.
 
     The state is the one in the opening dump. Without a dump of the thread it is absent if the thread was created later,
     else unknown.
-
-    Args:
-        trace: The events.
-        heads: (k,), index of the first state event of each thread in the columns below.
-        sizes: int64 (k,), number of state events of each thread.
-        time: int64 (n,), times of all these events, by thread; cycles.
-        code: uint16 (n,), codes of the events.
-        value: uint8 (n,), state that each event shows, as lane value.
     """
     is_created = code[heads] == wire.THREAD_CREATE
     from_dump = value[heads + (is_created & (sizes > 1))]
@@ -404,12 +384,7 @@ def _preemptions(scope: Scope, spans: StateSpans) -> NDArray[np.int64]:
 
 
 def _added_up(scope: Scope, spans: StateSpans) -> tuple[Cycles, ...]:
-    """Return intervals of threads, cut at the range, added up by thread and state.
-
-    Returns:
-        int64 (n,) each, one row per thread and state that occurs: thread, state as lane value, number of intervals,
-        total, longest, and start of the longest; cycles.
-    """
+    """Return thread, state, number of intervals, total, longest and its start within the range, by thread and state."""
     start, end = scope.cut(spans.start, spans.end)
     keep = np.flatnonzero(end > start)
     start, end = start[keep], end[keep]
@@ -511,14 +486,7 @@ def runs_are_cut(trace: Trace, cpu: NDArray[np.uint8], start: Cycles, end: Cycle
 
 
 def _is_cut(trace: Trace, start: Cycles, end: Cycles, file: NDArray[np.intp]) -> Mask:
-    """Return which intervals begin before their file, end after it, or are only in its opening dump, bool (n,).
-
-    Args:
-        trace: The trace.
-        start: int64 (n,), start of each interval, cycles.
-        end: int64 (n,), end of each interval.
-        file: (n,), position of the file of each; 0 for a single file.
-    """
+    """Return which intervals begin before their file, end after it, or are only in its opening dump, bool (n,)."""
     files = files_of(trace)
     known = [(max(trace.window.start, trace.dump_end_cycles), trace.window.end)]
     if files is not None:

@@ -130,14 +130,10 @@ def verdicts_of(
 def _searching(
     pending: deque[Rule], evidence: Evidence, limits: Thresholds, read: Callable[[], None], *, makes_links: bool
 ) -> Iterator[Begun[dict[str, list[Verdict]]]]:
-    """Search for verdicts in a second thread, until no rule is left or the context ends.
+    """Search for verdicts in a second thread, until no rule is pending or the context ends.
 
-    Args:
-        pending: The rules that no thread has begun yet.
-        evidence: The trace.
-        limits: Thresholds of the rules.
-        read: Called when data of the trace that was read ahead into memory is no longer needed.
-        makes_links: First compute the links that the last kinds need.
+    `read` is called when data that was read ahead is no longer needed. `makes_links` first makes the links of the last
+    kinds.
     """
     is_over = Event()
 

@@ -301,14 +301,9 @@ def _spelt(known: dict[str, float], key: str) -> str:
 
 
 def _refused(name: str, text: str, kind: str, key: str, what: str) -> UsageError:
-    """Return an error with the text `what` and the number of the line in the user's file that is at fault.
+    """Return an error with the text `what` and the number of the faulty line, the first with `key` in table `kind`.
 
-    Args:
-        name: Name of the file.
-        text: Its content.
-        kind: The TOML table with the faulty `key`; empty = `key` is the table itself, or is outside of tables.
-        key: The name to find; its first line counts.
-        what: What is wrong.
+    If `kind` is empty, `key` is the table itself, or is outside of tables.
     """
     quoted = rf"[\"']?{re.escape(key)}[\"']?"
     is_inside = not kind

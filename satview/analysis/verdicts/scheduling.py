@@ -87,16 +87,10 @@ def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _times_of(windows: TimeRanges, ready: StateIntervals, begin: _Ints, end: _Ints) -> list[tuple[int, int, int]]:
-    """Return the time from the first to the last interval in each window: start and end, cycles, and the first event.
+    """Return start, end and first event of the time from the first to the last ready interval in each window.
 
     Short intervals at the edges of a window that longer pauses separate from the rest are left out. Overlapping times
     of several windows are merged.
-
-    Args:
-        windows: The windows, cycles.
-        ready: Intervals of one thread, n of them.
-        begin: int64 (n,), cycles, ascending.
-        end: int64 (n,), cycles.
     """
     spans = []
     for start, stop in zip(windows.start, windows.end, strict=True):
@@ -176,13 +170,7 @@ class _Delay:
 
 
 def _verdicts(evidence: Evidence, delays: list[_Delay], they_do: str) -> list[Verdict]:
-    """Return one verdict per delayed thread, or per group of threads that a partition's budget held back together.
-
-    Args:
-        evidence: The trace.
-        delays: Times at which threads were ready and did not run, one entry per thread.
-        they_do: Predicate for several threads in a sentence, such as `do not run for long`.
-    """
+    """Return one verdict per delayed thread, or per group of threads that a partition's budget held back together."""
     together: list[tuple[int, list[_Delay]]] = []
     for thread in delays:
         delay = replace(thread, who=ran_instead(evidence, thread.span, thread.thread),
@@ -198,14 +186,7 @@ def _verdicts(evidence: Evidence, delays: list[_Delay], they_do: str) -> list[Ve
 
 
 def _verdict(evidence: Evidence, partition: int, delays: list[_Delay], they_do: str) -> Verdict:
-    """Return the verdict on a thread that was ready, or on several threads of one partition.
-
-    Args:
-        evidence: The trace.
-        partition: Number of the partition; -1 if its budget is not the reason.
-        delays: Delays of the threads, one entry per thread.
-        they_do: Predicate for several threads in a sentence.
-    """
+    """Return the verdict on a thread that was ready, or on several threads of one partition (-1 = not its budget)."""
     is_qnx = evidence.trace.release.is_qnx
     delays = sorted(delays, key=lambda delay: delay.span[0] - delay.span[1])
     worst, threads = delays[0], [delay.thread for delay in delays]
@@ -303,13 +284,7 @@ def _way_to_run(evidence: Evidence, thread: int, who: list[tuple[int, int]], row
 
 
 def _priorities(evidence: Evidence, who: list[tuple[int, int]], row: int) -> tuple[int, int]:
-    """Return the priority of a ready thread, and of the thread that ran longest instead; not positive if unknown.
-
-    Args:
-        evidence: The trace.
-        who: Result of `ran_instead`.
-        row: Event by which the thread became ready.
-    """
+    """Return the priority of a ready thread, and of the thread that ran longest instead; not positive if unknown."""
     priority = int(evidence.derived.priority(np.array([row]))[0])
     if not who:
         return priority, -1
@@ -319,13 +294,7 @@ def _priorities(evidence: Evidence, who: list[tuple[int, int]], row: int) -> tup
 
 
 def _idle_cpus(evidence: Evidence, span: tuple[int, int], thread: int) -> str:
-    """Return a text with the CPUs that were idle for most of a span, and for how long; empty if there are none.
-
-    Args:
-        evidence: The trace.
-        span: Start and end in cycles.
-        thread: The ready thread: on an axis of several files, only CPUs of its file count.
-    """
+    """Return the CPUs of a thread's file that were idle for most of a span, and for how long, as text; empty = none."""
     trace, (rows, ends) = evidence.trace, evidence.slices
     inside = evidence.slices_in(span)
     runner = trace.events.thread[rows[inside]].astype(np.int64)
@@ -372,9 +341,7 @@ def busy_loops(evidence: Evidence, limits: Limits) -> list[Verdict]:
 def _awake(evidence: Evidence, least_cycles: int) -> tuple[_Ints, _Ints, _Ints]:
     """Return the ranges of at least `least_cycles` in which a thread did not wait, sorted by thread.
 
-    Returns:
-        int64 (n,) each: index in `Evidence.states` of the first and of the last interval of each range, and the length
-        of the range, cycles.
+    These are the indices in `Evidence.states` of their first and last intervals, and their lengths, int64 (n,) each.
     """
     states, parts = evidence.states, [np.empty((3, 0), np.int64)]
     for part in evidence.states_of_threads():
@@ -472,14 +439,7 @@ _DO_LESS: Final = "Do less work each time, or give it more time."
 
 
 def _blamed(evidence: Evidence, thread: int, span: tuple[int, int], begin: int) -> tuple[str, int, str]:
-    """Return a text on the main cause of an interval's length, the other thread concerned (0 = none), and a remedy.
-
-    Args:
-        evidence: The trace.
-        thread: Thread that has the interval, a row of the thread table.
-        span: Start and end of the interval, cycles.
-        begin: When the thread begins to work for the interval, cycles.
-    """
+    """Return a text on the main cause of an interval's length, the other thread concerned (0 = none), and a remedy."""
     start, end = span
     parts = blame(evidence.trace, *(np.array([value]) for value in (thread, start, min(max(begin, start), end), end)))
     if not len(parts):
@@ -632,12 +592,6 @@ def _slowest_step(evidence: Evidence, learned: Activities, times: ChainTimes, ro
 
     A step is the time of an activity from its trigger, or from the end of the activity before, until the next activity
     begins; or the time between two activities.
-
-    Args:
-        evidence: The trace.
-        learned: Activities and instances.
-        times: Times of the chain.
-        row: Row of `times` to examine.
     """
     rounds, end = learned.instances, int(times.end_cycles[row])
     reached = [step for step in times.steps[row].tolist() if step >= 0]

@@ -136,35 +136,22 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 @dataclass(frozen=True, slots=True)
 class _Handled:
-    """Periods in which interrupts are handled; every column has shape (n,).
+    """Periods in which interrupts are handled; every column has shape (n,)."""
 
-    Attributes:
-        came: int64, cycles; when the interrupt came.
-        start, end: int64, cycles.
-        thread: int64, the thread that is interrupted, or the thread that handles the interrupt.
-        is_stolen: True if `thread` is interrupted; False if it handles the interrupt.
-    """
-
-    came: _Ints
+    came: _Ints  # when the interrupt came, cycles
     start: _Ints
     end: _Ints
-    thread: _Ints
-    is_stolen: bool
+    thread: _Ints  # the thread that is interrupted, or the thread that handles the interrupt
+    is_stolen: bool  # whether `thread` is interrupted, not the one that handles it
 
 
 def _handled(
     evidence: Evidence, rows: NDArray[np.uint32], ends: NDArray[np.uint32], woken_by: _Ints | None
 ) -> _Handled | None:
-    """Return the periods in which interrupts of one number and CPU are handled; None if the trace does not show them.
+    """Return the periods in which interrupts of one number and CPU are handled; None if that is not shown.
 
     Up to 7.x that is from entry to exit. From 8.0 on, the thread that the interrupt or its pulse wakes handles it,
-    while it runs and until something else wakes it.
-
-    Args:
-        evidence: The trace.
-        rows: The interrupts.
-        ends: uint32, the event that ends each of them, `NO_EVENT` for none.
-        woken_by: The event that woke the thread of each slice (`_causes_of_slices`); None before 8.0.
+    while it runs and until something else wakes it; `woken_by` has the event that woke the thread of each slice.
     """
     trace = evidence.trace
     if (is_timed := ends != NO_EVENT).any():
@@ -253,15 +240,7 @@ def _logged_calls(trace: Trace) -> NDArray[np.intp]:
 
 
 def _calls_often_without_exit(trace: Trace, least: float) -> NDArray[np.uint32]:
-    """Return the entries of calls without an exit, only for threads with at least `least` such calls.
-
-    Args:
-        trace: The events.
-        least: Minimum number of such calls of a thread; a few are usual.
-
-    Returns:
-        uint32 (n,), ascending.
-    """
+    """Return the entries of calls without an exit, of threads with at least `least` of them: a few are usual."""
     events, entries = trace.events, rows_where(trace, _IS_KERNEL_CALL & _IS_ENTRY)
     ends = exits_of(trace, entries)
     has_exit = ends != NO_EVENT
@@ -276,12 +255,7 @@ def _calls_often_without_exit(trace: Trace, least: float) -> NDArray[np.uint32]:
 
 
 def _next_calls(trace: Trace, calls: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the next kernel call event of the thread of each call, uint32 (n,); `NO_EVENT` for none.
-
-    Args:
-        trace: The events.
-        calls: uint32 (n,), ascending.
-    """
+    """Return the next kernel call event of the thread of each call, uint32 (n,); `NO_EVENT` for none."""
     out, events = np.full(len(calls), NO_EVENT, np.uint32), trace.events
     thread = events.thread[calls].astype(np.int64)
     for start in range(0, len(events) if len(calls) else 0, _EVENTS_AT_ONCE):  # in parts, to limit memory
@@ -342,18 +316,7 @@ def leaks(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _longest_run(evidence: Evidence, rows: _Ints, is_made: NDArray[np.bool_]) -> _Ints:
-    """Return the longest sequence of creations by one process with no release or missing events in between.
-
-    If no event is a creation, the result is a single release.
-
-    Args:
-        evidence: The trace.
-        rows: int64 (n,), events of the process that create or release something, ascending.
-        is_made: bool (n,), whether each event creates something.
-
-    Returns:
-        int64 (k,), rows of the events, k > 0.
-    """
+    """Return the longest sequence of creations with no release or missing events in between; else one release."""
     goes_on = is_made[1:] & is_made[:-1] & is_whole(evidence.trace, rows[:-1], rows[1:])
     return max(np.split(rows, np.flatnonzero(~goes_on) + 1), key=len)
 

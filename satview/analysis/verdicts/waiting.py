@@ -135,26 +135,13 @@ def _unless_held(blocked_by: Blockers, wait: int) -> str:
 
 
 def _severity(blocked_by: Blockers, positions: list[int], *, is_guess: bool) -> Severity:
-    """Return the severity of a deadlock: a warning if some wait may end otherwise, else an error.
-
-    Args:
-        blocked_by: All waits.
-        positions: Rows of `blocked_by` that form the circle. A warning follows if who can end one of these is only
-            known from earlier behaviour, as for semaphores.
-        is_guess: A link of the circle is a guess.
-    """
+    """Return a warning if a link is a guess, or a wait may end otherwise, as for semaphores; else an error."""
     is_by_habit = any(int(blocked_by.waits.value[i]) in BY_HABIT for i in positions)
     return Severity.WARNING if is_guess or is_by_habit else Severity.ERROR
 
 
 def _some(evidence: Evidence, threads: Iterable[int], word: str = "or") -> str:
-    """Return a text with the names of the first threads, and the number of further ones: `a or b or 3 more`.
-
-    Args:
-        evidence: The trace.
-        threads: Rows of the thread table.
-        word: Word between the names.
-    """
+    """Return a text with the names of the first threads, and the number of further ones: `a or b or 3 more`."""
     names = [evidence.name(thread) for thread in sorted(threads)]
     more = f" {word} {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return f"{f' {word} '.join(names[:MOST_NAMED])}{more}"
@@ -210,32 +197,17 @@ def waits_for_ever(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 @dataclass(frozen=True, slots=True)
 class _Reason:
-    """Why a wait never ends, and the remedy.
+    """Why a wait never ends, and the remedy."""
 
-    Attributes:
-        why: Clause that follows the name of the awaited object.
-        remedy: One sentence: what would help.
-        severity: Severity of the verdict.
-        certainty: Certainty of the weakest link that the reason rests on.
-        others: Rows of the other threads concerned, such as those that have ended.
-    """
-
-    why: str
-    remedy: str
+    why: str  # clause that follows the name of the awaited object
+    remedy: str  # one sentence: what would help
     severity: Severity
-    certainty: Certainty
-    others: tuple[int, ...]
+    certainty: Certainty  # certainty of the weakest link that the reason rests on
+    others: tuple[int, ...]  # rows of the other threads concerned, such as those that have ended
 
 
 def _for_ever(evidence: Evidence, graph: WaitGraph, wait: int, keepers: frozenset[int]) -> _Reason | None:
-    """Return the reason why nothing can end a wait; None if something may end it.
-
-    Args:
-        evidence: The trace.
-        graph: The waits that last to the end of the trace.
-        wait: Row of `waits`.
-        keepers: Pids of servers that keep messages and reply later, from `keeping_processes`.
-    """
+    """Return the reason why nothing can end a wait; None if something may end it."""
     state, receiver = int(graph.blockers.waits.value[wait]), int(graph.blockers.thread[wait])
     known = graph.open_waits.get(int(graph.blockers.waits.thread[wait]))
     ways = tuple(sorted(known.ways)) if known is not None else ()
@@ -508,15 +480,7 @@ def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _roles(blocked_by: Blockers, wait: int, lock_row: int | None) -> dict[int, str]:
-    """Return the part that each event plays in a wait for a mutex (`asks`, `waits`, ...), by event row.
-
-    An event that the trace does not have is represented by a row past the last.
-
-    Args:
-        blocked_by: All waits.
-        wait: The wait, a row of `blocked_by`.
-        lock_row: Event at which the holder got the mutex; None = not known.
-    """
+    """Return the part of each event in a wait for a mutex, by row, which is beyond the last for a missing event."""
     waiting = blocked_by.waits
     roles = {
         int(waiting.call_row[wait]): "asks",
@@ -527,14 +491,7 @@ def _roles(blocked_by: Blockers, wait: int, lock_row: int | None) -> dict[int, s
 
 
 def _taken(evidence: Evidence, blocked_by: Blockers, wait: int, lock_row: int | None) -> str:
-    """Return a clause with the time at which the holder took the awaited mutex; empty if that is not known.
-
-    Args:
-        evidence: The trace.
-        blocked_by: All waits.
-        wait: The wait for the mutex, a row of `blocked_by`.
-        lock_row: Event at which the holder got the mutex; None = not known.
-    """
+    """Return a clause with the time at which the holder took the awaited mutex; empty if that is not known."""
     if lock_row is None:
         return ""
     waiting = blocked_by.waits
@@ -578,22 +535,14 @@ _MOST_STEPS: Final = 8  # waits in a chain
 
 @dataclass(frozen=True, slots=True)
 class _Chains:
-    """Chains of waits from one thread to another, and the ranges in which they hold; every column has shape (n,).
+    """Chains of waits from one thread to another, and the ranges in which they hold; every column has shape (n,)."""
 
-    Attributes:
-        wait: int64, the wait at the beginning.
-        thread: int64, the thread at the end.
-        begin, end: int64, rows between which the chain holds.
-        link: int64, the last wait of the chain: for an object that the last thread holds or serves.
-        steps: int64, number of waits in the chain.
-    """
-
-    wait: _Ints
-    thread: _Ints
-    begin: _Ints
+    wait: _Ints  # the wait at the beginning
+    thread: _Ints  # the thread at the end
+    begin: _Ints  # rows between which the chain holds
     end: _Ints
-    link: _Ints
-    steps: _Ints
+    link: _Ints  # the last wait of the chain: for an object that the last thread holds or serves
+    steps: _Ints  # number of waits in the chain
 
 
 @verdict_rule(
@@ -646,17 +595,11 @@ def _runs_in_between(
     """Return the runs of threads that delay chains of waits by a priority in between, one row per run and chain.
 
     A run counts if the last thread of the chain is ready meanwhile, and the priority of the run is above that thread's
-    and below that of the first thread.
+    and below that of the first thread. Periods in which the last thread is ready for less than `least` / 8 are left
+    out.
 
-    Args:
-        evidence: The trace.
-        chains: The chains.
-        high: int32, by wait: priority of the waiting thread.
-        least: Cycles; periods in which the last thread is ready for less than an eighth of this are left out.
-
-    Returns:
-        int64 (n,) each: `wait`, `thread`, `link` and `steps` of the chain; then the row that begins the run, and
-        the rows at which the delay begins and ends.
+    The columns are `wait`, `thread`, `link` and `steps` of the chain, the row that begins the run, and the rows at
+    which the delay begins and ends.
     """
     ready = evidence.ready_of(chains.thread)
     chain_of, spans = overlaps(chains.thread, chains.begin, chains.end, ready.thread, ready.row, ready.end_row)
@@ -682,14 +625,7 @@ def _runs_in_between(
 
 
 def _longer(chains: _Chains, blocked_by: Blockers, candidates: NDArray[np.intp], end: _Ints) -> _Chains:
-    """Return the chains, each extended by a wait of its last thread.
-
-    Args:
-        chains: The chains.
-        blocked_by: All waits.
-        candidates: Positions of the waits that may extend a chain.
-        end: int64, end row of each candidate.
-    """
+    """Return the chains, each extended by a wait of its last thread."""
     waiting = blocked_by.waits
     rows = waiting.row[candidates].astype(np.int64)
     chain_of, spans = overlaps(chains.thread, chains.begin, chains.end, waiting.thread[candidates], rows, end)
@@ -702,14 +638,7 @@ def _longer(chains: _Chains, blocked_by: Blockers, candidates: NDArray[np.intp],
 
 
 def _verdicts(evidence: Evidence, blocked_by: Blockers, columns: list[_Ints], least: int) -> list[Verdict]:
-    """Return a verdict on priority inversion for each pair of threads and object, about its most delayed wait.
-
-    Args:
-        evidence: The trace.
-        blocked_by: All waits.
-        columns: Result of `_runs_in_between`.
-        least: Minimum total delay of a wait, cycles.
-    """
+    """Return a verdict for each pair of threads and object, about its most delayed wait, from `_runs_in_between`."""
     wait, low, link, steps, run, begin_row, end_row = columns
     begins, ends = evidence.times[begin_row], evidence.times[end_row]
     waiting, trace = blocked_by.waits, evidence.trace
@@ -771,14 +700,7 @@ def _row_before(evidence: Evidence, thread: int, row: int) -> int:
 
 
 def _ranked_by_run(evidence: Evidence, runs: _Ints, threads: _Ints, thread: int) -> str:
-    """Return the name of a thread with the priority at which its first run began.
-
-    Args:
-        evidence: The trace.
-        runs: int64 (n,), events that begin runs.
-        threads: int64 (n,), thread of each run.
-        thread: The thread to name.
-    """
+    """Return the name of a thread with the priority at which its first run began."""
     return _ranked(evidence, thread, int(runs[threads == thread][0]))
 
 
@@ -788,15 +710,7 @@ def _ranked(evidence: Evidence, thread: int, row: int) -> str:
 
 
 def _remedy(evidence: Evidence, blocked_by: Blockers, start_wait: int, link: int, priority: int) -> str:
-    """Return the remedy for an inversion, depending on the object of the last wait of its chain.
-
-    Args:
-        evidence: The trace.
-        blocked_by: All waits.
-        start_wait: First wait of the chain, a row of `blocked_by`.
-        link: Last wait of the chain, a row of `blocked_by`.
-        priority: Priority of the thread that waits at the beginning.
-    """
+    """Return the remedy for an inversion, depending on the object of the last wait (`link`) of its chain."""
     value, holder = int(blocked_by.waits.value[link]), evidence.name(int(blocked_by.thread[link]))
     what = waited_for(evidence, blocked_by, link)
     if value == MUTEX:

@@ -219,11 +219,7 @@ class LaneLayout:
                 yield from self._lanes_under(shown, 1)
 
     def _only_thread(self, top: int) -> int:
-        """Return the lane to show for a process whose lane is `top`.
-
-        This is the lane of the only thread of the process if the process is unfolded, the thread is not hidden, and
-        neither is pinned; else `top`.
-        """
+        """Return the lane of an unfolded process's only thread, if it is shown and neither is pinned; else `top`."""
         thread = self._lanes.only_thread(top)
         is_in_place = thread >= 0 and self._opens(top) and self._stays(thread) and not {top, thread} & set(self._pinned)
         return thread if is_in_place else top

@@ -143,17 +143,10 @@ class LaneOverlay:
         return answer
 
     def _sum(self, lane: int, name: str, events: Mask, waits: bool) -> NDArray[np.uint32] | None:
-        """Return, as element i, how many of the first i intervals of a lane begin with one of `events`.
+        """Return, as element i, how many of a lane's first i intervals begin with one of `events`; None = not known.
 
-        Args:
-            lane: Index of the lane.
-            name: Name of the set of events: `shown`, `dimmed`, `faded` or another; also decides whether an interval
-                that no event began is counted.
-            events: bool (events,), the set of events.
-            waits: False to return None if the computation would delay a frame.
-
-        Returns:
-            uint32 (intervals + 1,); None = not known yet.
+        `name` is that of the set of events, and decides whether intervals that no event began count. Without `waits`
+        nothing is computed that would delay a frame.
         """
         key = (lane, name)
         if key not in self._sums:
@@ -173,14 +166,7 @@ class LaneOverlay:
 
 
 def _reach(spans: LaneSpans, edges: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the range of intervals in each pixel: index of the first, and of the last plus one, intp (pixels,) each.
-
-    Both are 0 in pixels before the first interval of the lane.
-
-    Args:
-        spans: Intervals of the lane.
-        edges: int64 (pixels + 1,), edges of the pixels in cycles.
-    """
+    """Return first interval, and last plus one, of each pixel; both 0 before the first interval."""
     begun = np.searchsorted(spans.start_cycles, edges[:-1], side="right")
     stop = np.maximum(np.searchsorted(spans.start_cycles, edges[1:]), begun)
     begin = np.maximum(begun - 1, 0)

@@ -268,12 +268,7 @@ def cache_loaded(loaded: LoadedTrace, lanes: list[int], cache_bytes: int, is_can
 
 
 def _cached(path: Path, cache_bytes: int) -> tuple[LoadedTrace | None, str]:
-    """Return the trace from the cache and "", or None and the key with which to store the trace later.
-
-    Args:
-        path: The file.
-        cache_bytes: Size of the cache; 0 = do not use it.
-    """
+    """Return the trace from the cache and "", or None and the key with which to store the trace later."""
     if not cache_bytes or not is_large(path):
         return None, ""
 

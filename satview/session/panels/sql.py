@@ -189,15 +189,7 @@ def _drawn_cycles(clock: Clock, result: Result, name: str) -> tuple[_Ints, NDArr
 
 
 def _grouped(result: Result, rows: _Ints, used: set[str | None]) -> tuple[_Ints, tuple[str, ...]]:
-    """Return the group index of each row, int64 (n,), and the group names.
-
-    Groups are the values of the first text column, or else of an id column.
-
-    Args:
-        result: The query result.
-        rows: int64 (n,), the rows to group.
-        used: Names of columns that have another use, such as times.
-    """
+    """Return the group of each row, by the first text column or else an id column that is not `used`; and the names."""
     names = [name for name in (*_GROUPS, *result.columns) if name in result.columns and name not in used]
     texts = [name for name in names if str(result.arrow().column(name).type) in ("string", "large_string")
              or str(result.arrow().column(name).type).startswith("dictionary")]  # fmt: skip
