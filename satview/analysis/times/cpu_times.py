@@ -302,7 +302,7 @@ def _longest(keys: NDArray[np.integer], start: Cycles, end: Cycles, count: int) 
 def _busiest(
     runs: Runs, net: Cycles, busy: NDArray[np.intp], cpus: int, threads: int
 ) -> tuple[NDArray[np.int64], Cycles]:
-    """Return for each CPU the thread that had it longest (0 = none), and for how many cycles; only runs at `busy` count."""
+    """Return for each CPU the thread that had it longest in the runs at `busy` (0 = none), and for how many cycles."""
     pair = runs.cpu[busy].astype(np.int64) * threads + runs.thread[busy]
     if cpus * threads <= max(len(pair), _PAIRS):
         key = np.flatnonzero(np.bincount(pair, minlength=cpus * threads))
