@@ -408,10 +408,6 @@ def activity_named(text: str, activities: Sequence[tuple[str, str]]) -> int:
 
     Spans between two events count only if no other activity fits, because their names contain the thread's name.
 
-    Args:
-        text: The name.
-        activities: Name and trigger of each activity.
-
     Raises:
         UsageError: No activity fits, or several do.
     """
@@ -504,14 +500,9 @@ def regular_period(
     trace: Trace, rows: NDArray[np.integer], least: float = LEAST_PERIODS, regular_percent: float = REGULAR_PERCENT,
     tolerance_percent: float = TOLERANCE_PERCENT,
 ) -> int:  # fmt: skip
-    """Return the period of some events in cycles; 0 if they are not regular.
+    """Return the period of some ascending events in cycles; 0 if they are not regular.
 
-    Args:
-        trace: The events.
-        rows: (n,), ascending.
-        least: Minimum number of periods from which the period is learned.
-        regular_percent: Minimum percentage of periods that must differ little from the median of all periods.
-        tolerance_percent: Maximum of that difference, in percent of the median.
+    Of at least `least` periods, `regular_percent` must differ from the median by at most `tolerance_percent` of it.
     """
     gaps = np.diff(trace.events.time_cycles[rows])[is_whole(trace, rows[:-1], rows[1:])]
     if len(gaps) < least:
@@ -745,11 +736,7 @@ def _said(trace: Trace, name: str, said: Timing) -> Instances:
 def said_needs(trace: Trace, timing: Mapping[str, Timing], fields: Collection[str] = ()) -> dict[str, tuple[Need, ...]]:
     """Return, by name of each activity that a user's file defines by expressions, the events that a trace must have.
 
-    Args:
-        trace: The events.
-        timing: Result of `read_timing`.
-        fields: Names of fields of `Timing`: only activities whose entry, or whose chain's entry, sets one of these
-            fields are returned; empty = all activities.
+    With `fields` of `Timing`, only activities whose entry, or whose chain's entry, sets one of these.
 
     Raises:
         UsageError: An expression is wrong, or a chain names an activity that does not exist.
@@ -765,12 +752,7 @@ def said_needs(trace: Trace, timing: Mapping[str, Timing], fields: Collection[st
 
 
 def lacks(trace: Trace, needs: Mapping[str, Sequence[Need]]) -> list[str]:
-    """Return a text for each activity with unmet needs, with the reasons and a remedy: `NAME: REASON; REMEDY`.
-
-    Args:
-        trace: The events.
-        needs: By name of the activity, the events that a trace must have, as from `said_needs`.
-    """
+    """Return a text for each activity with unmet needs, with the reasons and a remedy: `NAME: REASON; REMEDY`."""
     unmet = {name: [need for need in own if need.reason(trace)] for name, own in needs.items()}
     reasons = {name: " and ".join(dict.fromkeys(need.reason(trace) for need in own)) for name, own in unmet.items()}
     return ["; ".join(filter(None, (f"{name}: {reasons[name]}", own[0].remedy_for(trace))))
@@ -826,11 +808,6 @@ def reactions(trace: Trace, learned: Activities, chain: Sequence[int]) -> ChainT
 
     An instance leads to the instance of the next activity that it triggers, or else to the first one that begins after
     it is done. This is the reaction of an event chain in the AUTOSAR timing extensions.
-
-    Args:
-        trace: The events.
-        learned: The activities of the trace.
-        chain: Positions of the chain's activities in `learned`, from `chain_of`.
     """
     positions, parts = _parts_of(learned, chain)
     begun, steps = parts[0], [np.arange(len(parts[0]))]
@@ -848,11 +825,6 @@ def ages(trace: Trace, learned: Activities, chain: Sequence[int]) -> ChainTimes:
 
     The input of an instance comes from the previous activity's instance that triggers it, or else from the last one
     that was done when the instance began. Instances without input, as at the start of a trace, are left out.
-
-    Args:
-        trace: The events.
-        learned: The activities of the trace.
-        chain: Positions of the chain's activities in `learned`, from `chain_of`.
     """
     positions, parts = _parts_of(learned, chain)
     last, steps = parts[-1], [np.arange(len(parts[-1]))]

@@ -45,12 +45,7 @@ class Anchor:
 
 
 def anchor_of(trace: Trace, condition: str, number: int = 1) -> Anchor:
-    """Return the moment of a trace that a condition names: the start of the trace, or the time of a matching event.
-
-    Args:
-        trace: The trace.
-        condition: `start`, or an expression in the language of filters (docs/filters.md).
-        number: Which of the matching events, from 1.
+    """Return the moment that a condition names: `start`, or the time of the `number`th event of an expression.
 
     Raises:
         UsageError: The condition is faulty, or the trace has no such event; the text names the trace.
@@ -71,17 +66,7 @@ def anchor_of(trace: Trace, condition: str, number: int = 1) -> Anchor:
 
 
 def offset_ps(reference: Trace, other: Trace, reference_cycles: int, other_cycles: int) -> int:
-    """Return the time from the first event of `reference` to the first event of `other`, given one common moment.
-
-    Args:
-        reference: One trace.
-        other: The other trace.
-        reference_cycles: The moment in the reference, in its cycles.
-        other_cycles: The same moment in the other trace, in its cycles.
-
-    Returns:
-        Picoseconds, rounded to the nearest.
-    """
+    """Return the picoseconds from the first event of `reference` to that of `other`, given one common moment."""
     return _ps(reference, reference_cycles - reference.window.start) - _ps(other, other_cycles - other.window.start)
 
 
@@ -106,15 +91,9 @@ def counter_offset_ps(reference: Trace, other: Trace) -> int:
 
 
 def offsets_ps(traces: Sequence[Trace], condition: str, number: int = 1) -> list[int]:
-    """Return the offset of each trace on the time axis of the first trace.
+    """Return the offset, ps, of each trace on the time axis of the first trace, whose own is 0.
 
-    Args:
-        traces: At least one.
-        condition: `start`, `counter`, or an expression that matches an event in each trace.
-        number: Which of the matching events, from 1.
-
-    Returns:
-        Picoseconds from the first event of the first trace to the first event of each; 0 for the first.
+    The condition is `start`, `counter`, or an expression of which the `number`th event in each trace is taken.
 
     Raises:
         UsageError: A trace cannot be aligned this way; the text names it and an alternative.
@@ -132,12 +111,7 @@ def _ps(trace: Trace, cycles: int) -> int:
 
 
 def common_events(traces: Sequence[Trace], most: int = 20) -> list[str]:
-    """Return conditions by which traces could be aligned: events in all traces and frequent in none, rarest first.
-
-    Args:
-        traces: The traces.
-        most: Maximum number of conditions.
-    """
+    """Return at most `most` conditions that align traces: events in all, frequent in none, rarest first."""
     counts: dict[str, list[int]] = {}
     for number, trace in enumerate(traces):
         for code in np.flatnonzero(trace.code_counts).tolist():

@@ -171,10 +171,6 @@ def unmet_bounds(trace: Trace, key: str) -> tuple[Need, ...]:
     """Return the needs without which an analysis may miss some answers, as far as a trace does not meet them.
 
     Lost and damaged events are left out, as they make all answers bounds: see `may_be_more`.
-
-    Args:
-        trace: The events.
-        key: Key of the analysis.
     """
     bounds = (need for need in ANALYSES[key].bounds if need not in (NO_DAMAGE, NO_LOSS) and _may_be_there(trace, need))
     return _unmet(trace, tuple(bounds), is_quick=False)
@@ -365,12 +361,7 @@ _ANALYSIS_OF_MEASURE: Final = {  # by the first part of the measure's key
 
 
 def trust_in_durations(trace: Trace, measure: str) -> Trust:
-    """Return the trust in the distribution of the durations of a measure.
-
-    Args:
-        trace: The events.
-        measure: Key of the measure, such as `state:READY`.
-    """
+    """Return the trust in the distribution of the durations of a measure, such as `state:READY`."""
     analysis = _ANALYSIS_OF_MEASURE[measure.partition(":")[0]]
     return _as_estimate(diagnosis(trace, analysis, is_quick=True).trust)
 
@@ -389,12 +380,9 @@ class Judge:
         self._trust_of: dict[tuple[str, Rests], tuple[Trust, _Bools | None]] = {}
 
     def of_column(self, key: str) -> tuple[Trust, _Bools | None]:
-        """Return the trust in a column of numbers, and the rows to which it applies, bool (n,); None = all rows.
+        """Return the trust in a column of numbers such as `cpu_ns`, and the rows to which it applies; None = all.
 
         The values in the other rows are exact.
-
-        Args:
-            key: Name of the column with the unit, such as `cpu_ns`.
         """
         figures = FIGURES[self._key]
         analysis, rests = figures.of(key)
@@ -407,12 +395,7 @@ class Judge:
         return _as_estimate(trust) if is_either_way else trust, rows
 
     def of(self, analysis: str, rests: Rests) -> tuple[Trust, _Bools | None]:
-        """Return the trust in figures of an analysis, and the affected rows, bool (n,); None = all.
-
-        Args:
-            analysis: Key of the analysis that the figures answer.
-            rests: Data on which the figures depend.
-        """
+        """Return the trust in figures that answer an analysis from some data, and the affected rows; None = all."""
         if (analysis, rests) not in self._trust_of:
             self._trust_of[analysis, rests] = self._judge(analysis, rests)
         return self._trust_of[analysis, rests]

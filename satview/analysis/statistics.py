@@ -384,11 +384,7 @@ class Statistics:
         self.basis = self._scope.basis
 
     def ns(self, cycles: Cycles) -> NDArray[np.int64]:
-        """Return lengths in nanoseconds, rounded down.
-
-        Returns:
-            int64, same shape.
-        """
+        """Return lengths in nanoseconds, rounded down, int64, same shape."""
         return self.trace.clock.durations_ns(cycles)
 
     @property

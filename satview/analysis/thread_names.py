@@ -62,11 +62,9 @@ def thread_of(trace: Trace, text: str) -> int:
 
 
 def threads_named(trace: Trace, text: str) -> NDArray[np.bool_]:
-    """Return which threads match a text, bool (threads,): a part of their label or path, or a pid; empty matches all.
+    """Return which threads match a text, bool (threads,): a part of label or path, or a pid; empty matches all.
 
-    Args:
-        trace: The threads.
-        text: Case is ignored. Digits alone are a pid; other names (`names_of_thread`) must match as a whole.
+    Case is ignored. Digits alone are a pid; other names (`names_of_thread`) must match as a whole.
     """
     requested, threads = text.strip().casefold(), trace.threads
     pid, colon, tid = requested.partition(":")
@@ -97,13 +95,7 @@ def refuse_unknown(trace: Trace, text: str) -> None:
 
 
 def are_named(trace: Trace, text: str, threads: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which of the given threads match a text as in `threads_named`, bool (n,); unknown threads never match.
-
-    Args:
-        trace: The threads.
-        text: Text typed by the user.
-        threads: int64 (n,), rows of the thread table; 0 and -1 = not known.
-    """
+    """Return which of the given threads match a text as in `threads_named`, bool (n,); unknown threads never match."""
     named = threads_named(trace, text)
     named[0] = False
     return np.append(named, False)[threads]  # row -1 is the last one here

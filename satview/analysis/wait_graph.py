@@ -185,11 +185,7 @@ class WaitGraph:
         return self._last_states.get(thread) == DEAD
 
     def has_timeout(self, wait: int) -> bool:
-        """Return whether a wait has a timeout: the thread called TimerTimeout() just before, and not in order to sleep.
-
-        Args:
-            wait: Row in `waits` of a wait that lasts to the end of the trace.
-        """
+        """Return whether a wait has a timeout: the thread called TimerTimeout() just before, not in order to sleep."""
         before = self._calls_before[np.searchsorted(self._open_rows, [wait])]
         if int(number_of(self.trace, before)[0]) != call_numbers(self.trace.release).get("TIMER_TIMEOUT"):
             return False
@@ -339,12 +335,9 @@ class WaitGraph:
         return tuple(np.unique(ended[trace.threads.pid[ended] == pid]).tolist())
 
     def stays_masked(self, wait: int) -> bool:
-        """Return whether a thread that waits for an interrupt unmasked it after all its earlier waits but the last one.
+        """Return whether a waiting thread unmasked its interrupt after all its earlier waits but the last one.
 
         False if the thread has waited only a few times.
-
-        Args:
-            wait: The thread's present wait, a row of `blockers.waits`.
         """
         trace, waiting = self.trace, self.blockers.waits
         own = int(waiting.thread[wait])

@@ -172,13 +172,10 @@ class ChangedRow:
         )
 
     def is_worse(self, limit: float) -> bool | None:
-        """Return whether a length of time grew by more than is allowed; None if the traces do not show that.
+        """Return whether a length of time grew above a ratio; None if the traces do not show that.
 
         Of states only waits for a CPU or for other threads count; waiting longer for work, or running longer, is not
         bad.
-
-        Args:
-            limit: The largest allowed ratio; infinite = any growth is allowed.
         """
         is_above = self.ratio > limit
         if not self._is_bad_if_longer or math.isinf(limit) or self.ratio_known in (Known.EXACT, Known.INFERRED):
@@ -213,11 +210,7 @@ class ChangedRow:
         return self.column.kind is Kind.DURATION and self.column.name != "longest_run"
 
     def time_column(self, side: int) -> str:
-        """Return the column to use to find the row's position in time in one trace; empty if the row is missing.
-
-        Args:
-            side: 0 = the first trace, 1 = the second.
-        """
+        """Return the column to find the row's position in time in trace 0 or 1; empty if the row is missing."""
         row, name = self.rows[side], self.column.name
         if row < 0:
             return ""
@@ -225,13 +218,7 @@ class ChangedRow:
 
 
 def compare(before: Trace, after: Trace, tables: Sequence[str] = ()) -> list[ChangedRow]:
-    """Return the changes of all figures between two traces, figure by figure, each with the largest difference first.
-
-    Args:
-        before: The first trace.
-        after: The second trace.
-        tables: Keys of `FIGURES`; empty = all.
-    """
+    """Return the changes of all (or some) `FIGURES` between two traces, each with the largest difference first."""
     return compare_statistics(Statistics(before), Statistics(after), tables)[0]
 
 
@@ -298,12 +285,7 @@ def _missing(side: Statistics) -> str:
 
 
 def by_weight(changes: Sequence[ChangedRow], *, once: bool = False) -> list[ChangedRow]:
-    """Return changes sorted by weight, the largest first; doubtful ones come later, those of the logger last.
-
-    Args:
-        changes: The changes.
-        once: Return only one change for each row: that of the figure with the largest weight.
-    """
+    """Return changes by weight, largest first, doubtful ones later, the logger's last; `once` = one for each row."""
     ordered = sorted(
         changes,
         key=lambda change: (change.is_of_logger, change.is_in_doubt, -change.weight, -difference(change), change.name),
@@ -317,12 +299,7 @@ def by_weight(changes: Sequence[ChangedRow], *, once: bool = False) -> list[Chan
 
 
 def change_table(changes: Sequence[ChangedRow], limit: float = math.inf) -> Table:
-    """Return changes as a table, in the same order.
-
-    Args:
-        changes: The changes.
-        limit: A duration is marked as worse if its ratio is above this.
-    """
+    """Return changes as a table, in the same order; a duration with a ratio above the limit is marked as worse."""
     verdicts = [change.is_worse(limit) for change in changes]
     is_worse = np.array([verdict is True for verdict in verdicts], np.bool_)
     before, after, ratio = (np.array([getattr(change, name) for change in changes], np.float64)
@@ -367,12 +344,7 @@ class VerdictCounts(NamedTuple):
 
 
 def verdict_counts(trace: Trace, window: TimeWindow | None = None) -> VerdictCounts:
-    """Return the number of verdicts by kind.
-
-    Args:
-        trace: The trace.
-        window: Part of the trace in which the problem must occur; None = all.
-    """
+    """Return the number of verdicts by kind, of problems that occur in the window; None = all."""
     answer = find(trace, everything=window is not None).within(window)
     kinds = Counter(str(verdict.kind) for verdict in answer.verdicts)
     return VerdictCounts(dict(kinds), tuple(map(str, answer.undecided["kind"])))
@@ -503,15 +475,7 @@ def durations(
     side: int,
     is_cancelled: Callable[[], bool] | None = None,
 ) -> _Durations:
-    """Return the single durations that a figure sums up in one trace, ns, int64 (n,); empty if its row is missing.
-
-    Args:
-        trace: The trace.
-        basis: Data that is the same for every part of the trace.
-        window: The part of the trace.
-        change: The figure.
-        side: 0 = the trace is the first of the comparison, 1 = the second.
-        is_cancelled: Called repeatedly during the work.
+    """Return the single durations that a figure sums up in trace 0 or 1, ns; empty if its row is missing.
 
     Raises:
         Cancelled: `is_cancelled` returned true.

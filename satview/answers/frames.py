@@ -131,11 +131,7 @@ class Frames(ABC):
         return self.arrow().__arrow_c_stream__(requested_schema)
 
     def numpy(self) -> dict[str, NDArray[Any]]:
-        """Return all columns as numpy arrays by name; needs no package other than numpy.
-
-        Returns:
-            Arrays of shape (rows,); texts have the dtype object.
-        """
+        """Return all columns as numpy arrays (rows,) by name, texts with dtype object; needs no other package."""
         return {name: self[name] for name in self.columns}
 
     def to_pandas(self) -> pd.DataFrame:
@@ -160,14 +156,7 @@ class Frames(ABC):
 
 
 def html_rows(heads: Iterable[str], rows: Iterable[Iterable[object]], caption: str, tips: Sequence[str] = ()) -> str:
-    """Return rows as an HTML table, for notebooks.
-
-    Args:
-        heads: Titles of the columns.
-        rows: Values of each row, converted with `str`.
-        caption: HTML of a line below the table.
-        tips: Tool tips of the columns; empty = none.
-    """
+    """Return rows as an HTML table, for notebooks, with HTML of a line below it and tool tips of the columns."""
     titles = [f' title="{html_text(tip)}"' for tip in tips]
     head = "".join(f"<th{titles[column] if titles else ''}>{html_text(name)}</th>" for column, name in enumerate(heads))
     body = "".join("<tr>" + "".join(f"<td>{html_text(str(value))}</td>" for value in row) + "</tr>" for row in rows)
@@ -192,13 +181,7 @@ def _for_pandas(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def arrow_array(values: Values, *, is_nullable: bool, known: NDArray[np.bool_] | None = None) -> pa.Array:
-    """Return a column as an Arrow array.
-
-    Args:
-        values: The column, (n,).
-        is_nullable: Whether -1 and the empty text become null.
-        known: bool (n,), whether each value is not null; None = decided by `is_nullable`.
-    """
+    """Return a column as an Arrow array; null where not `known`, else where nullable and -1 or the empty text."""
     pyarrow = required("pyarrow")
     if isinstance(values, Partial):
         return arrow_array(values.values, is_nullable=True, known=values.known)

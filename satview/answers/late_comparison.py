@@ -146,16 +146,9 @@ class SlowAgainstFast:
 
 
 def split(trace: Trace, instances: Instances) -> tuple[int, BlameParts]:
-    """Return how the times of the first instances are spent (`blame`), and how many instances these are.
+    """Return the number of instances, sorted by start, that are split, and how their times are spent (`blame`).
 
     So many instances are taken that they have at most `_MOST_EVENTS` events in total, but at least one.
-
-    Args:
-        trace: The events.
-        instances: Instances, sorted by start.
-
-    Returns:
-        Number of instances taken, and the parts of their times.
     """
     begin, over = (np.searchsorted(trace.events.time_cycles, times) for times in
                    (instances.start_cycles, instances.end_cycles))  # fmt: skip
@@ -170,14 +163,7 @@ def thinned(positions: _Ints, most: int = MOST_COMPARED) -> _Ints:
 
 
 def part_columns(trace: Trace, kind: _Ints, thread: _Ints, value: _Ints) -> dict[str, Texts | _Ints]:
-    """Return the table columns `part`, `whom` and `what`, which describe parts of time, (n,) each.
-
-    Args:
-        trace: The trace.
-        kind: int64 (n,), use of the time, as in `Blame`.
-        thread: int64 (n,), rows of the thread table; 0 = not known.
-        value: int64 (n,), number of the object, whose meaning depends on `kind`.
-    """
+    """Return the columns `part`, `whom` and `what`, (n,) each, of parts of time, as in `BlameParts`."""
     return {
         "part": Texts(kind.astype(np.uint8), tuple(BLAME_WORDS.values())),
         "whom": np.where(thread > 0, thread, -1),

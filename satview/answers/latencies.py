@@ -146,12 +146,7 @@ class LatencyFilter:
 
 
 def latency_table(trace: Trace, requested: LatencyFilter | None = None) -> Table:
-    """Return the latencies that pass a filter, in time order.
-
-    Args:
-        trace: The events.
-        requested: The filter; None = all.
-    """
+    """Return the latencies that pass a filter, in time order."""
     links = latencies(trace)
     legs = trace.cached("answers.latency_legs", _legs)
     wake_up = links.first_row
@@ -294,10 +289,6 @@ def latency_figures(trace: Trace, table: Table) -> Table:
 
     All durations count, exact or not; a figure has the `Known` of its least known duration. If some are not known or
     lost, a figure is a lower bound or an estimate.
-
-    Args:
-        trace: The events.
-        table: The latencies, a result of `latency_table`.
     """
     links, rows = latencies(trace), table.positions
     legs = trace.cached("answers.latency_legs", _legs)

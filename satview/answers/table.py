@@ -83,11 +83,7 @@ _OF_CERTAINTY: Final = {Certainty.GUESS: Known.GUESS, Certainty.INFERRED: Known.
 
 
 def known_by_certainty(certainty: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return for each certainty of a link the `Known` of values that are computed from the link, uint8 (n,).
-
-    Args:
-        certainty: uint8 (n,), `Certainty`.
-    """
+    """Return for each certainty of a link the `Known` of values that are computed from the link, uint8 (n,)."""
     by_value = np.zeros(max(Certainty) + 1, np.uint8)
     for value, known in _OF_CERTAINTY.items():
         by_value[value] = known

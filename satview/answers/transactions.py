@@ -106,12 +106,7 @@ class TransactionFilter:
 
 
 def transaction_table(trace: Trace, requested: TransactionFilter | None = None) -> Table:
-    """Return the transactions that pass a filter, in time order; messages that a server sent meanwhile are nested.
-
-    Args:
-        trace: The events.
-        requested: The filter; None = all.
-    """
+    """Return the transactions that pass a filter, in time order; messages that a server sent meanwhile are nested."""
     links, events = transactions(trace), trace.events
     legs = trace.cached("answers.transaction_legs", _legs)
 

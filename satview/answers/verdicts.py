@@ -193,13 +193,7 @@ def undecided_table(
 
 
 def verdict_table(trace: Trace, verdicts: Sequence[Verdict], undecided: Table) -> Table:
-    """Return verdicts as a table; advice, proof, cases (if several, the worst first) and events are nested below each.
-
-    Args:
-        trace: The events.
-        verdicts: The verdicts, in the order of the rows.
-        undecided: The kinds that the trace cannot show.
-    """
+    """Return verdicts as a table; advice, proof, several cases (the worst first) and events are nested below each."""
     rows, parent = [_row_of(trace, verdict) for verdict in verdicts], [-1] * len(verdicts)
     for number, verdict in enumerate(verdicts):
         parts = _parts(trace, verdict)

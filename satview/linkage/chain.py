@@ -62,16 +62,7 @@ def link_table(trace: Trace, kind: LinkKind) -> LinkTable:
 
 
 def ends_of(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.uint32]:
-    """Return for each event that begins a link of the given kind the event that ends the link.
-
-    Args:
-        trace: The trace.
-        kind: The kind of links.
-        rows: (n,), rows of the event table.
-
-    Returns:
-        uint32 (n,), `NO_EVENT` where an event begins no such link, `OPEN` where the trace ends before the link does.
-    """
+    """Return the end of the link of a kind that each event begins; `NO_EVENT` for none, `OPEN` beyond the trace."""
     if kind in _TABLES:
         return link_table(trace, kind).ends_of(rows)
     if kind is LinkKind.STATE:
@@ -314,12 +305,7 @@ def are_waits_known(trace: Trace) -> bool:
 
 
 def causes(trace: Trace, event: int) -> tuple[Step, ...]:
-    """Return the events that caused an event, the nearest first. The first call makes all links of the trace.
-
-    Args:
-        trace: The events.
-        event: Row of the event table.
-    """
+    """Return the events that caused an event, the nearest first. The first call makes all links of the trace."""
     steps, row = [], np.array([event], np.uint32)
     for kind, (_, relation) in _RELATIONS.items():
         table = link_table(trace, kind)
@@ -341,12 +327,7 @@ def causes(trace: Trace, event: int) -> tuple[Step, ...]:
 
 
 def effects(trace: Trace, event: int) -> tuple[Step, ...]:
-    """Return the events that an event caused, at most 16 of a kind. The first call makes all links of the trace.
-
-    Args:
-        trace: The events.
-        event: Row of the event table.
-    """
+    """Return the events that an event caused, at most 16 of a kind. The first call makes all links of the trace."""
     steps, row = [], np.array([event], np.uint32)
     code = int(trace.events.code[event])
     if code >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL:
@@ -368,14 +349,9 @@ def effects(trace: Trace, event: int) -> tuple[Step, ...]:
 
 
 def way(trace: Trace, event: int, most: int = 12) -> tuple[Hop, ...]:
-    """Return the steps from the causes of an event to its effects, in time order.
+    """Return the steps from the causes of an event to its effects, at most `most` each way, in time order.
 
     The chain continues with the first cause, and with the first effect, of each event in it.
-
-    Args:
-        trace: The events.
-        event: Row of the event table.
-        most: Maximum number of events to go on from in each direction.
     """
     before, after = list[Hop](), list[Hop]()
     row = event

@@ -146,11 +146,7 @@ def served_messages(trace: Trace) -> ServedMessages:
 
 
 def queued_and_service(trace: Trace, served: ServedMessages) -> tuple[_Ints, _Ints]:
-    """Return how long each message was queued, and how long its server worked on it, int64 (n,) each.
-
-    Returns:
-        Cycles, -1 = not known.
-    """
+    """Return for how many cycles each message was queued, and its server worked on it; -1 = not known."""
     if trace.axis is not None:
         sent = transactions(trace)
         return sent.queued_cycles, sent.service_cycles
@@ -207,17 +203,10 @@ def _or_none(rows: NDArray[np.uint32]) -> _Ints:
 
 
 def client_states(trace: Trace, sends: NDArray[np.uint32], *tables: NDArray[np.bool_]) -> list[_Ints]:
-    """Return for each table of states the first event after each send by which the client is in one of these states.
+    """Return for each table of states the first event after each send by which the client is in one of these.
 
-    Clients that the send did not block have -1.
-
-    Args:
-        trace: The events.
-        sends: uint32 (n,), rows of SND_MESSAGE.
-        *tables: bool (256,) each, by lane value: `BLOCKED`, `FREE`, `IS_RUN`.
-
-    Returns:
-        int64 (n,) each, rows of the event table; -1 for none, or where events are missing before it.
+    Tables are by lane value: `BLOCKED`, `FREE`, `IS_RUN`. The row is -1 for clients that the send did not block, and
+    where there is none or events are missing before it.
     """
     client = trace.events.thread[sends].astype(np.int64)
     begins = state_positions(trace, sends, client)
@@ -413,14 +402,7 @@ def connections(trace: Trace) -> ServerConnections:
 
 
 def server_of(trace: Trace, process: int, coid: int, event: int) -> Server | None:
-    """Return the server of a connection at the time of an event; None if the trace does not show it.
-
-    Args:
-        trace: The events.
-        process: Row of the client in the process table.
-        coid: The connection.
-        event: Row of the event table.
-    """
+    """Return the server of a connection at the time of an event; None if the trace does not show it."""
     known = connections(trace)
     key = process << _NUMBER_BITS | coid & 0xFFFFFFFF
     start, end = np.searchsorted(known.key, (key, key + 1)).tolist()
@@ -439,28 +421,14 @@ def server_of(trace: Trace, process: int, coid: int, event: int) -> Server | Non
 
 
 def creation_of(trace: Trace, process: int, chid: int, event: int) -> int:
-    """Return the entry of the ChannelCreate that made a channel of a process before an event; -1 if there is none.
-
-    Args:
-        trace: The events.
-        process: Row of the process table.
-        chid: The channel.
-        event: Row of the event table.
-    """
+    """Return the entry of the ChannelCreate that made a channel of a process before an event; -1 if there is none."""
     key, row, _ = _channels_created(trace)
     position = _last_of(key, row, process << _NUMBER_BITS | chid & 0xFFFFFFFF, event - 1)
     return int(row[position]) if position >= 0 else -1
 
 
 def client_of(trace: Trace, process: int, rcvid: int, event: int) -> int:
-    """Return the SND_MESSAGE of the message that has an rcvid in a server at the time of an event; -1 if not known.
-
-    Args:
-        trace: The events.
-        process: Row of the server in the process table.
-        rcvid: The rcvid that MsgReceive returned.
-        event: Row of the event table.
-    """
+    """Return the SND_MESSAGE of the message that has an rcvid in a server at the time of an event; -1 if not known."""
     key, receipts, sends = _numbered_receipts(trace)
     last = _last_of(key, receipts, process << _NUMBER_BITS | rcvid & 0xFFFFFFFF, event)
     if last < 0:

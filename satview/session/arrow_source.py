@@ -71,10 +71,7 @@ class ArrowSource(QObject):
     def groups(self, window: TimeWindow, width_px: int, shown: tuple[int, int]) -> ArrowGroups | None:
         """Return the arrows of a frame, or a sample where there are many; None while the index is being built.
 
-        Args:
-            window: Visible time range.
-            width_px: Width of the frame.
-            shown: Indices of the first and last visible row in `LaneList.rows`.
+        `shown` are the first and the last visible row in `LaneList.rows`.
         """
         if self._index is None:
             if not self._build.is_busy and not self._has_failed:

@@ -639,12 +639,7 @@ class KeyBindings(QObject):
     changed = Signal()
 
     def __init__(self, path: Path | None, parent: QObject | None = None) -> None:
-        """Read the stored keys.
-
-        Args:
-            path: File that stores the keys; None = keys are kept in memory only.
-            parent: Owner.
-        """
+        """Read the stored keys; without a file they are kept in memory only."""
         super().__init__(parent)
         self.file = StoredJson(path, _checked, _BYTES_MAX, self, makes_folder=True)
         self._selected = _keys_in(self.file.load())

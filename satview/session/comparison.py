@@ -163,9 +163,8 @@ class Comparison(QObject):
     def align_by(self, text: str) -> None:
         """Align the first event of each trace that meets a condition, or shift the second trace by an offset.
 
-        Args:
-            text: A filter expression, evaluated in the background; or the time from the first event of the first
-                trace to that of the second, such as `12.5ms` or `-2s`.
+        `text` is a filter expression, evaluated in the background; or the time from the first event of the first trace
+        to that of the second, such as `12.5ms` or `-2s`.
         """
         second = self._second()
         try:
@@ -178,12 +177,7 @@ class Comparison(QObject):
         self.align(start, second.trace.window.start, f"offset {text.strip()}")
 
     def align(self, first_cycles: int, second_cycles: int, by: str) -> None:
-        """Align a moment of the first trace with a moment of the second.
-
-        Args:
-            first_cycles: The moment in the first trace.
-            second_cycles: The moment in the second trace.
-            by: Description of the aligned moment.
+        """Align a moment of the first trace with one of the second; `by` describes the moment.
 
         Raises:
             UsageError: The traces would be more than a year apart, which is surely an input error.

@@ -277,11 +277,7 @@ def count_hits(evaluator: FilterEvaluator, item: Pass, is_cancelled: IsCancelled
 
 
 def find_hits(evaluator: FilterEvaluator, item: Pass, is_cancelled: IsCancelled) -> NDArray[np.uint32]:
-    """Return the rows of the events that match a pass (a condition or rules), `item`, ascending.
-
-    Returns:
-        uint32 (n,).
-    """
+    """Return the rows of the events that match a pass (a condition or rules), ascending, uint32 (n,)."""
     return evaluator.alone(is_cancelled, lambda: event_rows.rows_of(evaluator.mask(item)))
 
 
@@ -487,12 +483,9 @@ class FilterStack(QObject):
         self.put(self.state.with_form(codes, form), "fast or wide")
 
     def add_pass(self, expression: str = "", rules: str = "", effect: Effect = Effect.HIDE) -> str:
-        """Add a pass (a condition or rules) to the filter; return its name.
+        """Add a pass (a condition, rules, or both) to the filter; return its name.
 
-        Args:
-            expression: The condition; empty = none.
-            rules: The rules as text; empty = none.
-            effect: HIDE or DIM the events that do not match, MARK those that match, or only COUNT these.
+        The effect is to HIDE or DIM the events that do not match, MARK those that match, or only COUNT these.
 
         Raises:
             UsageError: There are too many passes.
@@ -547,14 +540,7 @@ class FilterStack(QObject):
             self._apply(state)
 
     def reload(self, trace: Trace, evaluator: FilterEvaluator, state: FilterState, view: FilterView) -> None:
-        """Switch to the reloaded trace in one repaint; undo history is kept.
-
-        Args:
-            trace: The reloaded trace.
-            evaluator: Evaluator of the reloaded trace.
-            state: The active filter, extended to the threads of the reloaded trace.
-            view: The effect of `state` on the reloaded trace.
-        """
+        """Switch to the reloaded trace in one repaint, with its filter and the effect of that; undo history is kept."""
         news = view.notices if view.notices != self.view.notices else ()
         self._job.cancel()
         self._events, self.evaluator, self.state = trace.events, evaluator, state
@@ -685,12 +671,7 @@ class Search(QObject):
         self.changed.emit()
 
     def next_hit(self, event: int, shown: NDArray[np.uint32] | None = None) -> int | None:
-        """Return the row of the first search hit after an event, else of the very first hit; None without hits.
-
-        Args:
-            event: Row to start from; -1 = from the beginning.
-            shown: Rows that a filter shows; None = all.
-        """
+        """Return the first hit after an event (-1 = from the beginning), else the very first; None without hits."""
         hits = self.shown_hits(shown)
         return int(hits[np.searchsorted(hits, event, side="right") % len(hits)]) if len(hits) else None
 
@@ -756,10 +737,7 @@ def fits_of(text: str) -> Callable[[str], bool]:
 
 
 def find_names(trace: Trace, fits: Callable[[str], bool], is_cancelled: IsCancelled) -> NDArray[np.uint32]:
-    """Return the rows of the events for whose own name or thread name `fits` returns True, ascending.
-
-    Returns:
-        uint32 (n,).
+    """Return the rows of the events for whose own name or thread name `fits` is True, ascending, uint32 (n,).
 
     Raises:
         Cancelled: `is_cancelled()` returned True.

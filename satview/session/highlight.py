@@ -119,15 +119,7 @@ class Selection(QObject):
         is_interval: bool = False,
         point_cycles: int | None = None,
     ) -> None:
-        """Select an event, an interval, or both.
-
-        Args:
-            event: Row of the event table, or None.
-            lane: Index of the lane, or None.
-            span: The interval of that lane, or None.
-            is_interval: True to select the interval instead of its event.
-            point_cycles: The clicked time within the interval, or None.
-        """
+        """Select an event, an interval of a lane, or both; `is_interval` selects the interval instead of its event."""
         before = self.event, self.lane, self.span, self.is_interval, self.point_cycles
         if (event, lane, span, is_interval, point_cycles) != before:
             self.event, self.lane, self.span, self.is_interval = event, lane, span, is_interval
@@ -447,14 +439,7 @@ class Marks(QObject):
     def __init__(
         self, trace_path: Path, limits: TimeWindow, parent: QObject | None = None, recorded: Iterable[Mark] = ()
     ) -> None:
-        """Read the files.
-
-        Args:
-            trace_path: Path of the trace.
-            limits: Its time range.
-            parent: Owner.
-            recorded: Marks that a recorder left in the trace: shown, but stored in no file.
-        """
+        """Read the files beside a trace; marks that a recorder left in the trace are shown, but stored in no file."""
         super().__init__(parent)
         self._recorded, self._hits = set(recorded), set[Mark]()
         self._files = MarkFiles(trace_path)
@@ -499,12 +484,7 @@ class Marks(QObject):
         self.changed.emit()
 
     def next_to(self, direction: int, cycles: int) -> Mark | None:
-        """Return the mark after or before the selected one, wrapping round at the ends; None if there are no marks.
-
-        Args:
-            direction: 1 = after, -1 = before.
-            cycles: The time to start from if no mark is selected.
-        """
+        """Return the mark after (1) or before (-1) the selected one, else a time, wrapping round; None = no marks."""
         if not self._marks:
             return None
         if self.selected in self._marks:

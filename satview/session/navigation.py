@@ -36,13 +36,7 @@ class SecondView(OpenTrace):
     """
 
     def __init__(self, first: OpenTrace, settings: Settings, parent: QObject | None = None) -> None:
-        """Begin with the time range and lanes that the first view shows.
-
-        Args:
-            first: The first view; must live longer.
-            settings: Settings, used for the height of lanes.
-            parent: Owner.
-        """
+        """Begin with the time range and lanes that the first view, which must live longer, shows."""
         QObject.__init__(self, parent)  # not OpenTrace.__init__: the parts exist already
         self.first, self._settings = first, settings
         self.preview = None
@@ -93,12 +87,7 @@ class Navigation(QObject):
         opened.selection.changed.connect(self._forget_focus)
 
     def step_edge(self, direction: int, extend: bool = False) -> None:
-        """Go to the next (ON) or previous (BACK) state change of the selected lane.
-
-        Args:
-            direction: ON or BACK.
-            extend: True to move the end of the selected range to the state change instead.
-        """
+        """Go to the next (ON) or previous (BACK) state change of the selected lane, or extend the range to it."""
         selection, lane = self._opened.selection, self._lane()
         if lane is None:
             return
@@ -147,12 +136,7 @@ class Navigation(QObject):
             raise UsageError(f"the filter hides all {counted(len(opened.search.hits), 'hit')} of the search")
 
     def step_lane(self, move: Callable[[int, int], int]) -> None:
-        """Select another lane.
-
-        Args:
-            move: Function of the selected lane's row number (-1 = none) and the number of rows; returns the row number
-                of the lane to select, which is clamped.
-        """
+        """Select the lane in the row that `move` returns for the selected row (-1 = none) and the number of rows."""
         rows = self._opened.lanes.rows
         if not rows:
             return
@@ -262,18 +246,11 @@ class Navigation(QObject):
         self.show_event(linked[0].row)
 
     def request_why(self, thread: int) -> None:
-        """Start to find why a thread is in its state at the clicked time, or else at the selection, for the panel Why?.
-
-        Args:
-            thread: Row of the thread table.
-        """
+        """Start to find why a thread is in its state at the clicked time, or else at the selection."""
         self._opened.why.search(self._opened.trace, thread, self.moment)
 
     def request_path(self, thread: int) -> None:
         """Start to find the critical path of a thread through the selected range, or else the selected interval.
-
-        Args:
-            thread: Row of the thread table.
 
         Raises:
             UsageError: No range or interval is selected.
@@ -289,12 +266,7 @@ class Navigation(QObject):
         self._opened.select_at(index, self._cycles())
 
     def show_interval(self, thread: int, cycles: int) -> None:
-        """Select the interval of a thread's lane at a time, and scroll to it; the selected range stays.
-
-        Args:
-            thread: Row of the thread table.
-            cycles: The time.
-        """
+        """Select the interval of a thread's lane at a time, and scroll to it; the selected range stays."""
         lane = self._opened.lane_of_thread(thread)
         if lane is not None:
             self._opened.lanes.reveal(lane)
@@ -302,12 +274,7 @@ class Navigation(QObject):
             self._opened.viewport.reveal(cycles)
 
     def show_owner(self, is_thread: bool, row: int) -> None:
-        """Select the lane of a thread or process, if it has one.
-
-        Args:
-            is_thread: True for a thread.
-            row: Row of the thread or process table.
-        """
+        """Select the lane of a thread or process, if it has one."""
         lane = self._opened.lane_of_thread(row) if is_thread else self._opened.lane_of_process(row)
         if lane is not None:
             self.show_lane(lane)
@@ -410,17 +377,10 @@ class Moved(Enum):
 
 
 def snapped(opened: OpenTrace, cycles: int, within: int, lane: int | None = None, moved: Moved | None = None) -> int:
-    """Return the time that a position snaps to; the position itself if nothing is near.
+    """Return the time that a position snaps to; the position itself if nothing is within `within` cycles.
 
-    Cursors, marks, the selection and the ends of the range come first, then edges and events of the lane. On the ruler,
-    edges and events of the selected lane are used, then the events of all lanes that the filter shows.
-
-    Args:
-        opened: The trace and its selection.
-        cycles: The position.
-        within: Largest distance in cycles.
-        lane: Index of the lane under the mouse; None on the ruler.
-        moved: The dragged object.
+    Cursors, marks, the selection and the ends of the range come first, then edges and events of the lane. On the ruler
+    (no lane), edges and events of the selected lane are used, then the events of all lanes that the filter shows.
     """
     for candidates in _candidates(opened, cycles, within, lane, moved):
         near = min(candidates, key=lambda moment: abs(moment - cycles), default=None)

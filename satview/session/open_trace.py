@@ -292,9 +292,7 @@ class OpenTrace(QObject):
     def reload(self, reload: Reload, is_at_end: bool) -> None:
         """Switch to a reloaded trace. All parts stay, and so do view, selection and undo history.
 
-        Args:
-            reload: The reloaded trace, prepared for what is shown now.
-            is_at_end: True to move the view to the end of the trace, which is now later.
+        If `is_at_end`, the view moves to the end of the trace, which is now later.
         """
         self.begins_reload.emit()
         before, asked = self.trace, self.why.question
@@ -327,22 +325,14 @@ class OpenTrace(QObject):
         self.lanes.reload(self.timeline, loaded.silent)
 
     def continue_preview(self, view: PreviewView) -> None:
-        """Continue from the preview: keep its time window, and show its CPU lanes until those of the trace are built.
-
-        Args:
-            view: The view of the preview.
-        """
+        """Continue from a preview: keep its time window, and show its CPU lanes until those of the trace are built."""
         self.preview = view.preview
         if view.viewport.can_go_back and not view.viewport.is_whole:
             self.viewport.set_width(view.viewport.width_px)
             self.viewport.begin_at(view.viewport.window)
 
     def shown(self, lanes: list[int]) -> ShownState:
-        """Return the lanes, filter and search text in use, for which a reloaded trace must be prepared.
-
-        Args:
-            lanes: The visible lanes.
-        """
+        """Return the visible lanes, filter and search text, for which a reloaded trace must be prepared."""
         selected = self.selection.lane
         requested = lanes if selected is None else [*lanes, selected]
         return ShownState(self.timeline, tuple(requested), self.filters.state, self.filters.evaluator, self.search.text)
@@ -380,13 +370,7 @@ class OpenTrace(QObject):
         return self.lane_of_event(event)
 
     def select_event(self, event: int, lane: int | None = None, reveal: bool = True) -> None:
-        """Select an event and the interval around it.
-
-        Args:
-            event: Row of the event table.
-            lane: The lane in which the event is selected; None = its own lane.
-            reveal: True to scroll to the event.
-        """
+        """Select an event in a lane, by default its own, and the interval around it; scroll to it if `reveal`."""
         cycles = int(self.trace.events.time_cycles[event])
         lane = self.lane_of_event(event) if lane is None else lane
         span = self.timeline.lane(lane).at(cycles) if lane is not None else None
@@ -400,12 +384,7 @@ class OpenTrace(QObject):
         self.highlight.show(Highlighted(link.from_row, (link,), (), link=link))
 
     def select_case(self, number: int, span: tuple[int, int]) -> None:
-        """Select one case (occurrence) of a verdict, and highlight it over the lanes.
-
-        Args:
-            number: Row of the verdict in the last result.
-            span: Start and end of the case, cycles.
-        """
+        """Select one case (occurrence, given by its cycles) of a verdict of the last result, and highlight it."""
         if self.verdicts.answer is None:
             return
         table = self.verdicts.answer.table.whole()
@@ -419,11 +398,7 @@ class OpenTrace(QObject):
     def select_at(self, lane: int, cycles: int, event: int | None = None, is_point: bool = False) -> None:
         """Select the interval of a lane at a time, and an event: the given one, or else the interval's first.
 
-        Args:
-            lane: Index of the lane.
-            cycles: The time.
-            event: Row of the event table, or None.
-            is_point: True if questions such as Why? are about this time, False if about the interval as a whole.
+        If `is_point`, questions such as Why? are about this time, else about the interval as a whole.
         """
         row = self.lanes.row_of(lane)
         lane = row.index if row is not None else lane  # the lane of an only thread replaces that of its process

@@ -81,12 +81,7 @@ class Session(QObject):
     _preview_ready = Signal(int, object)
 
     def __init__(self, settings: Settings, parent: QObject | None = None) -> None:
-        """Begin without a document.
-
-        Args:
-            settings: Settings, used for the first arrangement of lanes.
-            parent: Owner.
-        """
+        """Begin without a document."""
         super().__init__(parent)
         self._settings = settings
         self._job = Task(self, self._on_read, self._on_failed)
@@ -117,12 +112,7 @@ class Session(QObject):
         self._guard.timeout.connect(self.check_file)
 
     def open(self, path: Path, is_followed: bool = False) -> None:
-        """Close the open trace, and load a file in the background.
-
-        Args:
-            path: The file.
-            is_followed: True to follow the file while it grows; the file need not exist yet.
-        """
+        """Close the open trace, and load a file in the background; one that is followed need not exist yet."""
         self._end_follow()
         self._drop()
         self.path = path
@@ -194,11 +184,7 @@ class Session(QObject):
         return self._cache_job.is_busy
 
     def cache(self, lanes: list[int]) -> None:
-        """Store the decoded open file for the next time, with some lanes.
-
-        Args:
-            lanes: The visible lanes.
-        """
+        """Store the decoded open file for the next time, with some lanes, the visible ones."""
         loaded, self._to_cache = self._to_cache, None
         if loaded is not None and self.follow is None and self.stage is Stage.READY:
             self._cache_job.start(partial(cache_loaded, loaded, lanes, self._cache_bytes))

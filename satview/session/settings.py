@@ -111,12 +111,8 @@ class StoredJson(Stored):
     ) -> None:
         """Prepare; nothing is read yet.
 
-        Args:
-            path: The file.
-            check: Function that converts parsed content; raises `DamagedFileError` if the content is not valid.
-            limit: Maximum size of the file in bytes.
-            parent: Owner.
-            makes_folder: True to create the folder if it is missing; for satview's own folders.
+        `check` converts parsed content, or raises `DamagedFileError`; `limit` is in bytes; `makes_folder` is for
+        satview's own folders.
         """
         super().__init__(path, parent)
         self._check = check
@@ -139,9 +135,8 @@ class StoredJson(Stored):
     def store(self, merge: Merge) -> None:
         """Change the file now; if that fails, retry until it works.
 
-        Args:
-            merge: Function of the current content (None = no file) that returns the new content (None = remove the
-                file). While writing fails, a later call replaces this function.
+        `merge` returns the new content (None = remove the file) for the current one (None = no file). While writing
+        fails, a later call replaces it.
         """
         self._merge = merge
         self.store_now()
@@ -344,12 +339,7 @@ class Settings(QObject):
     changed = Signal(str)
 
     def __init__(self, path: Path | None, parent: QObject | None = None) -> None:
-        """Read the file.
-
-        Args:
-            path: The file; None keeps settings in memory only.
-            parent: Owner.
-        """
+        """Read the file; without one, settings are kept in memory only."""
         super().__init__(parent)
         self.file = StoredJson(path, _checked, _FILE_BYTES_MAX, self, makes_folder=True)
         self._changed_keys: set[str] = set()
@@ -381,12 +371,7 @@ class Settings(QObject):
         return key in self._passing
 
     def set(self, key: str, value: Value, is_saved: bool = True) -> None:
-        """Change a setting; numbers are clamped to their bounds.
-
-        Args:
-            key: Key of the setting.
-            value: Its new value.
-            is_saved: True to store the value; False = keep it until the program ends or the setting is changed again.
+        """Change a setting; numbers are clamped. If not saved, it lasts until the program ends or it changes again.
 
         Raises:
             KeyError: There is no such setting.

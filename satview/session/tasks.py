@@ -132,13 +132,7 @@ class Task(QObject):
         on_done: Callable[..., object] | None = None,
         on_failed: Callable[..., object] | None = None,
     ) -> None:
-        """Begin without a function.
-
-        Args:
-            parent: Owner.
-            on_done: Receives the result: a method of a QObject, or another signal.
-            on_failed: Receives the exception.
-        """
+        """Begin without a function; the receivers of results are methods of a QObject, or signals."""
         super().__init__(parent)
         for signal, receiver in ((self.done, on_done), (self.failed, on_failed)):
             if receiver is not None:
@@ -164,9 +158,8 @@ class Task(QObject):
     def start(self, function: TaskFunction, patience_s: float = 0.0) -> None:
         """Run `function(is_cancelled)` on a pool thread; stop the function that ran before.
 
-        Args:
-            function: The task; must not refer to widgets, which Python could free on that thread.
-            patience_s: Wait this long for the function; if it ends in time, send `done` or `failed` before returning.
+        It must not refer to widgets, which Python could free on that thread. If it ends within `patience_s`, `done` or
+        `failed` is sent before returning.
         """
         self._run(function, patience_s, reports=False)
 
@@ -326,13 +319,7 @@ class PathSearch(Answer):
         self.answer: PathAnswer | None = None
 
     def search(self, trace: Trace, thread: int, window: TimeWindow) -> None:
-        """Start to search for the critical path of a thread.
-
-        Args:
-            trace: The trace.
-            thread: Row of the thread table.
-            window: The interval, cycles.
-        """
+        """Start to search for the critical path of a thread."""
         self.answer = None
         self._start(lambda is_cancelled: path_answer(trace, critical_path(trace, thread, window), is_cancelled))
 
@@ -363,13 +350,9 @@ class TraceAnswer(Answer, Generic[Result]):
     """
 
     def __init__(self, trace: Trace, query: Query[Result], parent: QObject | None = None) -> None:
-        """Prepare the query.
+        """Prepare the query: a function that refers to no widget, for the worker thread, and never returns None.
 
-        Args:
-            trace: The trace.
-            query: A function that refers to no widget, for the worker thread; never returns None. It may raise
-                `Cancelled` when its second argument returns True.
-            parent: Owner.
+        It may raise `Cancelled` when its second argument returns True.
         """
         super().__init__(parent)
         self._trace, self._query = trace, query
@@ -417,13 +400,7 @@ class WhySearch(Answer):
         self.question: tuple[int, int] | None = None
 
     def search(self, trace: Trace, thread: int, at_cycles: int) -> None:
-        """Start to search for the answer.
-
-        Args:
-            trace: The trace.
-            thread: Row of the thread table.
-            at_cycles: The moment.
-        """
+        """Start to search for the answer."""
         self.steps, self.question = (), (thread, at_cycles)
         self._start(lambda _: why(trace, thread, at_cycles))
 

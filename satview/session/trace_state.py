@@ -27,12 +27,7 @@ from satview.timeline.lane_tree import LaneInfo
 
 
 def view_state(opened: OpenTrace, scroll_px: int) -> workspace_file.ViewState:
-    """Return the visible part of a trace, time range and top lane, in the form to be stored.
-
-    Args:
-        opened: The trace.
-        scroll_px: Height of the lanes above the top edge.
-    """
+    """Return the visible part of a trace, time range and top lane below `scroll_px`, in the form to be stored."""
     viewport, clock = opened.viewport, opened.trace.clock
     window = viewport.window
     top = opened.lanes.row_at(scroll_px) or next(iter(opened.lanes.rows_between(scroll_px, scroll_px + 100)), None)
@@ -158,12 +153,9 @@ def names_in(state: workspace_file.WorkspaceState) -> tuple[str, ...]:
 def session_of(
     state: workspace_file.WorkspaceState, parts: frozenset[str], patterns: Mapping[str, str]
 ) -> workspace_file.WorkspaceState:
-    """Return the part of a window's state that is saved as a session, usable with other traces too.
+    """Return those parts (keys of `PARTS`) of a window's state that are saved as a session, for other traces too.
 
-    Args:
-        state: State of a workspace.
-        parts: Keys of `PARTS` to include.
-        patterns: Patterns that replace names of processes and threads, by name; other names stay.
+    Patterns replace the names of processes and threads that they are given for.
 
     Raises:
         UsageError: A pattern is faulty.
@@ -207,11 +199,7 @@ _MOST_NS: Final = 1 << 62
 def restore_view(opened: OpenTrace, state: workspace_file.ViewState, is_same: bool, is_first: bool = False) -> None:
     """Show the stored part of the trace; nothing changes if the trace has no such part.
 
-    Args:
-        opened: The trace.
-        state: The stored part.
-        is_same: True if the state was taken from this trace; if not, its times count from the start of the trace.
-        is_first: True if nothing is shown yet, so that there is no view to go back to.
+    In another trace (not `is_same`) times count from its start. If `is_first`, there is no view to go back to.
     """
     viewport, clock = opened.viewport, opened.trace.clock
     show = viewport.begin_at if is_first else viewport.jump
@@ -248,13 +236,7 @@ def restore_selection(opened: OpenTrace, state: workspace_file.SelectionState) -
 
 
 def restore_lanes(opened: OpenTrace, state: workspace_file.LanesState, is_same: bool, is_first: bool = False) -> None:
-    """Apply an arrangement of lanes; for another trace, lanes are sorted and grouped again.
-
-    Args:
-        opened: The trace.
-        state: The arrangement.
-        is_same: True if the state was taken from this trace, False if from another trace.
-        is_first: True if nothing is shown yet, so that there is nothing to undo.
+    """Apply an arrangement of lanes, which can be undone unless `is_first`; for another trace, sort and group again.
 
     Raises:
         UsageError: A pattern of names is faulty.
@@ -299,13 +281,9 @@ def restore_lanes(opened: OpenTrace, state: workspace_file.LanesState, is_same: 
 
 
 def restore_filter(opened: OpenTrace, part: workspace_file.FilterPart, is_same: bool, is_first: bool = False) -> None:
-    """Apply a filter. Python files that its rules name are not run until the panel has asked the user.
+    """Apply a filter of this (`is_same`) or another trace, which can be undone unless `is_first`.
 
-    Args:
-        opened: The trace.
-        part: The filter.
-        is_same: True if the state was taken from this trace, False if from another trace.
-        is_first: True if nothing is shown yet, so that there is nothing to undo.
+    Python files that its rules name are not run until the panel has asked the user.
 
     Raises:
         UsageError: A pattern of names is faulty.

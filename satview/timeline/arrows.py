@@ -94,12 +94,7 @@ class ArrowIndex:
 
 
 def arrow_index(trace: Trace, infos: tuple[LaneInfo, ...]) -> ArrowIndex:
-    """Return an index of all arrows between two different lanes; the first call also computes the links of the trace.
-
-    Args:
-        trace: The events.
-        infos: The lanes; arrows from or to an event without a lane are left out.
-    """
+    """Return an index of all arrows between two different lanes; the first call computes the links of the trace."""
     arrows = _all(trace, infos)
     joins_two = arrows.from_lane != arrows.to_lane
     joins_two &= np.minimum(arrows.from_lane, arrows.to_lane) != _ABSENT
@@ -264,14 +259,7 @@ class Picture:
 
 
 def arrow_groups(trace: Trace, index: ArrowIndex, picture: Picture, most: int = 0) -> ArrowGroups:
-    """Return the arrows of a picture, grouped so that there are few enough groups to draw.
-
-    Args:
-        trace: The events.
-        index: The arrows of the trace.
-        picture: The visible part of the timeline.
-        most: Maximum number of arrows to examine; if there are more, an even sample is used. 0 = no limit.
-    """
+    """Return the arrows of a picture, few enough groups to draw, from an even sample of at most `most` (0 = all)."""
     parts = index.parts(picture.window)
     count = sum(part.stop - part.start for part in parts)
     step = -(-count // most) if most and count > most else 1

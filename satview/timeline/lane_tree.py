@@ -137,12 +137,9 @@ def _checked(lanes: Sequence[PluggedLane], trace: Trace) -> list[PluggedLane]:
 
 
 def track_infos(trace: Trace, infos: Sequence[LaneInfo], tracks: Iterable[Track]) -> list[LaneInfo]:
-    """Return the lanes for tracks, with indices after all other lanes; tracks whose owner has no lane are left out.
+    """Return the lanes for tracks, after all other lanes; tracks whose owner has no lane are left out.
 
-    Args:
-        trace: The trace.
-        infos: The existing lanes.
-        tracks: The tracks; those of one owner are neighbours.
+    Tracks of one owner must be neighbours.
     """
     lane_of = {
         Owner.CPU: {info.cpu: info.index for info in infos if info.kind is LaneKind.CPU},
@@ -673,14 +670,9 @@ _NOT_STORED: Final = (LaneKind.PLUGGED, LaneKind.TRACK)  # plug-ins may change; 
 
 
 def lanes_of(timeline: Timeline, indices: Iterable[int]) -> tuple[list[dict[str, Any]], dict[str, NDArray[Any]]]:
-    """Return lanes in a form to store in a cache; lanes not yet built, of plug-ins and of tracks are left out.
+    """Return lanes as dictionaries that JSON can hold, and arrays by name, to store in a cache.
 
-    Args:
-        timeline: The timeline with the lanes.
-        indices: The lanes.
-
-    Returns:
-        For each lane a dictionary that JSON can hold; and arrays (n,) by name.
+    Lanes not yet built, of plug-ins and of tracks are left out.
     """
     values, arrays = [], dict[str, NDArray[Any]]()
     storable = (index for index in indices if timeline.infos[index].kind not in _NOT_STORED)
@@ -703,12 +695,7 @@ def lanes_of(timeline: Timeline, indices: Iterable[int]) -> tuple[list[dict[str,
 
 
 def add_lanes(timeline: Timeline, values: Any, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Add lanes from a cache to a timeline.
-
-    Args:
-        timeline: The timeline.
-        values: First value of `lanes_of`.
-        arrays: Second value of `lanes_of`.
+    """Add lanes from a cache, the results of `lanes_of`, to a timeline.
 
     Raises:
         DamagedFileError: The data cannot be lanes of this timeline.

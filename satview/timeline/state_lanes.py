@@ -50,12 +50,7 @@ from satview.timeline.spans import NO_EVENT, LaneSpans, constant_lane, pixel_edg
 
 
 def forget(spans: LaneSpans, ranges: NDArray[np.int64]) -> LaneSpans:
-    """Return a lane, made unknown from just after the start of each range to the lane's first event after the range.
-
-    Args:
-        spans: The lane.
-        ranges: (k, 2), ascending, not overlapping.
-    """
+    """Return a lane, made unknown from just after the start of each range, (k, 2), to the first event after its end."""
     ranges = ranges[ranges[:, 0] + 1 < ranges[:, 1]]
     if not len(ranges):
         return spans
@@ -81,11 +76,7 @@ def forget_thread(trace: Trace, spans: LaneSpans, since: int) -> LaneSpans:
     """Return the lane of a thread, made unknown where events that could change the thread's state are missing.
 
     While a thread runs, only events of its own CPU can end its state, so that losses of other CPUs (8.0) do not count.
-
-    Args:
-        trace: The trace.
-        spans: The lane as if no event were missing.
-        since: Time of the thread's first event, cycles; before that time the lane stays as it is.
+    Before the thread's first event, at `since`, the lane stays as it is.
     """
     lost = losses(trace)
     lost = lost[lost[:, 1] > since]  # a copy: it is changed below
@@ -124,13 +115,7 @@ def _without(ranges: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.
 
 
 def on_axis(trace: Trace, part: AxisPart, own: LaneSpans) -> LaneSpans:
-    """Return a lane of one file, converted to the axis of all files and absent outside the time of the file.
-
-    Args:
-        trace: The trace of all files.
-        part: The file.
-        own: The lane, in cycles and rows of the file.
-    """
+    """Return a lane of one file, converted to the axis of all files and absent outside the time of the file."""
     start, event = part.cycles(own.start_cycles), part.axis_rows(own.event).astype(np.uint32)
     value, thread = own.value, None if own.thread is None else part.threads[own.thread]
     whole, end = trace.window, int(part.cycles(np.array([own.end_cycles]))[0])
@@ -170,11 +155,7 @@ def value_of_code(trace: Trace) -> NDArray[np.uint8]:
 
 
 def idle_values(values: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return the table of `value_of_code` for idle threads: IDLE in place of RUNNING, WAITING in place of READY.
-
-    Returns:
-        uint8 (32768,), lane value by code.
-    """
+    """Return `value_of_code` for idle threads: IDLE in place of RUNNING, WAITING in place of READY, uint8 (32768,)."""
     table = values.copy()
     table[values == RUNNING] = IDLE
     table[values == READY] = WAITING
@@ -251,10 +232,6 @@ def process_spans(lanes: Sequence[LaneSpans], end_cycles: int) -> LaneSpans:
     """Return the lane of a process: RUNNING while any of its threads runs, else READY while any is, else WAITING.
 
     A process is `ABSENT` while it has no thread, and `UNKNOWN` instead of WAITING while any thread's state is unknown.
-
-    Args:
-        lanes: The lanes of its threads, at least one.
-        end_cycles: End of the trace.
     """
     time = np.concatenate([lane.start_cycles for lane in lanes])
     values = np.concatenate([lane.value for lane in lanes])
@@ -424,10 +401,6 @@ def interrupt_spans(trace: Trace, cpu: int) -> LaneSpans | None:
     """Return the lane of a CPU's interrupts, nested ones as part of the outermost; None if there are none.
 
     The lane is unknown where events are missing, and from there up to the last exit whose entry is missing.
-
-    Args:
-        trace: The events.
-        cpu: Number of the CPU.
     """
     if (files := files_of(trace)) is not None and (part := files.part_of_cpu(cpu)) is not None:
         own = interrupt_spans(part.trace, cpu - part.first_cpu)
@@ -472,12 +445,6 @@ def kind_spans(trace: Trace, cpu: int, who: LaneSpans, interrupts: LaneSpans | N
 
     `INTERRUPT` takes precedence, then `IDLE` and `UNKNOWN`. `KERNEL_CALL` is between the entry and the exit of a call
     of the running thread, if the trace holds both; the rest is user code.
-
-    Args:
-        trace: The trace.
-        cpu: Number of the CPU.
-        who: The lane of the CPU.
-        interrupts: The CPU's lane of interrupts; None if there is none.
     """
     calls = trace.cached("timeline.calls_on_cpus", _calls_on_cpus)[cpu]
     starts = [who.start_cycles, calls.start, calls.end]

@@ -30,14 +30,9 @@ _FEWEST: Final = 2
 
 
 def measured_cpu(trace: Trace, window: TimeWindow) -> Cycles | None:
-    """Return the measured processor time of every thread within a range.
+    """Return the measured processor time of every thread within a range, cycles (ns), int64 (threads,).
 
-    Args:
-        trace: The data.
-        window: The range, in cycles. A cycle of a thread trace is a nanosecond, the unit of the measurements too.
-
-    Returns:
-        int64 (threads,), cycles; -1 for threads with fewer than two measurements. None if the trace has none at all.
+    It is -1 for threads with fewer than two measurements, and None if the trace has none at all.
     """
     if trace.release is not Release.UNIXWARE:
         return None
@@ -426,12 +421,7 @@ class Load:
 
 
 def bin_edges(window: TimeWindow, bins: int) -> Cycles:
-    """Return the edges, cycles, of bins whose lengths differ by at most one cycle, int64 (bins + 1,).
-
-    Args:
-        window: The window to divide.
-        bins: Maximum number of bins; a window of fewer cycles has one for each cycle.
-    """
+    """Return the edges, cycles, of at most `bins` bins whose lengths differ by at most one cycle, int64 (bins + 1,)."""
     count = max(1, min(bins, window.length))
     whole, rest = divmod(window.length, count)
     number = np.arange(count + 1, dtype=np.int64)
@@ -440,11 +430,6 @@ def bin_edges(window: TimeWindow, bins: int) -> Cycles:
 
 def load_over_time(scope: Scope, by: LoadBy, bins: int) -> Load:
     """Return the load of the window of a scope; the scope's mask of events is ignored, as for all CPU times.
-
-    Args:
-        scope: Trace and window.
-        by: Kind of subject of the bands.
-        bins: Maximum number of bins.
 
     Raises:
         Cancelled: The scope was cancelled.
@@ -575,14 +560,7 @@ class Divisions:
 
 
 def divisions(trace: Trace, window: TimeWindow, count: int, kinds: Sequence[NDArray[np.unsignedinteger]]) -> Divisions:
-    """Return the counts of events of each kind in equal divisions of a window.
-
-    Args:
-        trace: The trace.
-        window: The window to divide; an event at its end does not count.
-        count: Maximum number of divisions, as for `bin_edges`.
-        kinds: Rows of the events of each kind, ascending.
-    """
+    """Return the counts of events of each kind (ascending rows) in equal divisions of a window, without its end."""
     edges = bin_edges(window, count)
     bounds_of = np.searchsorted(trace.events.time_cycles, edges)  # the first event of each division
     counts = np.zeros((len(kinds), len(edges) - 1), np.int64)

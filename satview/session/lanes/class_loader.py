@@ -44,11 +44,7 @@ def descriptions_of(file: str) -> Descriptions:
 
 
 def timing_of(trace: Trace, file: str) -> dict[str, Timing]:
-    """Return the timing rules (deadlines, activities) in a file; {} if the file name is empty.
-
-    Args:
-        trace: The trace; a relative name is looked for in its folder.
-        file: Name as the user typed it.
+    """Return the timing rules (deadlines, activities) in a file, beside the trace if relative; {} for an empty name.
 
     Raises:
         UsageError: There is no such file, or it is faulty.
@@ -209,15 +205,9 @@ def event_near(
     codes: NDArray[np.bool_],
     passing: NDArray[np.bool_] | None = None,
 ) -> int | None:
-    """Return the event marked on a lane that is nearest to a time; None if no event is near.
+    """Return the event nearest to a time, at most `within` cycles away, that is marked on a lane; None = no event.
 
-    Args:
-        timeline: The lanes.
-        lane: Index of the lane.
-        cycles: The time.
-        within: Largest distance in cycles.
-        codes: bool, shape (32768,), event codes that are shown.
-        passing: bool, shape (events,), events that are shown; None = all with a code in `codes`.
+    Only events that pass (None = all), with one of `codes`, count.
     """
     times = timeline.trace.events.time_cycles
     begin, middle, stop = np.searchsorted(times, (cycles - within, cycles, cycles + within + 1)).tolist()

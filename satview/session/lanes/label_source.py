@@ -61,15 +61,7 @@ class ThreadPriorities:
         return cls(keys, effective, effective[last])
 
     def at(self, threads: NDArray[np.integer], rows: NDArray[np.integer]) -> tuple[_Ints, _Ints]:
-        """Return the priorities logged by given state events.
-
-        Args:
-            threads: (n,), threads of the state events.
-            rows: (n,), rows of the state events.
-
-        Returns:
-            Effective priority from then on, and own priority, int64 (n,) each; -1 = not logged.
-        """
+        """Return effective and own priority that state events of threads log, int64 (n,) each; -1 = not logged."""
         none = np.full(len(rows), -1, np.int64)
         if not len(self.keys):
             return none, none
@@ -140,14 +132,9 @@ class IntervalLabels:
                 self._ready[label] = True
 
     def texts(self, rows: Sequence[int], labels: frozenset[Label]) -> list[tuple[str, ...]]:
-        """Return the labels of intervals, except the state, which the caller adds.
+        """Return the known labels of intervals, given by the events that begin them, in the order of `Label`.
 
-        Args:
-            rows: Rows of the state events that begin the intervals; other events have no labels.
-            labels: Requested labels; those that are not ready are left out.
-
-        Returns:
-            Labels of each interval in the order of `Label`, without unknown ones.
+        The state, which the caller adds, and labels that are not ready are left out.
         """
         shown = [label for label in Label if label in labels and label in self._ready]
         if not shown:

@@ -284,15 +284,10 @@ def lane_shows(
     busy: frozenset[int] | None,
     index: int,
 ) -> bool:
-    """Return whether filter, classes and the hiding of empty lanes let a lane be shown; its parent may still be folded.
+    """Return whether filter, classes and the hiding of empty lanes let a lane be shown; its parent may be folded.
 
-    Args:
-        timeline: The lanes.
-        lanes: The same lanes as a tree.
-        classes: Classes of event lanes that are shown.
-        shown: bool (threads,), threads that the filter shows.
-        busy: Lanes with events in the window if empty lanes are hidden; None = empty lanes are shown.
-        index: The lane.
+    `shown` are the threads that the filter shows; `busy` the lanes with events in the window, None if empty ones are
+    shown.
     """
     if busy is not None and index not in busy:
         return False
@@ -321,15 +316,7 @@ def bottom_px(rows: Sequence[LaneRow], heads: Sequence[GroupHead]) -> int:
 def grown_height_px(
     rows: Sequence[LaneRow], heads: Sequence[GroupHead], infos: Sequence[LaneInfo], least_px: int, room_px: int
 ) -> int:
-    """Return the height of a lane at which all lanes just fill the available height, within bounds.
-
-    Args:
-        rows: The rows as laid out with lanes of height `least_px`.
-        heads: Headings among the rows, as tall as a lane.
-        infos: All lanes.
-        least_px: The configured height.
-        room_px: The available height.
-    """
+    """Return the height of a lane at which all lanes just fill the room, within bounds, from a layout at `least_px`."""
     total_px = bottom_px(rows, heads)
     if not rows or total_px >= room_px:
         return least_px
@@ -501,23 +488,12 @@ class LaneList(QObject):
         self._change("show all lanes", replace(self._arrangement, hidden=frozenset(), hides_empty=False))
 
     def arrange(self, arrangement: LaneArrangement, window: TimeWindow, title: str) -> None:
-        """Apply another arrangement; can be undone.
-
-        Args:
-            arrangement: The arrangement.
-            window: Visible time range, to find empty lanes.
-            title: Name of the change for undo.
-        """
+        """Apply another arrangement; can be undone. The window is the visible one, to find empty lanes."""
         self._window = window
         self._change(title, arrangement)
 
     def begin_with(self, arrangement: LaneArrangement, window: TimeWindow) -> None:
-        """Apply a stored arrangement without an entry in the undo history.
-
-        Args:
-            arrangement: The arrangement.
-            window: Visible time range, to find empty lanes.
-        """
+        """Apply a stored arrangement without an entry in the undo history; the window serves to find empty lanes."""
         self._window = window
         self._is_as_usual = False
         self._restore(arrangement)
@@ -527,11 +503,6 @@ class LaneList(QObject):
 
         Nothing is folded if all lanes are unfolded because they are few. If lanes of maximum height leave room, the
         processes that used the CPU most are unfolded. There is no entry in the undo history.
-
-        Args:
-            order: All lanes of processes and threads, highest use first.
-            quiet: Lanes of the processes that used little.
-            idle: Lanes of the CPUs on which nothing ran.
         """
         if not self._is_small:
             folded = [self._lane_index.keys_of(lanes) for lanes in (quiet, idle)]
@@ -578,23 +549,12 @@ class LaneList(QObject):
         return heights
 
     def sort(self, sort: SortBy, order: Iterable[int]) -> None:
-        """Sort processes, and the threads in each.
-
-        Args:
-            sort: Sort key, for the menu and undo.
-            order: All lanes of processes and threads in the new order; empty = order of the trace.
-        """
+        """Sort processes, and the threads in each, by all their lanes in order; none = order of the trace."""
         keys = tuple(self._lane_index.keys[index] for index in order)
         self._change(f"sorting by {sort.value}", replace(self._arrangement, sort=sort, order=keys))
 
     def group_by(self, group: GroupBy, groups: tuple[LaneGroup, ...], patterns: str = "") -> None:
-        """Group the lanes.
-
-        Args:
-            group: Kind of the groups.
-            groups: The groups; empty = by process.
-            patterns: Text that the user typed, for groups by pattern.
-        """
+        """Group the lanes; without groups, by process. Groups by pattern keep the text that the user typed."""
         after = replace(self._arrangement, group=group, groups=groups, patterns=patterns, closed=FOLDED_AT_FIRST)
         self._change(f"groups by {group.value}", after)
 
@@ -627,12 +587,7 @@ class LaneList(QObject):
         return tuple(other for other in siblings if other in shown)
 
     def move(self, index: int, before: int | None) -> None:
-        """Move a lane among its siblings.
-
-        Args:
-            index: The lane.
-            before: The sibling above which the lane is put; None = at the end.
-        """
+        """Move a lane among its siblings above another one; None = to the end."""
         index = self._unit_of(index)
         others = [other for other in self._layout(None, self._lane_height_px).siblings(index) if other != index]
         others.insert(others.index(before) if before in others else len(others), index)
@@ -722,9 +677,7 @@ class LaneList(QObject):
     def reload(self, timeline: Timeline, silent: frozenset[int]) -> None:
         """Switch to the reloaded trace; the layout follows when the filter has switched too.
 
-        Args:
-            timeline: Lanes of the reloaded trace.
-            silent: Lanes of CPUs without events; CPUs that have events now are shown again.
+        Of the lanes of CPUs without events (`silent`), those that have events now are shown again.
         """
         self._take(timeline)
         before, self._silent = self._silent, self._lane_index.keys_of(silent)

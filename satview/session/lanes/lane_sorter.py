@@ -104,13 +104,7 @@ class SortFigures:
 
 
 def sort_figures(basis: Basis, sort: SortBy, window: TimeWindow, is_cancelled: Callable[[], bool]) -> SortFigures:
-    """Return the figures of a time window: cycles (a process has the sum of its threads), or priorities (the highest).
-
-    Args:
-        basis: Basis of statistics of the trace.
-        sort: CPU, PRIORITY, READY or BLOCKED.
-        window: The part of the trace.
-        is_cancelled: Polled during the computation.
+    """Return the figures of a window: cycles (a process has the sum of its threads), or priorities (the highest).
 
     Raises:
         Cancelled: `is_cancelled()` returned True.
@@ -135,13 +129,7 @@ def sort_figures(basis: Basis, sort: SortBy, window: TimeWindow, is_cancelled: C
 
 
 def sorted_lanes(timeline: Timeline, sort: SortBy, figures: SortFigures | None) -> tuple[int, ...]:
-    """Return the lanes of processes and threads, sorted by figures or by name; empty if `sort` is TRACE.
-
-    Args:
-        timeline: The lanes.
-        sort: Sort key.
-        figures: Result of `sort_figures`; None for names.
-    """
+    """Return the lanes of processes and threads, sorted by figures or by name (None); empty if `sort` is TRACE."""
     infos = [info for info in timeline.infos if info.kind in (LaneKind.PROCESS, LaneKind.THREAD)]
     if sort is SortBy.TRACE:
         return ()
@@ -193,14 +181,7 @@ def _figure(figures: SortFigures, info: LaneInfo) -> int:
 
 
 def mostly(runs: Runs, value: NDArray[np.integer[Any]], window: TimeWindow | None, threads: int) -> _Ints:
-    """Return the value, such as a priority, with which each thread ran longest, int64 (threads,); -1 = not known.
-
-    Args:
-        runs: The times at which each thread ran.
-        value: The value of each run; negative = not known.
-        window: Only this part of the trace; None = all of it.
-        threads: Number of rows of the thread table.
-    """
+    """Return the value of runs, such as a priority, with which each thread ran longest; -1 = not known."""
     start, end = runs.start, runs.end
     if window is not None:
         start, end = np.maximum(start, window.start), np.minimum(end, window.end)
@@ -217,14 +198,7 @@ def mostly(runs: Runs, value: NDArray[np.integer[Any]], window: TimeWindow | Non
 
 
 def thread_groups(timeline: Timeline, basis: Basis, group: GroupBy, window: TimeWindow) -> tuple[LaneGroup, ...]:
-    """Return threads grouped by the CPU, priority or partition with which they ran longest; unknown ones are left out.
-
-    Args:
-        timeline: The lanes.
-        basis: Basis of statistics of the trace.
-        group: PRIORITY, CPU or PARTITION.
-        window: Time range from which the CPU of each thread is determined.
-    """
+    """Return threads by the CPU (in the window), priority or partition with which they ran longest, if known."""
     count = len(basis.trace.threads)
     if group is GroupBy.CPU:
         runs = basis.runs
@@ -251,12 +225,7 @@ def _partition_title(names: dict[int, str], partition: int) -> str:
 
 
 def pattern_groups(timeline: Timeline, rules: Iterable[tuple[str, Callable[[str], bool]]]) -> tuple[LaneGroup, ...]:
-    """Return processes grouped by their names, each in the first group that it matches.
-
-    Args:
-        timeline: The lanes.
-        rules: Title of each group, and a predicate for names.
-    """
+    """Return processes grouped by their names, each in the first group whose predicate is true."""
     lanes, left = LaneIndex(timeline), [info for info in timeline.infos if info.kind is LaneKind.PROCESS]
     groups = []
     for title, fits in rules:
@@ -310,25 +279,11 @@ class LaneSorter(QObject):
         return self._sorting.is_busy or self._grouping.is_busy
 
     def sort(self, timeline: Timeline, basis: Basis, sort: SortBy, window: TimeWindow) -> None:
-        """Sort processes, and the threads in each.
-
-        Args:
-            timeline: The lanes.
-            basis: Basis of statistics of their trace.
-            sort: Sort key.
-            window: Time range in which times are added up.
-        """
+        """Sort processes, and the threads in each; times are added up in the window."""
         self._sorting.start(partial(_sorted, timeline, basis, sort, window), _PATIENCE_S)
 
     def group(self, timeline: Timeline, basis: Basis, group: GroupBy, window: TimeWindow, patterns: str = "") -> None:
-        """Group the lanes.
-
-        Args:
-            timeline: The lanes.
-            basis: Basis of statistics of their trace.
-            group: Kind of the groups.
-            window: Time range from which the CPU of each thread is determined.
-            patterns: For PATTERN: text for `parse_groups`.
+        """Group the lanes, by the CPUs of threads in the window, or by patterns as for `parse_groups`.
 
         Raises:
             UsageError: The patterns are faulty.

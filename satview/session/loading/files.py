@@ -34,13 +34,7 @@ class RecentFiles(QObject):
     changed = Signal()
 
     def __init__(self, path: Path | None, limit: int, parent: QObject | None = None) -> None:
-        """Read the list.
-
-        Args:
-            path: File of the list; None keeps it in memory only.
-            limit: Number of files to remember.
-            parent: Owner.
-        """
+        """Read the list of at most `limit` files; without a path it is kept in memory only."""
         super().__init__(parent)
         self.file = StoredJson(path, _checked, _FILE_BYTES_MAX, self, makes_folder=True)
         self._limit = limit
@@ -163,12 +157,7 @@ class Follow(QObject):
         self._next_s = float("inf")
 
     def end_read(self, events: int | None, note: str = "") -> None:
-        """Record that a read has ended and its result is shown.
-
-        Args:
-            events: Number of events in the trace now; None = there is no trace.
-            note: Sentence on why there is no trace; "" if there is one.
-        """
+        """Record that a read has ended and is shown: the number of events, or None and why there is no trace."""
         now_s = time.monotonic()
         self._next_s = now_s + max(0.0, _REST_FACTOR * (now_s - self._began_s))
         self._note(note)

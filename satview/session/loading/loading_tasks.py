@@ -197,15 +197,9 @@ def read_file(
     is_cancelled: IsCancelled,
     report: Report,
 ) -> object:
-    """Return a file as a `LoadedTrace`; a large one is sampled first, or comes from the cache.
+    """Return a file as a `LoadedTrace`; a large one is sampled first, to show a preview, or comes from the cache.
 
-    Args:
-        path: The file.
-        show: Called with the preview made of the sample.
-        cache_bytes: Size of the cache; 0 = do not use it.
-        memory_bytes: Limit for columns in memory; 0 = the limit set in the environment.
-        is_cancelled: Polled during the work.
-        report: Called with the completed fraction.
+    Without `cache_bytes` there is no cache; without `memory_bytes` the environment sets the limit for columns.
 
     Raises:
         SatviewError: The file cannot be read.
@@ -237,13 +231,7 @@ def read_more(
     is_cancelled: IsCancelled,
     report: Report,
 ) -> object:
-    """Return the current content of a followed file, prepared to be shown.
-
-    Args:
-        follow: The file.
-        shown: State to prepare for; None = nothing is shown yet.
-        is_cancelled: Polled during the work.
-        report: Called with the completed fraction.
+    """Return the current content of a followed file, prepared for what is shown; None = nothing is shown yet.
 
     Raises:
         SatviewError: The file cannot be read.

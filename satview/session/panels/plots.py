@@ -150,13 +150,6 @@ Plotted = LoadPlotted | DurationsPlotted | CountsPlotted
 def plot_load(trace: Trace, basis: Basis, window: TimeWindow, by: LoadBy, is_cancelled: IsCancelled) -> LoadPlotted:
     """Return the load in a time window.
 
-    Args:
-        trace: The trace.
-        basis: Data for statistics of the trace.
-        window: The time window.
-        by: Subject of each band of the load, such as process or priority.
-        is_cancelled: Polled regularly.
-
     Raises:
         Cancelled: A newer request came.
     """
@@ -180,16 +173,7 @@ def plot_durations(
     whose: str,
     is_cancelled: IsCancelled,
 ) -> DurationsPlotted:
-    """Return the histogram of a measured quantity in a time window.
-
-    Args:
-        trace: The trace.
-        basis: Data for statistics of the trace.
-        window: The time window.
-        measure: The measured quantity.
-        threads: bool (threads,), the threads whose occurrences count; None = all.
-        whose: Name of the thread or process that is counted; empty = all.
-        is_cancelled: Polled regularly.
+    """Return the histogram of a measure in a window, of some threads (None = all), which `whose` names.
 
     Raises:
         Cancelled: A newer request came.
@@ -214,15 +198,7 @@ def plot_counts(
     count: int,
     is_cancelled: IsCancelled,
 ) -> CountsPlotted:
-    """Return how many events meet each condition in each division of a window; without conditions, of each class.
-
-    Args:
-        trace: The trace.
-        evaluator: Evaluates the conditions.
-        window: The time window.
-        conditions: The conditions; empty = count each event class.
-        count: Number of divisions (equal parts of the window).
-        is_cancelled: Polled regularly.
+    """Return how many events meet each condition in each of `count` divisions; without conditions, of each class.
 
     Raises:
         UsageError: A condition is faulty.
@@ -553,28 +529,13 @@ class InstanceView(Answer):
         self.answer: ExplainedInstance | None = None
 
     def explain(self, late_answers: Late, activity: int, row: int = 0) -> None:
-        """Start to explain one instance of an activity.
-
-        Args:
-            late_answers: Answers about the activities of the trace.
-            activity: Number of the activity.
-            row: Position of the instance among those of the activity, worst first.
-        """
+        """Start to explain one instance of an activity, given by its position among them, worst first."""
         before = self.answer
         is_same = before is not None and before.late is late_answers and before.activity == activity
         self._start(partial(_explain, late_answers, activity, row, before if is_same else None))
 
     def explain_thread(self, late_answers: Late, thread: int, cycles: int) -> bool:
-        """Start to explain the instance of an activity that a thread works on at a time, or else its worst instance.
-
-        Args:
-            late_answers: Answers about the activities of the trace.
-            thread: Row of the thread table.
-            cycles: The time.
-
-        Returns:
-            False if the thread has no instance of any activity.
-        """
+        """Start to explain a thread's instance at a time, or else its worst one; return whether it has any."""
         instances, worst = late_answers.learned.instances, late_answers.worst()
         of_thread = worst[instances.thread[worst] == thread]
         is_then = (instances.start_cycles[of_thread] <= cycles) & (cycles <= instances.end_cycles[of_thread])
@@ -586,13 +547,7 @@ class InstanceView(Answer):
         return True
 
     def explain_bar(self, late_answers: Late, name: str, event: int) -> bool:
-        """Start to explain the instance of an activity that begins with an event; return False if no instance does.
-
-        Args:
-            late_answers: Answers about the activities of the trace.
-            name: The whole name of the activity.
-            event: Row of the event.
-        """
+        """Start to explain the instance of an activity that begins with an event; return False if no instance does."""
         names = [activity.name for activity in late_answers.learned.activities]
         activity = names.index(name) if name in names else -1
         rows = np.flatnonzero(late_answers.learned.instances.start_row[late_answers.worst(activity)] == event)

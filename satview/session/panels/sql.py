@@ -45,13 +45,7 @@ _KEYWORDS: Final = (
 def sql_completions(
     text: str, position: int, more: Callable[[], Iterable[tuple[str, str]]] = tuple
 ) -> list[Completion]:
-    """Return completions at the cursor, most likely first; none within a string.
-
-    Args:
-        text: The query, finished or not.
-        position: Cursor, 0 to len(text).
-        more: Returns names of more tables, with descriptions.
-    """
+    """Return completions at the cursor, most likely first; none within a string. `more` returns more tables."""
     before = text[:position]
     if _TEXT.search(re.sub(r"'(?:[^']|'')*'", "0", before)):
         return []
@@ -215,13 +209,7 @@ _SAMPLES: Final = {"bin_ns": "10000000", "thread_row": "1", "deadline_ns": "1000
 
 
 def run_query(trace: Trace, query: str, timing_file: str, is_cancelled: IsCancelled) -> Result:
-    """Return the result of a query; for a worker thread.
-
-    Args:
-        trace: The trace.
-        query: A SELECT, WITH or similar statement over the tables, views and macros of the trace.
-        timing_file: Name of the file of timing rules, for the tables on activities; empty = none.
-        is_cancelled: Polled during the query; True stops the query.
+    """Return the result of a query over tables, views and macros, with rules of a timing file; for a worker.
 
     Raises:
         UsageError: The query or the timing file is faulty, or the query exceeds a limit.

@@ -143,12 +143,7 @@ class RangeStatistics:
 
 
 def write_table(table: Table, path: Path, reading: Sequence[Path], _is_cancelled: IsCancelled) -> int:
-    """Write an answer to a CSV file; return the number of rows without the header.
-
-    Args:
-        table: The rows, in the order of the file.
-        path: The file.
-        reading: Files that must not be replaced: those of the trace.
+    """Write an answer, row by row, to a CSV file that is none of the trace (`reading`); return the number of rows.
 
     Raises:
         WriteError: The file cannot be written.
