@@ -9,21 +9,17 @@ import time
 from collections.abc import Callable
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
+from typing import Any, Final, Generic, TypeVar, cast
 
 from PySide6.QtCore import QObject, QRunnable, Qt, QThreadPool, QTimer, Signal, Slot
 
 from satview.analysis.critical_path import critical_path
 from satview.analysis.why import WhyStep, why
-from satview.answers.path import path_answer
+from satview.answers.path import PathAnswer, path_answer
 from satview.base.column_arrays import give_back, use_one_arena
 from satview.base.errors import Cancelled, SatviewError
 from satview.base.time import TimeWindow
 from satview.store.trace import Trace
-
-if TYPE_CHECKING:
-    from satview.answers.path import PathAnswer
-
 
 # Frees the memory of a closed trace at once, even if deleted Qt objects are still referenced.
 
@@ -304,41 +300,44 @@ class WatchedAnswer(Answer):
         raise NotImplementedError
 
 
-# The critical path of a thread through an interval.
+Result = TypeVar("Result")
 
 
-class PathSearch(Answer):
-    """The last requested critical path; kept until another path is requested or `forget` is called.
+class LastAnswer(Answer, Generic[Result]):
+    """The answer to the last question; kept until the next question is answered or `forget` is called.
 
     Attributes:
-        answer: The path; None = none was requested, or it is not ready.
+        answer: The answer; None = nothing was asked, it is not yet known, or the task has failed.
     """
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.answer: PathAnswer | None = None
-
-    def search(self, trace: Trace, thread: int, window: TimeWindow) -> None:
-        """Start to search for the critical path of a thread."""
-        self.answer = None
-        self._start(lambda is_cancelled: path_answer(trace, critical_path(trace, thread, window), is_cancelled))
+        self.answer: Result | None = None
 
     @Slot()
     def forget(self) -> None:
-        """Clear the path."""
+        """Clear the answer."""
         if self.answer is not None or self.error or self.is_busy:
             self._job.cancel()
             self.answer, self.error = None, ""
             self.changed.emit()
 
     def _take(self, result: object) -> None:
-        self.answer = cast("PathAnswer | None", result)
+        self.answer = cast("Result | None", result)
+
+
+class PathSearch(LastAnswer[PathAnswer]):
+    """Finds the critical path of a thread through an interval."""
+
+    def search(self, trace: Trace, thread: int, window: TimeWindow) -> None:
+        """Start to search for the critical path of a thread."""
+        self.answer = None
+        self._start(lambda is_cancelled: path_answer(trace, critical_path(trace, thread, window), is_cancelled))
 
 
 # An answer about the whole trace.
 
 
-Result = TypeVar("Result")
 Query = Callable[[Trace, IsCancelled], Result]
 
 

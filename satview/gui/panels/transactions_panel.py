@@ -20,7 +20,7 @@ from satview.gui.answer_table import AnswerPanel
 from satview.gui.panel import PanelContext
 from satview.gui.widgets import ElidedLabel, line_up
 from satview.session.open_trace import OpenTrace
-from satview.session.tasks import Answer, IsCancelled
+from satview.session.tasks import IsCancelled, LastAnswer
 from satview.store.trace import Trace
 
 # Computes the rows in the background.
@@ -51,14 +51,13 @@ class FoundRows:
     table: Table
 
 
-class TransactionView(Answer):
+class TransactionView(LastAnswer[FoundRows]):
     """Finds the transactions or latencies for the present filter, order and selected range.
 
     Attributes:
         mode: Kind of rows.
         client, server: Filter for messages; in other modes `server` filters threads.
         number: Message type or interrupt number; None = any.
-        answer: The last result; None = none yet.
     """
 
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
@@ -67,7 +66,6 @@ class TransactionView(Answer):
         self.mode = RowMode.MESSAGES
         self.client = self.server = ""
         self.number: int | None = None
-        self.answer: FoundRows | None = None
         self._sort_of_mode: dict[RowMode, tuple[str, bool]] = {}
 
     @property
@@ -102,9 +100,6 @@ class TransactionView(Answer):
         if self.mode is RowMode.MESSAGES:
             requested = TransactionFilter(self.client, self.server, self.number, window)
         self._start(partial(_find, self._opened.trace, self.mode, requested, self.order))
-
-    def _take(self, result: object) -> None:
-        self.answer = result if isinstance(result, FoundRows) else None
 
 
 def _find(

@@ -41,7 +41,7 @@ from satview.session.filter_stack import FilterEvaluator, task_for
 from satview.session.lanes.class_loader import timing_of
 from satview.session.open_trace import OpenTrace
 from satview.session.range_view import Extent, ExtentAnswer
-from satview.session.tasks import Answer, IsCancelled
+from satview.session.tasks import IsCancelled, LastAnswer
 from satview.store.trace import Trace
 
 # Plots of a trace: their data, and its computation in the background.
@@ -457,24 +457,16 @@ class FoundActivities:
     telling: int | None
 
 
-class ActivitiesView(Answer):
-    """Finds the activities when `start` is called.
-
-    Attributes:
-        answer: The result; None = not yet found, or it failed.
-    """
+class ActivitiesView(LastAnswer[FoundActivities]):
+    """Finds the activities when `start` is called."""
 
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._opened = opened
-        self.answer: FoundActivities | None = None
 
     def start(self) -> None:
         """Start to look for activities."""
         self._start(partial(_find, self._opened.trace, self._opened.timing_file))
-
-    def _take(self, result: object) -> None:
-        self.answer = result if isinstance(result, FoundActivities) else None
 
 
 def _find(trace: Trace, timing_file: str, _is_cancelled: IsCancelled) -> FoundActivities:
@@ -517,16 +509,8 @@ class ExplainedInstance:
         return int(rows[0]) if len(rows) else -1
 
 
-class InstanceView(Answer):
-    """Explains the instance that was requested last.
-
-    Attributes:
-        answer: The explained instance; None = none was requested, or it is not ready.
-    """
-
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self.answer: ExplainedInstance | None = None
+class InstanceView(LastAnswer[ExplainedInstance]):
+    """Explains the instance that was requested last."""
 
     def explain(self, late_answers: Late, activity: int, row: int = 0) -> None:
         """Start to explain one instance of an activity, given by its position among them, worst first."""
@@ -554,15 +538,6 @@ class InstanceView(Answer):
         if len(rows):
             self.explain(late_answers, activity, int(rows[0]))
         return bool(len(rows))
-
-    def forget(self) -> None:
-        """Clear the result."""
-        self._job.cancel()
-        self.answer, self.error = None, ""
-        self.changed.emit()
-
-    def _take(self, result: object) -> None:
-        self.answer = result if isinstance(result, ExplainedInstance) else None
 
 
 def _explain(
