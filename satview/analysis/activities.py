@@ -34,6 +34,7 @@ from satview.linkage.links import (
     OPEN,
     Certainty,
     comm_words,
+    ends_of_spans,
     is_whole,
     positions,
     rows_of_class,
@@ -263,9 +264,7 @@ def _longest(
     trace: Trace, trigger: str, begin_row: NDArray[np.uint32], end_row: NDArray[np.uint32], what: NDArray[np.integer]
 ) -> Spans:
     """Return the spans of the `MOST_CALLS` threads with functions or calls of each file that take longest in all."""
-    time = trace.events.time_cycles
-    end_cycles = time.take(end_row, mode="clip")
-    end_cycles[end_row == OPEN] = ends_of_files(trace, begin_row[end_row == OPEN])
+    time, end_cycles = trace.events.time_cycles, ends_of_spans(trace, begin_row, end_row)
     key = trace.events.thread[begin_row].astype(np.int64) << _BITS | what
     groups, which = distinct(key)
     total = np.bincount(which, end_cycles - time[begin_row], len(groups))

@@ -23,9 +23,8 @@ from satview.base.time import TimeWindow
 from satview.events.states import RUNNING
 from satview.events.wire import KER_64BIT, WireClass, code
 from satview.formats.outside_names import Place, symbols_of
-from satview.linkage.links import OPEN, rows_of_codes, thread_rows
+from satview.linkage.links import OPEN, ends_of_spans, rows_of_codes, thread_rows
 from satview.store.arguments import argument, arguments
-from satview.store.axis import ends_of_files
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
@@ -208,8 +207,7 @@ def _call_nodes(trace: Trace) -> tuple[_Ints, ...]:
     Names are left out because the user may add symbols later.
     """
     entry_row, exit_row = function_calls(trace)
-    end = ends_of_files(trace, entry_row)
-    end[exit_row != OPEN] = trace.events.time_cycles[exit_row[exit_row != OPEN]]
+    end = ends_of_spans(trace, entry_row, exit_row)
     thread, address = trace.events.thread[entry_row].astype(np.int64), argument(trace, entry_row, "thisfn")[0]
     depth, parent = _nesting(thread, entry_row, exit_row)
     return entry_row.astype(np.int64), end, thread, address, parent, *_numbered(thread, address, depth, parent)
@@ -240,9 +238,8 @@ def _named(trace: Trace, process: _Ints, address: _Ints) -> tuple[list[str], lis
 def _of_calls(trace: Trace, window: TimeWindow | None) -> tuple[_Nodes, bool]:
     """Return the call tree of functions that log their calls, and whether calls nested too deeply are missing in it."""
     entry_row, exit_row = function_calls(trace)
-    bounds, time = window or trace.window, trace.events.time_cycles
-    start, end = time[entry_row], ends_of_files(trace, entry_row)
-    end[exit_row != OPEN] = time[exit_row[exit_row != OPEN]]
+    bounds = window or trace.window
+    start, end = trace.events.time_cycles[entry_row], ends_of_spans(trace, entry_row, exit_row)
     is_inside = (start < bounds.end) & (end >= bounds.start)
     entry_row, exit_row, start, end = entry_row[is_inside], exit_row[is_inside], start[is_inside], end[is_inside]
     is_cut = (exit_row == OPEN) | (end > bounds.end) | (start < bounds.start)

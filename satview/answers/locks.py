@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.doctor import diagnosis
-from satview.analysis.times.basis import Mark
+from satview.analysis.times.basis import Mark, largest_by, sum_by
 from satview.answers.frames import Texts
 from satview.answers.table import Column, Kind, Known, Question, Table, known_where, least_known
 from satview.events import wire
 from satview.events.unixware import RecordOutcome, plain, record_code
 from satview.formats.unixware.reader import RecordPayloads, address_text
+from satview.linkage.links import depth_within
 from satview.store.trace import Trace
 
 Ints = NDArray[np.int64]
@@ -189,8 +190,9 @@ def _tables(records: _LockRecords) -> tuple[Table, Table]:
     failed = np.bincount(requested[records.results(requests) != 0], minlength=n)
     failed += np.bincount(tried[records.argument(2, tries) != 0], minlength=n)
     held, hold_start, hold_end, is_held_on = _holds(records, objects)
-    wait, longest_wait = _sum_and_most(requested[waited], length[waited], n)
-    hold, longest_hold = _sum_and_most(held, hold_end - hold_start, n)
+    wait, hold = sum_by(requested[waited], length[waited], n), sum_by(held, hold_end - hold_start, n)
+    longest_wait, _ = largest_by(requested[waited], length[waited], n)
+    longest_hold, _ = largest_by(held, hold_end - hold_start, n)
     count, holds = np.bincount(lock, minlength=n), np.bincount(held, minlength=n)
     waits_on = np.bincount(requested[waited & records.is_open(requests)], minlength=n) > 0
     order = np.lexsort((-count, -hold, -wait))
@@ -258,11 +260,11 @@ def _holds(records: _LockRecords, objects: Ints) -> tuple[Ints, Ints, Ints, NDAr
     if not len(row):
         return lock, row, row, np.zeros(0, np.bool_)
     group = np.concatenate(([True], (lock[1:] != lock[:-1]) | (records.thread[row[1:]] != records.thread[row[:-1]])))
-    depth = _depth(step, np.cumsum(group) - 1)
+    number = np.cumsum(group)
+    depth = depth_within(step, number)  # an unlock without its lock is ignored
     begins = np.flatnonzero((step > 0) & (depth == 1))
     ends = np.flatnonzero((step < 0) & (depth == 0))
     after = np.searchsorted(ends, begins)
-    number = np.cumsum(group)
     has_end = after < len(ends)
     has_end[has_end] = number[ends[after[has_end]]] == number[begins[has_end]]
     end = np.full(len(begins), records.trace.window.end, np.int64)
@@ -305,18 +307,6 @@ def _kind_of_mutex(records: _LockRecords, rows: Ints) -> Ints:
     return np.where(np.isin(records.argument(2, rows), known), KINDS.index("rmutex"), KINDS.index("mutex"))
 
 
-def _depth(step: Ints, group: Ints) -> Ints:
-    """Return the nesting depth after every step, counted per group; an unlock without its lock is ignored."""
-    out = np.empty(len(step), np.int64)
-    raw = np.cumsum(step)
-    begin = np.searchsorted(group, np.arange(int(group[-1]) + 1))
-    raw -= np.repeat(raw[begin] - step[begin], np.diff(begin, append=len(step)))
-    lift = group * (4 * len(step) + 4)
-    lowest = np.minimum.accumulate(np.minimum(raw, 0) - lift) + lift
-    out[:] = raw - np.minimum(lowest, 0)
-    return out
-
-
 def _find(objects: Ints, keys: Ints) -> Ints:
     """Return the row of every key in the table of objects, int64 (n,), -1 for keys that are not in it."""
     if not len(keys) or not len(objects):
@@ -326,13 +316,6 @@ def _find(objects: Ints, keys: Ints) -> Ints:
     number = number.reshape(-1)
     row[number[: len(objects)]] = np.arange(len(objects))
     return row[number[len(objects) :]]
-
-
-def _sum_and_most(lock: Ints, length: Ints, n: int) -> tuple[Ints, Ints]:
-    total, most = np.zeros(n, np.int64), np.zeros(n, np.int64)
-    np.add.at(total, lock, length)
-    np.maximum.at(most, lock, length)
-    return total, most
 
 
 def _distinct(lock: Ints, thread: Ints, n: int) -> Ints:

@@ -16,7 +16,7 @@ from satview.base.column_arrays import numbers_of
 from satview.core import links
 from satview.core.links import stable_order
 from satview.events.wire import CLASS_SHIFT, CODE_COUNT, WireClass
-from satview.store.axis import files_of
+from satview.store.axis import ends_of_files, files_of
 from satview.store.time_ranges import TimeRanges, losses, losses_of
 from satview.store.trace import Trace
 
@@ -412,6 +412,14 @@ def nested_pairs(step: NDArray[np.int8], part: NDArray[np.intp]) -> tuple[NDArra
     key, is_entry = key[order], step[order] > 0
     pair_starts = np.flatnonzero(is_entry[:-1] & ~is_entry[1:] & (key[:-1] == key[1:]))
     return order[pair_starts], order[pair_starts + 1]
+
+
+def ends_of_spans(trace: Trace, begin: Rows, end: Rows) -> NDArray[np.int64]:
+    """Return when each span of two events ends, cycles, int64 (n,): an open one (`OPEN`) when its file ends."""
+    cycles = ends_of_files(trace, begin)
+    is_ended = end != OPEN
+    cycles[is_ended] = trace.events.time_cycles[end[is_ended]]
+    return cycles
 
 
 # Checks that no event is missing between the two events of a link.

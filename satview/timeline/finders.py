@@ -17,9 +17,18 @@ from satview.events.spec import Show
 from satview.events.states import WAITING
 from satview.events.user_events import UserEvent, UserField, UserRule, UserRuleKind
 from satview.linkage.chain import link_table
-from satview.linkage.links import OPEN, LinkKind, is_whole, nested_pairs, rows_of_class, rows_of_codes, rows_where
+from satview.linkage.links import (
+    OPEN,
+    LinkKind,
+    ends_of_spans,
+    is_whole,
+    nested_pairs,
+    rows_of_class,
+    rows_of_codes,
+    rows_where,
+)
 from satview.store.arguments import argument, argument_under, numbers_at
-from satview.store.axis import by_file, ends_of_files, file_window, files_of, last_rows
+from satview.store.axis import by_file, file_window, files_of, last_rows
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.time_ranges import losses
 from satview.store.trace import Trace
@@ -379,12 +388,9 @@ def _spans(
     value: NDArray[np.uint8],
 ) -> TrackRows:
     """Return intervals as the content of lanes; those without an end (`OPEN`) last until their file ends."""
-    time = trace.events.time_cycles
-    end = ends_of_files(trace, begin)
-    end[over != OPEN] = time[over[over != OPEN]]
-    start = time[begin]
+    start = trace.events.time_cycles[begin]
     # An interval without length still shows.
-    end = np.maximum(end, start + 1)
+    end = np.maximum(ends_of_spans(trace, begin, over), start + 1)
     return TrackRows(lane_class.owner_kind, owner.astype(np.int64), start, end, begin, value, lane_class.title)
 
 
