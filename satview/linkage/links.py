@@ -385,6 +385,13 @@ def thread_rows(trace: Trace, pids: NDArray[np.uint32], tids: NDArray[np.uint32]
     return np.where(keys[order][position] == needed, order[position], 0)
 
 
+def last_of_each(numbers: NDArray[np.integer], count: int) -> NDArray[np.intp]:
+    """Return the position at which each number below `count` occurs last, in the order of the numbers; intp (k,)."""
+    last = np.full(count, -1, np.intp)
+    last[numbers] = np.arange(len(numbers))
+    return last[last >= 0]
+
+
 def depth_within(step: NDArray[np.integer], part: NDArray[np.intp]) -> NDArray[np.int64]:
     """Return how many entries (steps of 1) are open after every step, int64 (n,), from 0 in each ascending part.
 

@@ -23,6 +23,7 @@ from satview.linkage.links import (
     depth_within,
     is_whole,
     last_of_codes,
+    last_of_each,
     no_pairs,
     pairs_of,
     positions,
@@ -288,16 +289,9 @@ def _handed_over(
     sent, receipt = positions(sends, pulse[followed]), positions(receipts, following[followed])
     fits = np.flatnonzero(send_key[sent] == receipt_key[receipt])
     # Another wait that begins before the receipt means that this one ended without a pulse.
-    fits = fits[_last_of_each(receipt[fits], len(receipts))][::-1]
-    fits = fits[_last_of_each(sent[fits], len(sends))]  # of a pulse the first receipt
+    fits = fits[last_of_each(receipt[fits], len(receipts))][::-1]
+    fits = fits[last_of_each(sent[fits], len(sends))]  # of a pulse the first receipt
     return sent[fits], receipt[fits]
-
-
-def _last_of_each(numbers: _Positions, count: int) -> _Positions:
-    """Return the position at which each number below `count` occurs last, in the order of the numbers; intp (k,)."""
-    last = np.full(count, -1, np.intp)
-    last[numbers] = np.arange(len(numbers))
-    return last[last >= 0]
 
 
 def _queued(

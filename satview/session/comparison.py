@@ -182,14 +182,15 @@ class Comparison(QObject):
         Raises:
             UsageError: The traces would be more than a year apart, which is surely an input error.
         """
-        old, new = self.first.trace, self._second().trace
+        second = self._second()
+        old, new = self.first.trace, second.trace
         same = TimeMap(first_cycles, second_cycles, old.clock.cycles_per_s, new.clock.cycles_per_s)
         if abs(same.inverse.cycles(new.window.start) - old.window.start) > _MOST_S * old.clock.cycles_per_s:
             raise UsageError("the traces would be more than a year apart; check the offset")
         self._map = same
         self.aligned_by = by
         self._set_limits()
-        self._pass_on(self.first, self.second, self._map)
+        self._pass_on(self.first, second, self._map)
         self.changed.emit()
 
     def set_linked(self, is_linked: bool) -> None:
@@ -234,20 +235,16 @@ class Comparison(QObject):
 
     @Slot()
     def _on_first(self) -> None:
-        if self.second is not None and self._map is not None:
-            self._follow(self.first, self.second, self._map)
+        if self.is_linked and self.second is not None and self._map is not None:
+            self._pass_on(self.first, self.second, self._map)
 
     @Slot()
     def _on_second(self) -> None:
-        if self.second is not None and self._map is not None:
-            self._follow(self.second, self.first, self._map.inverse)
+        if self.is_linked and self.second is not None and self._map is not None:
+            self._pass_on(self.second, self.first, self._map.inverse)
 
-    def _follow(self, moved: OpenTrace, other: OpenTrace, same: TimeMap) -> None:
-        if self.is_linked:
-            self._pass_on(moved, other, same)
-
-    def _pass_on(self, moved: OpenTrace, other: OpenTrace | None, same: TimeMap) -> None:
-        if not self._is_passing_on and other is not None:
+    def _pass_on(self, moved: OpenTrace, other: OpenTrace, same: TimeMap) -> None:
+        if not self._is_passing_on:
             self._is_passing_on = True
             other.viewport.move(same.window(moved.viewport.window))
             self._is_passing_on = False

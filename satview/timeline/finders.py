@@ -22,6 +22,7 @@ from satview.linkage.links import (
     LinkKind,
     ends_of_spans,
     is_whole,
+    last_of_each,
     nested_pairs,
     rows_of_class,
     rows_of_codes,
@@ -213,7 +214,7 @@ def calls(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[TrackRo
     begin, over = table.from_row[known], table.to_row[known]
     if trace.pairs is None:
         rows = rows_of_class(trace, wire.WireClass.KER_CALL)
-        newest = _last_of_each(trace.events.thread[rows], rows)
+        newest = rows[last_of_each(trace.events.thread[rows], len(trace.threads))]
         newest = newest[trace.events.code[newest] & wire.KER_FORM == 0]
         begin, over = _with_open(trace, begin, over, newest[trace.events.thread[newest] != UNKNOWN_THREAD])
     value = hues(trace.events.code[begin] & _CALL_NUMBER)
@@ -345,13 +346,6 @@ def _parts(trace: Trace, rows: Rows, owner: NDArray[np.integer]) -> NDArray[np.i
     changes = np.ones(len(rows), np.bool_)
     changes[1:] = (owner[1:] != owner[:-1]) | (before[1:] != before[:-1])
     return np.asarray(np.cumsum(changes) - 1)
-
-
-def _last_of_each(owner: NDArray[np.integer], rows: Rows) -> Rows:
-    """Return the last row of every owner, uint32 (k,); rows ascend."""
-    last = np.full(int(owner.max(initial=0)) + 1, -1, np.int64)
-    last[owner] = rows
-    return last[last >= 0].astype(np.uint32)
 
 
 def _with_open(trace: Trace, begin: Rows, over: Rows, waiting: Rows) -> tuple[Rows, Rows]:

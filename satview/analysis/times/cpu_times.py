@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from satview.analysis.times.basis import Basis, Runs, Scope, largest_by, sum_by
 from satview.analysis.times.state_times import CpuSums, walk
+from satview.base.column_arrays import ColumnTable
 from satview.base.time import TimeWindow
 from satview.core.links import stable_order
 from satview.events.spec import Release
@@ -486,7 +487,7 @@ def _runs_of(basis: Basis, by: LoadBy) -> tuple[Runs, NDArray[np.int64] | None]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pieces:
+class _Pieces(ColumnTable):
     """Runs cut at the edges of bins; columns of shape (n,)."""
 
     cpu: NDArray[np.uint8]
@@ -509,17 +510,9 @@ def _pieces_of(scope: Scope, runs: Runs, logged: NDArray[np.int64] | None, edges
         high = begin + np.searchsorted(runs.start[begin:stop], edges[-1])
         rows, number, start, end = cut_at(runs.start[low:high], runs.end[low:high], edges)
         rows = rows + low
-        parts.append(
-            (
-                runs.cpu[rows],
-                runs.thread[rows],
-                runs.value[rows],
-                logged[rows],
-                number,
-                end - start - handled.within(start, end),
-            )
-        )
-    return _Pieces(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        net = end - start - handled.within(start, end)
+        parts.append(_Pieces(runs.cpu[rows], runs.thread[rows], runs.value[rows], logged[rows], number, net))
+    return _Pieces.concatenated(parts)
 
 
 def _interrupted(basis: Basis, edges: Cycles) -> Cycles:

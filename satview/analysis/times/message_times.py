@@ -506,8 +506,6 @@ def message_times(scope: Scope) -> MessageTable:
     keys, number = np.unique(events.thread[sends].astype(np.int64) << 32 | pids & 0xFFFFFFFF, return_inverse=True)
     number, count = number.astype(np.int64), len(keys)
     sizes = sent.size_bytes
-    earliest = np.zeros(count, np.int64)
-    earliest[number[::-1]] = sends[::-1]
     known = sizes >= 0
     return MessageTable(
         keys >> 32,
@@ -517,7 +515,7 @@ def message_times(scope: Scope) -> MessageTable:
         sum_by(number[known], sizes[known], count),
         Durations.of(number, sent.send_blocked_cycles, sends, count),
         Durations.of(number, sent.reply_blocked_cycles, sends, count),
-        earliest,
+        _first_of(number, sends, count),
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.times.basis import Basis, Mask, Scope, largest_by, percentiles_by, sum_by
-from satview.base.column_arrays import numbers_of
+from satview.base.column_arrays import ColumnTable, numbers_of
 from satview.base.time import TimeWindow
 from satview.core import statistics
 from satview.events import wire
@@ -412,7 +412,7 @@ SHARES: Final = (0.5, 0.9, 0.99)
 
 
 @dataclass(frozen=True, slots=True)
-class StateLengths:
+class StateLengths(ColumnTable):
     """Every interval of a state that meets a range, cut at the range; by thread, then in time order.
 
     Attributes:
@@ -435,16 +435,13 @@ class StateLengths:
 
 def state_lengths(scope: Scope) -> StateLengths:
     """Return the intervals of all threads except row 0, which is no thread."""
-    parts = []
+    none = np.empty(0, np.int64)
+    parts = [StateLengths(none, none.astype(np.uint8), none, none)]
     for spans in state_spans(scope):
         start, end = scope.cut(spans.start, spans.end)
         keep = np.flatnonzero(end > start)
-        parts.append((spans.thread[keep], spans.value[keep], start[keep], (end - start)[keep]))
-    if not parts:
-        none = np.empty(0, np.int64)
-        return StateLengths(none, np.empty(0, np.uint8), none, none)
-    thread, value, start, cycles = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return StateLengths(thread, value, start, cycles)
+        parts.append(StateLengths(spans.thread[keep], spans.value[keep], start[keep], (end - start)[keep]))
+    return StateLengths.concatenated(parts)
 
 
 # Which intervals the trace holds from their start to their end.
@@ -484,7 +481,7 @@ def _is_cut(trace: Trace, start: Cycles, end: Cycles, file: NDArray[np.intp]) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Activations:
+class Activations(ColumnTable):
     """Times in which a thread was READY or RUNNING without a wait, by thread, then in time order; columns (n,).
 
     Idle threads have none.
@@ -514,17 +511,9 @@ class Activations:
 
 def activations(scope: Scope) -> Activations:
     """Return all activations of threads that overlap the range, and some before and after the range; none is cut."""
-    parts = [_activations_of(scope, spans) for spans in state_spans(scope)]
     none = np.empty(0, np.int64)
-    columns = {
-        name: np.concatenate([none[:0].astype(kind), *(getattr(part, name) for part in parts)])
-        for name, kind in zip(
-            Activations.__slots__,
-            (np.int64, np.int64, np.int64, np.int64, np.int64, np.uint32, np.bool_),
-            strict=True,
-        )
-    }
-    return Activations(**columns)
+    nothing = Activations(none, none, none, none, none, none.astype(np.uint32), none.astype(np.bool_))
+    return Activations.concatenated([nothing, *(_activations_of(scope, spans) for spans in state_spans(scope))])
 
 
 def _activations_of(scope: Scope, spans: StateSpans) -> Activations:
