@@ -33,7 +33,7 @@ from satview.analysis.blame import BLAME_WORDS, Blame, BlameParts, nested_interr
 from satview.analysis.doctor import may_be_more
 from satview.analysis.needs import CALLS, INTERRUPT_CAUSES, KERNEL, MESSAGES, PULSES, STATES
 from satview.analysis.schedulability import Bound, response_bounds
-from satview.analysis.times.basis import percentiles_by, sum_by
+from satview.analysis.times.basis import largest_by, percentiles_by, sum_by
 from satview.analysis.times.message_times import Histogram, histogram
 from satview.answers.frames import Texts
 from satview.answers.late_comparison import (
@@ -297,8 +297,7 @@ class Late:
             return None
         known_rows = np.flatnonzero(instances.is_known)
         response = instances.response_cycles[known_rows]
-        longest = np.zeros(count, np.int64)
-        np.maximum.at(longest, instances.activity[known_rows], response)
+        longest, _ = largest_by(instances.activity[known_rows], response, count)
         median = percentiles_by(instances.activity[known_rows], response, count, (0.5,))[0]
         deadline = self._deadline
         ratio = longest / np.maximum(np.where(deadline > 0, deadline, median), 1)
@@ -315,9 +314,7 @@ class Late:
         undecided = np.bincount(instances.activity[~known], minlength=count)
         shares = percentiles_by(number, response, count, _SHARES)
         none = size == undecided
-        longest = np.full(count, -1, np.int64)
-        longest_rows = np.flatnonzero(response == shares[-1][number])[::-1]  # of equals the first
-        longest[number[longest_rows]] = instances.start_row[known][longest_rows]
+        longest = np.append(instances.start_row[known], -1)[largest_by(number, response, count)[1]]
         deadline, overrun = self._deadline, self.learned.overrun_cycles
         misses = np.bincount(instances.activity[overrun > 0], minlength=count)
         doubt = np.zeros(count, np.uint8)
