@@ -55,12 +55,8 @@ class Analysis:
         return self.needs + self.bounds
 
 
-_ALL: Final = (
-    need.NO_DAMAGE,
-    need.NO_LOSS,
-    need.ALL_CPUS,
-    need.OPENING,
-)  # a thread's state is known from its first event on
+# The opening: a thread's state is known from its first event on.
+_ALL: Final = (need.NO_DAMAGE, need.NO_LOSS, need.ALL_CPUS, need.OPENING)
 _EVENTS: Final = (need.NO_DAMAGE, need.NO_LOSS)
 _RUNS: Final = (need.INTERRUPTED, replace(need.CPUS, lack=Mark.ESTIMATE))  # without, time is added to who ran
 

@@ -76,9 +76,8 @@ class Known(IntEnum):
 
 CERTAINTIES: Final = ("", *(certainty.name.lower() for certainty in Certainty))  # by `Certainty`
 KNOWN_WORDS: Final = tuple(known.word for known in Known)
-_DOUBT: Final = np.array(
-    (0, 2, 2, 1, 4, 5, 3), np.uint8
-)  # by `Known`: a lower bound of what is inferred is a lower bound
+# By `Known`: a lower bound of what is inferred is a lower bound.
+_DOUBT: Final = np.array((0, 2, 2, 1, 4, 5, 3), np.uint8)
 _OF_CERTAINTY: Final = {Certainty.GUESS: Known.GUESS, Certainty.INFERRED: Known.INFERRED, Certainty.EXACT: Known.EXACT}
 
 

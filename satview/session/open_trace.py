@@ -50,9 +50,6 @@ from satview.timeline.lane_classes import classes_in
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.state_lanes import Preview
 
-# Links of the selected event, found in the background if the search takes longer than a frame; search hits as text.
-
-
 # Search hits as text for the clipboard.
 
 
@@ -83,6 +80,9 @@ def _lines(
             cells = list_row(trace, event, previous)
             yield (*cells[:_FIRST_TEXT], *map(csv_text, cells[_FIRST_TEXT:]))
             previous = event
+
+
+# Links of the selected event, found in the background if the search takes longer than a frame.
 
 
 _PAIRS_AT_ONCE: Final = 500_000  # events whose pairs are found within a frame

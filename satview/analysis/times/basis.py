@@ -89,7 +89,7 @@ class Basis:
 
     @cached_property
     def runs_by_partition(self) -> tuple[Runs, NDArray[np.int64], NDArray[np.bool_]]:
-        """The runs, cut where a RUNNING event shows another partition (-1 = not shown), these, and if critical."""
+        """The runs, cut where RUNNING shows another partition; partitions (-1 = not shown); whether critical."""
         rows, _ = run_slices(self.trace)
         partition = argument_under(self.trace, rows, "partition", "partition_id")  # 6.x, later
         is_critical = np.maximum(argument_under(self.trace, rows, "sched_flags"), 0) & _CRITICAL
@@ -281,9 +281,7 @@ def largest_by(keys: Keys, values: Cycles, count: int) -> tuple[Cycles, Cycles]:
     """Return the largest value of each key and its first position, int64 (count,); 0 and -1 for keys without one."""
     largest, position = np.zeros(count, np.int64), np.full(count, -1, np.int64)
     np.maximum.at(largest, keys, values)
-    largest_rows = np.flatnonzero(values == largest[keys])[
-        ::-1
-    ]  # backwards, so that the first of equals is written last
+    largest_rows = np.flatnonzero(values == largest[keys])[::-1]  # so that the first of equals is written last
     position[keys[largest_rows]] = largest_rows
     return largest, position
 

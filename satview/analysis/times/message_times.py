@@ -386,9 +386,8 @@ def _errors(
     by_number: list[list[tuple[int, int]]] = [[] for _ in range(CALL_NUMBERS)]
     pairs, counts = np.unique(number << 32 | error & 0xFFFFFFFF, return_counts=True)
     for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
-        by_number[pair >> 32].append(
-            ((pair & 0xFFFFFFFF ^ 1 << 31) - (1 << 31), count)
-        )  # signed, as the details show it
+        signed = (pair & 0xFFFFFFFF ^ 1 << 31) - (1 << 31)  # as the details show it
+        by_number[pair >> 32].append((signed, count))
     ranked = [tuple(sorted(entries, key=lambda entry: -entry[1])) for entries in by_number]
     return np.bincount(number, minlength=CALL_NUMBERS), ranked
 

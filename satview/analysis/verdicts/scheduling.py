@@ -655,9 +655,8 @@ def _late_pulses(evidence: Evidence, limits: Limits) -> list[Verdict]:
         positions = [(int(times[i]), int(times[i] + late[i]), int(sent[pulses_of_timer[i]])) for i in bad.tolist()]
         again = evidence.again(positions, start)
         jitter = evidence.length(int(late.max() - late.min()))
-        certainty = max(
-            table.certainty[pulses_of_timer[bad]].min(), Certainty.INFERRED
-        )  # one timer's pulses queue in turn
+        # One timer's pulses queue in turn.
+        certainty = max(table.certainty[pulses_of_timer[bad]].min(), Certainty.INFERRED)
         verdicts.append(evidence.verdict(
             Severity.WARNING, (start, start + int(late[worst])), [thread], [],
             [*sent[pulses_of_timer[bad]].tolist(), *received[pulses_of_timer[bad]].tolist()],
