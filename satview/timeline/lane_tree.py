@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Final
 
@@ -162,22 +162,12 @@ def track_infos(trace: Trace, infos: Sequence[LaneInfo], tracks: Iterable[Track]
             track_lanes.append(LaneInfo(index, LaneKind.TRACK, name, "", parent, process=process, track=track))
             continue
         parent = lane_of[owner_kind].get(track.owner, -1) if owner_kind in lane_of else -1
-        if owner_kind in lane_of and parent < 0:
-            continue
-        owner = infos[parent] if parent >= 0 else None
-        track_lanes.append(
-            LaneInfo(
-                index,
-                LaneKind.TRACK,
-                title,
-                track.content.subtitle,
-                parent,
-                cpu=owner.cpu if owner is not None else -1,
-                process=owner.process if owner is not None else 0,
-                thread=owner.thread if owner is not None else 0,
-                track=track,
-            )
-        )
+        lane = LaneInfo(index, LaneKind.TRACK, title, track.content.subtitle, parent, track=track)
+        if parent >= 0:
+            owner = infos[parent]
+            track_lanes.append(replace(lane, cpu=owner.cpu, process=owner.process, thread=owner.thread))
+        elif owner_kind not in lane_of:
+            track_lanes.append(lane)
     return track_lanes
 
 
@@ -276,17 +266,14 @@ class Timeline:
 
     def lane_classes(self) -> tuple[LaneClass, ...]:
         """Return the lane classes for which the trace has events, whether shown or not."""
-        counts = self.trace.code_counts
         has_codes = self.trace.pairs is None
-        return tuple(
-            lane_class
-            for lane_class in LANE_CLASSES
-            if (
-                has_codes and counts[list(lane_class.codes)].any()
-                if lane_class.codes
-                else lane_class.name in self._finders
-            )
-        )
+
+        def has_events(lane_class: LaneClass) -> bool:
+            if not lane_class.codes:
+                return lane_class.name in self._finders
+            return has_codes and bool(self.trace.code_counts[list(lane_class.codes)].any())
+
+        return tuple(filter(has_events, LANE_CLASSES))
 
     @property
     def user_lanes(self) -> UserLanes:
@@ -331,34 +318,28 @@ class Timeline:
         """Return the lanes of a class; empty if they have not been found yet."""
         return self._tracks.get(name, frozenset())
 
-    def show_classes(self, names: Iterable[str], cancelled: Callable[[], bool] | None = None) -> None:
+    def show_classes(self, names: Iterable[str], cancelled: Callable[[], bool] = lambda: False) -> None:
         """Find the lanes of lane classes and append them to `infos`; takes one or more passes over the events.
 
         Args:
             names: Names of classes; those whose lanes have been found already cost nothing.
             cancelled: Called between classes; True ends the search early.
         """
-        classes_with_events = {lane_class.name for lane_class in self.lane_classes()}
+        classes_with_events = self.lane_classes()
         for lane_class in LANE_CLASSES:
-            if (
-                lane_class.name not in names
-                or lane_class.name in self._tracks
-                or (cancelled is not None and cancelled())
-            ):
+            if lane_class.name not in names or lane_class.name in self._tracks or cancelled():
                 continue
             finder = self._finders.get(lane_class.name) or finder_of(lane_class)
-            has_events = lane_class.name in classes_with_events
-            of_class = finder(self.trace, lane_class, self._user) if has_events else []
+            of_class = finder(self.trace, lane_class, self._user) if lane_class in classes_with_events else []
             with self._lock:
                 if lane_class.name in self._tracks:  # another view has found its lanes meanwhile
                     continue
-                more = track_infos(
-                    self.trace, self.infos, (track for part in of_class for track in tracks_of(lane_class, part))
-                )
+                tracks = (track for part in of_class for track in tracks_of(lane_class, part))
+                more = track_infos(self.trace, self.infos, tracks)
                 self._tracks[lane_class.name] = frozenset(info.index for info in more)
                 self.infos = (*self.infos, *more)
 
-    def build(self, indices: Iterable[int], cancelled: Callable[[], bool] | None = None) -> None:
+    def build(self, indices: Iterable[int], cancelled: Callable[[], bool] = lambda: False) -> None:
         """Build those of the given lanes that are not built yet; stops early when `cancelled()` returns true.
 
         Waits for lanes that another thread is building.
@@ -370,17 +351,17 @@ class Timeline:
                 self._build([i for i in claimed if i not in self._lanes], cancelled)
             finally:
                 self._claims.leave(claimed)
-            if cancelled is not None and cancelled():
+            if cancelled():
                 return
             if not claimed:
                 self._claims.wait(_LOOK_S)
 
-    def _build(self, requested: list[int], cancelled: Callable[[], bool] | None) -> None:
+    def _build(self, requested: list[int], cancelled: Callable[[], bool]) -> None:
         for start in range(0, len(requested), _LANES_AT_ONCE):
             batch = requested[start : start + _LANES_AT_ONCE]
             spans, numbers, ready = {}, {}, {}
             for index in batch:
-                if cancelled is not None and cancelled():
+                if cancelled():
                     return
                 track = self.infos[index].track
                 if track is not None:
@@ -391,17 +372,12 @@ class Timeline:
             shifts = np.array([finest_shift(window, len(lane)) for lane in spans.values()], np.int64)
             cells = event_cells(self.trace, [self.infos[index] for index in spans], shifts, self._mark_codes)
             for (index, lane), seen in zip(spans.items(), cells, strict=True):
-                if cancelled is not None and cancelled():
+                if cancelled():
                     return
-                levels, final = build_levels(lane, window, seen), self._final(lane, self.infos[index])
-                self._lanes[index] = Lane(
-                    final,
-                    levels,
-                    LaneShares.of(final),
-                    self._use(self.infos[index]),
-                    ready.get(index),
-                    numbers.get(index),
-                )
+                info, levels = self.infos[index], build_levels(lane, window, seen)
+                final = self._final(lane, info)
+                shares, use = LaneShares.of(final), self._use(info)
+                self._lanes[index] = Lane(final, levels, shares, use, ready.get(index), numbers.get(index))
 
     def kinds(self, index: int) -> LaneShares | None:
         """Return the time of a CPU lane by kind of code (user, kernel, ...); None until `build_kinds` has run."""
@@ -412,18 +388,16 @@ class Timeline:
         """True if `build_kinds` has completed."""
         return len(self._kinds) == sum(info.kind is LaneKind.CPU for info in self.infos)
 
-    def build_kinds(self, cancelled: Callable[[], bool] | None = None) -> None:
+    def build_kinds(self, cancelled: Callable[[], bool] = lambda: False) -> None:
         """Compute `kinds` for all CPUs, building their lanes too; stops early when `cancelled()` returns true."""
         kinds = {}
         for info in self.infos:
             if info.kind is not LaneKind.CPU or info.index in self._kinds:
                 continue
-            if cancelled is not None and cancelled():
+            if cancelled():
                 return
-            of_interrupts = (
-                other for other in self.infos if other.parent == info.index and other.kind is LaneKind.INTERRUPTS
-            )
-            handled = next((self.lane(other.index).spans for other in of_interrupts), None)
+            handled = next((self.lane(other.index).spans for other in self.infos
+                            if other.parent == info.index and other.kind is LaneKind.INTERRUPTS), None)  # fmt: skip
             spans = kind_spans(self.trace, info.cpu, self.lane(info.index).spans, handled)
             kinds[info.index] = LaneShares.of(spans)
         self._kinds |= kinds  # all at once, as CPU lanes with and without kinds look different
@@ -515,29 +489,13 @@ class Timeline:
             own = threads[starts[process] : starts[process + 1]]
             own = own[np.argsort(trace.threads.tid[own], kind="stable")]
             parent, pid, title = len(infos), int(trace.processes.pid[process]), trace.process_name(process)
-            infos.append(
-                LaneInfo(
-                    parent,
-                    LaneKind.PROCESS,
-                    title,
-                    f"pid {pid}" if not title.endswith(f"[{pid}]") else "",
-                    -1,
-                    process=process,
-                )
-            )
+            subtitle = f"pid {pid}" if not title.endswith(f"[{pid}]") else ""
+            infos.append(LaneInfo(parent, LaneKind.PROCESS, title, subtitle, -1, process=process))
             for thread in own[~doubtful.threads[own]].tolist():
-                name = trace.threads.names[thread]
-                tid = int(trace.threads.tid[thread])
+                name, tid = trace.threads.names[thread], int(trace.threads.tid[thread])
+                title, subtitle = (name, f"tid {tid}") if name else (f"thread {tid}", "")
                 infos.append(
-                    LaneInfo(
-                        len(infos),
-                        LaneKind.THREAD,
-                        name or f"thread {tid}",
-                        f"tid {tid}" if name else "",
-                        parent,
-                        process=process,
-                        thread=thread,
-                    )
+                    LaneInfo(len(infos), LaneKind.THREAD, title, subtitle, parent, process=process, thread=thread)
                 )
         if doubtful:
             infos.append(LaneInfo(len(infos), LaneKind.DAMAGED, "damaged", _doubts_text(trace, doubtful), -1))
@@ -740,13 +698,7 @@ def _lane(timeline: Timeline, entry: Mapping[str, Any], arrays: Mapping[str, NDA
 def _count(
     timeline: Timeline, entry: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], count: str
 ) -> LaneShares | None:
-    """Return stored counts of a process lane over time; None if the lane is not of a process.
-
-    Args:
-        timeline: The timeline.
-        entry: Stored values of the lane.
-        arrays: Stored arrays of all lanes, by name.
-        count: `use` (CPUs in use) or `ready` (READY threads).
+    """Return the stored count `use` (CPUs in use) or `ready` (READY threads) of a process lane; None for others.
 
     Raises:
         ValueError: The arrays cannot be counts of this lane.
