@@ -39,17 +39,14 @@ class Sigevent:
         """The number that represents `kind` in a sigevent structure."""
         return self.NOTIFY.get(self.kind, 0)
 
-
-def event_values(event: Sigevent | None) -> dict[str, int]:
-    """Return the fields of a sigevent by their names in the event table."""
-    if event is None:
-        return {}
-    return {
-        "event->sigev_notify": event.notify,
-        "event->sigev_notify_function_p": event.coid or event.signo,
-        "event->sigev_value": event.value,
-        "event->sigev_notify_attributes_p": (event.priority & 0xFFFF) << 16 | event.code & 0xFFFF,
-    }
+    def values(self) -> dict[str, int]:
+        """Return the fields by their names in the event table."""
+        return {
+            "event->sigev_notify": self.notify,
+            "event->sigev_notify_function_p": self.coid or self.signo,
+            "event->sigev_value": self.value,
+            "event->sigev_notify_attributes_p": (self.priority & 0xFFFF) << 16 | self.code & 0xFFFF,
+        }
 
 
 # Data records of the simulated kernel: processes, threads, CPUs, channels, connections and timers.
@@ -384,9 +381,14 @@ class SyncObject:
         """Type and name of the object, for reports."""
         return f"{type(self).__name__.lower()} {self.name}"
 
-    def values(self, prefix: str = "") -> dict[str, int]:
-        """Return address, count and owner by their names in the event table; the last two names begin with `prefix`."""
-        return {"sync_p": self.address, f"{prefix}count": 0, f"{prefix}owner": 0}
+    def words(self) -> tuple[int, int]:
+        """Return the words in memory that contain count and owner; 0 for an object that has no such words."""
+        return 0, 0
+
+    def values(self) -> dict[str, int]:
+        """Return address, count and owner by their names in the event table, which differ between calls."""
+        count, owner = self.words()
+        return {"sync_p": self.address, "count": count, "owner": owner, "sync->count": count, "sync->owner": owner}
 
     def take_best(self) -> Thread:
         """Remove and return the waiter with the highest priority; of equal priorities, the first to wait."""
@@ -416,17 +418,9 @@ class Mutex(SyncObject):
         word = (self.owner.tid << 16 | self.owner.pid & 0xFFFF) & 0x7FFFFFFF
         return word | (0x80000000 if self.waiters else 0)
 
-    def values(self, prefix: str = "") -> dict[str, int]:
-        """Return address, count and owner by their names in the event table; `prefix` precedes `count` and `owner`.
-
-        The owner is also returned without the prefix.
-        """
-        return {
-            "sync_p": self.address,
-            f"{prefix}count": 0x80000000,
-            f"{prefix}owner": self.owner_word(),
-            "owner": self.owner_word(),
-        }
+    def words(self) -> tuple[int, int]:
+        """Return the words for count, in which a flag is set, and owner."""
+        return 0x80000000, self.owner_word()
 
 
 class Condvar(SyncObject):
@@ -444,9 +438,9 @@ class Semaphore(SyncObject):
         super().__init__(name)
         self.count = count
 
-    def values(self, prefix: str = "") -> dict[str, int]:
-        """Return address, count and owner by their names in the event table; the last two names begin with `prefix`."""
-        return {"sync_p": self.address, f"{prefix}count": self.count, f"{prefix}owner": 0xFFFFFFFE}
+    def words(self) -> tuple[int, int]:
+        """Return the count, and the number that marks a semaphore in place of an owner."""
+        return self.count, 0xFFFFFFFE
 
 
 class Barrier(SyncObject):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 
 from satview.capture.sim.services import Errno, KernelServices, QnxError
 from satview.capture.sim.target import Target
-from satview.capture.sim.threads import Cpu, Thread
+from satview.capture.sim.threads import Cpu, Sigevent, SyncObject, Thread
 
 __all__ = [
     "CLOCK_MONOTONIC", "SIDE_CHANNEL", "SIGALRM", "SIGCHLD", "SIGCONT", "SIGSEGV", "SIGSTOP", "SIGTERM", "SIGUSR1",
@@ -85,26 +86,31 @@ class Call:
     """A kernel call, which the program of a thread yields.
 
     A subclass defines the arguments as fields and implements `carry_out`. Integer fields are logged under their names,
-    which must be those of the event table; override `arguments` for names that are not Python identifiers.
+    which should be those of the event table, and sigevents and synchronization objects by their `values`.
 
     Attributes:
         name: Name of the call in the event table.
+        logs: Further logged arguments by their names in the event table: the name of a field, or a constant.
     """
 
     name = "NOP"  # without annotation, so that it is not a dataclass field unless a subclass annotates it
+    logs: ClassVar[Mapping[str, str | int]] = {}
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the arguments of the entry event by their names in the event table: by default all integer fields."""
-        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        return {name: int(value) for name, value in values.items() if isinstance(value, int)}
+        """Return the arguments of the entry event by their names in the event table; other names are ignored."""
+        values: dict[str, int] = {}
+        for entry in fields(self):
+            value = getattr(self, entry.name)
+            if isinstance(value, int):
+                values[entry.name] = int(value)
+            elif isinstance(value, (Sigevent, SyncObject)):
+                values |= value.values()
+        for name, source in self.logs.items():
+            values[name] = int(getattr(self, source)) if isinstance(source, str) else source
+        return values
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:  # noqa: ARG002
-        """Execute the call: enter the kernel, then complete the call or block the thread.
-
-        Args:
-            kernel: The kernel.
-            cpu: CPU on which the thread runs.
-            thread: The caller.
+        """Execute the call of a thread that runs on a CPU: enter the kernel, complete the call or block the thread.
 
         Raises:
             QnxError: The call fails; the error is raised in the program at the `yield`.

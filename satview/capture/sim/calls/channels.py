@@ -28,7 +28,6 @@ from satview.capture.sim.threads import (
     Process,
     Sigevent,
     Thread,
-    event_values,
 )
 from satview.capture.sim.truth import Pulse
 
@@ -181,10 +180,6 @@ class MsgDeliverEvent(Call):
     rcvid: int
     event: Sigevent = field(default_factory=Sigevent)
 
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: rcvid, and the fields of the sigevent."""
-        return {"rcvid": self.rcvid, **event_values(self.event)}
-
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Deliver the event to the client."""
         kernel.enter(cpu, thread, self)
@@ -305,11 +300,7 @@ class ChannelDestroy(Call):
     chid: int
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Remove the channel, and unblock the threads that are blocked on it.
-
-        Raises:
-            QnxError: EINVAL (no such channel).
-        """
+        """Remove the channel, and unblock the threads that are blocked on it; fails with EINVAL (no such channel)."""
         kernel.enter(cpu, thread, self)
         channel = thread.process.channels.pop(self.chid, None)
         if channel is None:
@@ -364,11 +355,7 @@ class ConnectDetach(Call):
     coid: int
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Close a connection.
-
-        Raises:
-            QnxError: EINVAL (no such connection).
-        """
+        """Close a connection; fails with EINVAL (no such connection)."""
         kernel.enter(cpu, thread, self)
         connection = thread.process.connections.pop(self.coid, None)
         if connection is None:
@@ -417,11 +404,7 @@ class ConnectClientInfo(Call):
     ngroups: int = 0
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Return the pid of the client.
-
-        Raises:
-            QnxError: EINVAL (no such client).
-        """
+        """Return the pid of the client; fails with EINVAL (no such client)."""
         kernel.enter(cpu, thread, self)
         for process in kernel.processes.values():
             for connection in process.connections.values():
@@ -443,11 +426,7 @@ class ConnectFlags(Call):
     pid: int = 0
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Set those flags of the connection that are in `masks` to `bits`.
-
-        Raises:
-            QnxError: EBADF (no such connection).
-        """
+        """Set those flags of the connection that are in `masks` to `bits`; fails with EBADF (no such connection)."""
         kernel.enter(cpu, thread, self)
         connection: Connection | None = thread.process.connections.get(self.coid)
         if connection is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from satview.capture.sim.calls.call import Call, check_io, code_address, has_io
 from satview.capture.sim.calls.channels import deliver
@@ -43,11 +43,7 @@ class InterruptAttach(Call):
         }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Attach a handler.
-
-        Raises:
-            QnxError: ENOTSUP (this release has no interrupt handlers); EPERM (no I/O privilege).
-        """
+        """Attach a handler; fails with ENOTSUP (this release has no interrupt handlers); EPERM (no I/O privilege)."""
         kernel.enter(cpu, thread, self)
         if not kernel.target.has_handlers:
             raise QnxError(Errno.ENOTSUP, "this release has no interrupt handlers")
@@ -64,12 +60,9 @@ class InterruptAttachEvent(Call):
     """
 
     name = "INTERRUPT_ATTACH"
+    logs: ClassVar = {"intr": "vector", "flags": 0x8}
     vector: int
     event: Sigevent = field(default_factory=Sigevent)
-
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: vector and flags."""
-        return {"intr": self.vector, "flags": 0x8}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Attach the event; in 8.0 log the caller as the service thread."""
@@ -87,18 +80,11 @@ class InterruptDetach(Call):
     """Detach a handler or event by its id."""
 
     name = "INTERRUPT_DETACH"
+    logs: ClassVar = {"id": "ident"}
     ident: int
 
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: the attachment's id."""
-        return {"id": self.ident}
-
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Detach a handler or event.
-
-        Raises:
-            QnxError: EINVAL (no such attachment of the process).
-        """
+        """Detach a handler or event; fails with EINVAL (no such attachment of the process)."""
         kernel.enter(cpu, thread, self)
         if not kernel.interrupts.detach(self.ident, thread.process):
             raise QnxError(Errno.EINVAL, f"no attachment {self.ident}")
@@ -122,11 +108,7 @@ class InterruptDetachFunc(Call):
         return {"intr": self.vector, "handler_p": code_address(self.handler, thread)}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Detach a handler.
-
-        Raises:
-            QnxError: EINVAL (the process has not attached this function to this vector).
-        """
+        """Detach a handler; fails with EINVAL (the process has not attached this function to this vector)."""
         kernel.enter(cpu, thread, self)
         source = kernel.sources.get(self.vector)
         for attachment in source.attachments if source is not None else ():
@@ -156,12 +138,10 @@ class InterruptWait(Call):
 class _MaskCall(Call):
     """Base class of calls whose arguments are a vector and the id of an attachment."""
 
+    logs: ClassVar = {"intr": "vector", "id": "ident"}
+
     vector: int
     ident: int = 0
-
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: vector and id."""
-        return {"intr": self.vector, "id": self.ident}
 
 
 @dataclass(slots=True)

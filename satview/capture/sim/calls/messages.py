@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from satview.capture.sim.calls.call import SIDE_CHANNEL, Call, effective_priority, message_words, pass_on_priority
 from satview.capture.sim.services import Errno, KernelServices, QnxError
@@ -339,20 +339,13 @@ class MsgReceive(Call):
     """
 
     name = "MSG_RECEIVEV"
+    logs: ClassVar = {"rparts": "parts"}
     chid: int
     parts: int = 1
     pulses_only: bool = False
 
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: chid and number of parts."""
-        return {"chid": self.chid, "rparts": self.parts}
-
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Receive the most urgent message or pulse, or wait for one.
-
-        Raises:
-            QnxError: ESRCH (no such channel).
-        """
+        """Receive the most urgent message or pulse, or wait for one; fails with ESRCH (no such channel)."""
         kernel.enter(cpu, thread, self)
         channel = thread.process.channels.get(self.chid)
         if channel is None:
@@ -442,12 +435,9 @@ class MsgError(Call):
     """Reply to a client with an error number."""
 
     name = "MSG_ERROR"
+    logs: ClassVar = {"err": "error"}
     rcvid: int
     error: int
-
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: rcvid and error."""
-        return {"rcvid": self.rcvid, "err": self.error}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Reply to a client with an error."""
@@ -469,13 +459,10 @@ class MsgRead(Call):
     """Read more of a client's message; result: the bytes."""
 
     name = "MSG_READV"
+    logs: ClassVar = {"rmsg_p": 0x8047A10, "rparts": 1}
     rcvid: int
     length: int = 12
     offset: int = 0
-
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: rcvid, number of parts and offset."""
-        return {"rcvid": self.rcvid, "rmsg_p": 0x8047A10, "rparts": 1, "offset": self.offset}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Read from a client's message."""
@@ -491,10 +478,11 @@ class MsgReadIov(MsgRead):
     """Read a client's message (up to 7.x); a real kernel returns the addresses of its parts instead."""
 
     name = "MSG_READIOV"
-
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments, also as raw words for releases whose argument list is unknown."""
-        return {"rcvid": self.rcvid, "parts": 1, "offset": self.offset, "word 0": self.rcvid, "word 1": 1}
+    logs: ClassVar = {
+        "parts": 1,
+        "word 0": "rcvid",
+        "word 1": 1,
+    }  # raw words for releases whose argument list is unknown
 
 
 @dataclass(slots=True)
@@ -502,13 +490,9 @@ class MsgReadWrite(Call):
     """Copy the message of one client into the reply of another (up to 7.x); result: bytes copied."""
 
     name = "MSG_READWRITEV"
+    logs: ClassVar = {"src_rcvid": "source", "dst_rcvid": "destination", "word 0": "source", "word 1": "destination"}
     source: int
     destination: int
-
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: both rcvids, also as raw words for releases whose argument list is unknown."""
-        words = {"word 0": self.source, "word 1": self.destination}
-        return {"src_rcvid": self.source, "dst_rcvid": self.destination, **words}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Copy as many bytes of the source's message as fit into the reply buffer of the destination."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from typing import ClassVar
 
 from satview.capture.sim.calls.call import CLOCK_MONOTONIC, Call, pass_on_priority
 from satview.capture.sim.services import Errno, KernelServices, QnxError
@@ -111,21 +112,11 @@ def reacquire_mutex(
 
 
 @dataclass(slots=True)
-class _MutexCall(Call):
-    """Base class of calls whose argument is a mutex."""
-
-    mutex: Mutex
-
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: the mutex."""
-        return self.mutex.values()
-
-
-@dataclass(slots=True)
-class MutexLock(_MutexCall):
+class MutexLock(Call):
     """Lock a mutex; enters the kernel only to wait, because the library locks a free mutex itself."""
 
     name = "SYNC_MUTEX_LOCK"
+    mutex: Mutex
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Lock a free mutex in user code; otherwise enter the kernel and wait.
@@ -153,10 +144,11 @@ class MutexLock(_MutexCall):
 
 
 @dataclass(slots=True)
-class MutexUnlock(_MutexCall):
+class MutexUnlock(Call):
     """Unlock a mutex; enters the kernel only if a thread waits for the mutex."""
 
     name = "SYNC_MUTEX_UNLOCK"
+    mutex: Mutex
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Unlock the mutex; if threads wait, the kernel gives the mutex to one of them.
@@ -189,18 +181,14 @@ class CondWait(Call):
     def arguments(self, _thread: Thread) -> dict[str, int]:
         """Return the logged arguments: the condition variable and the mutex."""
         return {
-            **self.condvar.values("sync->"),
+            **self.condvar.values(),
             "mutex_p": self.mutex.address,
             "mutex->count": 0x80000000,
             "mutex->owner": self.mutex.owner_word(),
         }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Unlock the mutex and wait.
-
-        Raises:
-            QnxError: EPERM (the mutex is not locked by the caller).
-        """
+        """Unlock the mutex and wait; fails with EPERM (the mutex is not locked by the caller)."""
         check_exists(kernel, cpu, thread, self, self.condvar)
         kernel.enter(cpu, thread, self)
         if self.mutex.owner is not thread:
@@ -217,12 +205,9 @@ class CondSignal(Call):
     """Wake one thread that waits on a condition variable, or all threads with `everybody`."""
 
     name = "SYNC_CONDVAR_SIGNAL"
+    logs: ClassVar = {"all": "everybody"}
     condvar: Condvar
     everybody: bool = False
-
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: the condition variable, and whether all waiters are woken."""
-        return {**self.condvar.values("sync->"), "all": int(self.everybody)}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Let one waiter or all lock their mutex again. Without a waiter the signal is lost, as in POSIX."""
@@ -240,11 +225,8 @@ class SyncCreate(Call):
     """Register a synchronization object with the kernel; required only for objects with attributes."""
 
     name = "SYNC_CREATE"
+    logs: ClassVar = {"clockid": CLOCK_MONOTONIC}
     sync: SyncObject
-
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: the object."""
-        return {**self.sync.values(), "clockid": CLOCK_MONOTONIC}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Make the object usable, also after SyncDestroy()."""
@@ -259,10 +241,6 @@ class SyncDestroy(Call):
 
     name = "SYNC_DESTROY"
     sync: SyncObject
-
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: the object."""
-        return self.sync.values()
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Destroy the object unless a thread uses it.
@@ -291,10 +269,11 @@ class SyncTypeDestroy(SyncDestroy):
 
 
 @dataclass(slots=True)
-class SyncMutexRevive(_MutexCall):
+class SyncMutexRevive(Call):
     """Lock a mutex whose owner has ended without unlocking it (up to 7.x)."""
 
     name = "SYNC_MUTEX_REVIVE"
+    mutex: Mutex
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Make the caller the owner of the mutex.
@@ -321,10 +300,6 @@ class SemWait(Call):
     name = "SYNC_SEM_WAIT"
     semaphore: Semaphore
 
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: the semaphore."""
-        return self.semaphore.values()
-
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Decrement the semaphore, or wait until another thread posts it."""
         semaphore = self.semaphore
@@ -346,10 +321,6 @@ class SemPost(Call):
 
     name = "SYNC_SEM_POST"
     semaphore: Semaphore
-
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: the semaphore."""
-        return self.semaphore.values()
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Wake the waiter with the highest priority; increment the semaphore if there is no waiter."""
@@ -374,21 +345,14 @@ class LibraryWait(Call):
         """Always False: threads are not cancelled during a wait on a barrier or lock."""
         return False
 
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: the object."""
-        return self.thing.values("sync->")
-
 
 @dataclass(slots=True)
 class LibraryWake(Call):
     """Wake the threads that wait on a barrier or lock that is no kernel object."""
 
     name = "SYNC_CONDVAR_SIGNAL"
+    logs: ClassVar = {"all": 1}
     thing: SyncObject
-
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: the object."""
-        return {**self.thing.values("sync->"), "all": 1}
 
 
 def _native(kernel: KernelServices, state: str) -> str:
@@ -401,10 +365,6 @@ class BarrierWait(Call):
 
     name = "SYNC_BARRIER_WAIT"
     barrier: Barrier
-
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: the barrier."""
-        return self.barrier.values("sync->")
 
     def older(self) -> Call:
         """Return the call made on older kernels: the thread waits or, as the last one, wakes the others."""
@@ -442,7 +402,7 @@ class RwLockAcquire(Call):
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
         """Return the logged arguments: the lock and the operation."""
-        return {**self.lock.values("sync->"), "op": 1 + self.write}
+        return {**self.lock.values(), "op": 1 + self.write}
 
     def older(self) -> Call:
         """Return the call made on older kernels, which waits on a condition variable."""
@@ -470,11 +430,8 @@ class RwLockRelease(Call):
     """Release a readers/writer lock."""
 
     name = "SYNC_RWLOCK"
+    logs: ClassVar = {"op": 3}
     lock: RwLock
-
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: the lock and the operation."""
-        return {**self.lock.values("sync->"), "op": 3}
 
     def older(self) -> Call:
         """Return the call made on older kernels, which wakes the waiters."""

@@ -159,10 +159,7 @@ class ThreadDestroy(Call):
     """The call with which a thread ends itself."""
 
     name = "THREAD_DESTROY"
-
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments; tid -1 means the caller."""
-        return {"tid": -1, "priority": -1, "status_p": 0}
+    logs: ClassVar = {"tid": -1, "priority": -1, "status_p": 0}  # tid -1 means the caller
 
 
 @dataclass(slots=True)
@@ -474,11 +471,8 @@ class ThreadJoin(Call):
     """Wait for the end of a thread of the caller's process; result: its exit value."""
 
     name = "THREAD_JOIN"
+    logs: ClassVar = {"status_p": 0x8047E40}
     tid: int
-
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: tid and an address."""
-        return {"tid": self.tid, "status_p": 0x8047E40}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Wait for the end of the thread; return at once if it has ended.
@@ -506,11 +500,8 @@ class ThreadName(Call):
     """Name the calling thread."""
 
     name = "THREAD_CTL"
+    logs: ClassVar = {"cmd": 11, "data_p": 0x8047D90}
     text: str
-
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: the command and an address."""
-        return {"cmd": 11, "data_p": 0x8047D90}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Set the caller's name and log it."""
@@ -556,11 +547,7 @@ class ThreadDetach(Call):
     tid: int = 0
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Mark the thread as detached.
-
-        Raises:
-            QnxError: EINVAL (the thread is detached already).
-        """
+        """Mark the thread as detached; fails with EINVAL (the thread is detached already)."""
         kernel.enter(cpu, thread, self)
         other = find_thread(kernel, thread, 0, self.tid)
         if other.is_detached:
@@ -602,11 +589,7 @@ class ThreadCtl(Call):
     data_p: int = 0
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Grant I/O privilege (all users are root), or stop or continue threads.
-
-        Raises:
-            QnxError: ESRCH (no such thread).
-        """
+        """Grant I/O privilege (all users are root), or stop or continue threads; fails with ESRCH (no such thread)."""
         kernel.enter(cpu, thread, self)
         self.apply(kernel, cpu, thread, thread)
 
@@ -639,10 +622,6 @@ class ThreadCtlExt(ThreadCtl):
     tid: int = 0
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Apply the command to the thread `tid` of process `pid`.
-
-        Raises:
-            QnxError: ESRCH (no such thread).
-        """
+        """Apply the command to the thread `tid` of process `pid`; fails with ESRCH (no such thread)."""
         kernel.enter(cpu, thread, self)
         self.apply(kernel, cpu, thread, find_thread(kernel, thread, self.pid, self.tid))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from typing import ClassVar
 
 from satview.base.time import NS_PER_S
 from satview.capture.sim.calls.call import Call, check_io, effective_priority
@@ -106,19 +107,12 @@ class SchedJoinPartition(Call):
     """Move the calling thread to a partition, by its number."""
 
     name = "SCHED_CTL"
+    logs: ClassVar = {"cmd": 4, "data_p": 0x8047D00}
     partition: int
     is_critical: bool = False
 
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: the command and an address."""
-        return {"cmd": 4, "data_p": 0x8047D00}
-
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Move the caller to the partition.
-
-        Raises:
-            QnxError: EINVAL (no such partition).
-        """
+        """Move the caller to the partition; fails with EINVAL (no such partition)."""
         kernel.enter(cpu, thread, self)
         partition = next((p for p in kernel.partitions if p.ident == self.partition), None)
         if partition is None:
@@ -222,12 +216,9 @@ class SchedCtl(Call):
     """
 
     name = "SCHED_CTL"
+    logs: ClassVar = {"data_p": 0x8047D00}
     query: str
     partition: int = 0
-
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: the address of the answer."""
-        return {"data_p": 0x8047D00}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Log and return the answer to the query.
@@ -281,11 +272,7 @@ class SchedInfo(Call):
     policy: int = Policy.RR
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Return the limits of the policy.
-
-        Raises:
-            QnxError: EINVAL (no such policy).
-        """
+        """Return the limits of the policy; fails with EINVAL (no such policy)."""
         kernel.enter(cpu, thread, self)
         if self.policy not in list(Policy):
             raise QnxError(Errno.EINVAL, f"policy {self.policy}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from satview.capture.sim.calls.call import SIGCONT, SIGSTOP, Call, code_address
 from satview.capture.sim.calls.processes import continue_thread, kill, request, stop_thread
@@ -106,10 +107,7 @@ class HandlerEnd(Call):
     """The call with which a signal handler returns."""
 
     name = "SIGNAL_RETURN"
-
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: the address of the saved context."""
-        return {"s_p": 0x8047AC0}
+    logs: ClassVar = {"s_p": 0x8047AC0}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Continue the program or handler that the signal interrupted."""
@@ -179,11 +177,7 @@ class SignalAction(Call):
         }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Set or remove a handler of the caller's process.
-
-        Raises:
-            QnxError: EINVAL (no such signal).
-        """
+        """Set or remove a handler of the caller's process; fails with EINVAL (no such signal)."""
         kernel.enter(cpu, thread, self)
         if not 1 <= self.signo <= 64:
             raise QnxError(Errno.EINVAL, f"signal {self.signo}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from satview.base.time import NS_PER_S
 from satview.capture.sim.calls.call import CLOCK_MONOTONIC, SIGALRM, Call
@@ -20,7 +21,6 @@ from satview.capture.sim.threads import (
     Sigevent,
     Thread,
     Timer,
-    event_values,
 )
 
 __all__ = [
@@ -40,10 +40,7 @@ class ClockTime(Call):
     """Query the clock; result: nanoseconds since boot."""
 
     name = "CLOCK_TIME"
-
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: the clock's id."""
-        return {"id": CLOCK_MONOTONIC}
+    logs: ClassVar = {"id": CLOCK_MONOTONIC}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Return nanoseconds since boot."""
@@ -57,11 +54,8 @@ class ClockPeriod(Call):
     """Query or set the period of the clock tick in ns; result: the old period. 8.0 has no tick and returns 1 ms."""
 
     name = "CLOCK_PERIOD"
+    logs: ClassVar = {"new->nsec": "new_ns"}
     new_ns: int = 0
-
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: the new period."""
-        return {"new->nsec": self.new_ns}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Set the period, which applies from the tick after the next one; 0 = only query.
@@ -84,12 +78,9 @@ class ClockAdjust(Call):
     """Set a gradual adjustment of the time of day (number of ticks, increment per tick); result: the old adjustment."""
 
     name = "CLOCK_ADJUST"
+    logs: ClassVar = {"new->tick_count": "tick_count", "new->tick_nsec_inc": "tick_nsec_inc"}
     tick_count: int = 0
     tick_nsec_inc: int = 0
-
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: number of ticks and increment."""
-        return {"new->tick_count": self.tick_count, "new->tick_nsec_inc": self.tick_nsec_inc}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Store the new adjustment, which has no effect because no program reads the time of day."""
@@ -244,6 +235,11 @@ def _start(kernel: KernelServices, timer: Timer, deadline: int) -> None:
 _INFO_ADDRESS = 0x8047C80
 
 
+def _in_seconds(name: str, ns: int) -> dict[str, int]:
+    """Return a time in seconds and nanoseconds, as two arguments whose names begin with `name`."""
+    return {f"{name}_sec": ns // NS_PER_S, f"{name}_nsec": ns % NS_PER_S}
+
+
 @dataclass(slots=True)
 class Sleep(Call):
     """Sleep for at least `ns` nanoseconds."""
@@ -253,14 +249,8 @@ class Sleep(Call):
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
         """Return the logged arguments: clock, states and time."""
-        seconds, rest = divmod(self.ns, NS_PER_S)
-        return {
-            "clock_id": CLOCK_MONOTONIC,
-            "id": CLOCK_MONOTONIC,
-            "timeout_flags": 1 << 12,
-            "ntime_sec": seconds,
-            "ntime_nsec": rest,
-        }
+        clock = {"clock_id": CLOCK_MONOTONIC, "id": CLOCK_MONOTONIC}
+        return {**clock, "timeout_flags": 1 << 12, **_in_seconds("ntime", self.ns)}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Sleep; the time counts from the entry of the call."""
@@ -309,11 +299,8 @@ class TimerCreate(Call):
     """Create a timer that delivers an event at each expiry; result: the timer's id."""
 
     name = "TIMER_CREATE"
+    logs: ClassVar = {"timer_id": CLOCK_MONOTONIC, "id": CLOCK_MONOTONIC}
     event: Sigevent
-
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: clock and event."""
-        return {"timer_id": CLOCK_MONOTONIC, "id": CLOCK_MONOTONIC, **event_values(self.event)}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Create the timer in the caller's process."""
@@ -339,18 +326,12 @@ class TimerSettime(Call):
         return {
             "clock_id": self.timer,
             "id": self.timer,
-            "itime->nsec_sec": self.ns // NS_PER_S,
-            "itime->nsec_nsec": self.ns % NS_PER_S,
-            "itime->interval_nsec_sec": self.interval_ns // NS_PER_S,
-            "itime->interval_nsec_nsec": self.interval_ns % NS_PER_S,
+            **_in_seconds("itime->nsec", self.ns),
+            **_in_seconds("itime->interval_nsec", self.interval_ns),
         }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Start or stop a timer.
-
-        Raises:
-            QnxError: EINVAL (no such timer).
-        """
+        """Start or stop a timer; fails with EINVAL (no such timer)."""
         kernel.enter(cpu, thread, self)
         timer = thread.process.timers.get(self.timer)
         if timer is None:
@@ -367,18 +348,11 @@ class TimerDestroy(Call):
     """Remove a timer."""
 
     name = "TIMER_DESTROY"
+    logs: ClassVar = {"id": "timer"}
     timer: int
 
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: the timer's id."""
-        return {"id": self.timer}
-
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Remove a timer.
-
-        Raises:
-            QnxError: EINVAL (no such timer).
-        """
+        """Remove a timer; fails with EINVAL (no such timer)."""
         kernel.enter(cpu, thread, self)
         timer = thread.process.timers.pop(self.timer, None)
         if timer is None:
@@ -402,11 +376,7 @@ class TimerInfo(Call):
     info_p: int = _INFO_ADDRESS
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Return the remaining time of the timer.
-
-        Raises:
-            QnxError: EINVAL (no timer with at least this id).
-        """
+        """Return the remaining time of the timer; fails with EINVAL (no timer with at least this id)."""
         kernel.enter(cpu, thread, self)
         idents = [ident for ident in sorted(thread.process.timers) if ident >= self.id]
         if not idents:
@@ -440,10 +410,8 @@ class TimerAlarm(Call):
         return {
             "id": CLOCK_MONOTONIC,
             "clock_id": CLOCK_MONOTONIC,
-            "itime->nsec_sec": self.ns // NS_PER_S,
-            "itime->nsec_nsec": self.ns % NS_PER_S,
-            "itime->interval_nsec_sec": self.interval_ns // NS_PER_S,
-            "itime->interval_nsec_nsec": self.interval_ns % NS_PER_S,
+            **_in_seconds("itime->nsec", self.ns),
+            **_in_seconds("itime->interval_nsec", self.interval_ns),
         }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
@@ -457,6 +425,4 @@ class TimerAlarm(Call):
         process.alarm.interval_ns = self.interval_ns
         if self.ns > 0:
             kernel.timers.set_off(process.alarm, self.ns)
-        seconds = {f"{name}->nsec_sec": left // NS_PER_S for name in ("otime", "oitime")}
-        rests = {f"{name}->nsec_nsec": left % NS_PER_S for name in ("otime", "oitime")}
-        kernel.complete(thread, left, **seconds, **rests)
+        kernel.complete(thread, left, **_in_seconds("otime->nsec", left), **_in_seconds("oitime->nsec", left))
