@@ -40,7 +40,7 @@ from satview.capture.flight_recorder import (
 from satview.capture.kernel import Kernel, mode
 from satview.capture.logger import Logger, Probe
 from satview.capture.sim.machine import Machine
-from satview.capture.sim.programs import MAX_FAULTS
+from satview.capture.sim.services import MAX_FAULTS
 from satview.capture.sim.target import Target, target
 from satview.capture.sim.threads import Body, Thread, lock_state
 from satview.capture.sim.truth import Truth, describe

@@ -8,7 +8,6 @@ the same seed gives the same history under every filter.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from satview.base.errors import one_line
 from satview.capture.sim.calls import signals
@@ -18,22 +17,20 @@ from satview.capture.sim.calls.processes import end_of_program
 from satview.capture.sim.calls.queues import show_virtual
 from satview.capture.sim.calls.timers import Timers, unblock
 from satview.capture.sim.programs import ProgramRunner
-from satview.capture.sim.scheduler import SLICE_TICKS, Scheduler
-from satview.capture.sim.services import Errno, KernelServices, QnxError, Recorder, ThreadCancelled, location_of, polled
+from satview.capture.sim.scheduler import Scheduler
+from satview.capture.sim.services import Errno, KernelServices, QnxError, Recorder, ThreadCancelled, location_of
 from satview.capture.sim.target import Target
 from satview.capture.sim.threads import (
     CLOCK_VECTOR,
     Attachment,
     Cpu,
     InterruptSource,
-    Partition,
-    PendingCall,
     Process,
     Sigevent,
     Thread,
     TraceHooks,
 )
-from satview.capture.sim.truth import Delivery, HandlerSpan, InterruptSpan, Truth, TruthKeeper
+from satview.capture.sim.truth import Delivery, HandlerSpan, InterruptSpan
 
 # The interrupt controller: takes interrupts, runs handlers, delivers events; clock tick and service threads.
 
@@ -263,51 +260,23 @@ class InterruptController:
         self.trace_hooks.detach_all(process)
 
 
-# Lowest and highest costs in nanoseconds, about as on a 2.5 GHz machine.
-SWITCH_NS = (300, 900)
-USER_NS = (150, 900)
-IPI_NS = (900, 2200)
+USER_NS = (150, 900)  # lowest and highest time of user code between two calls
 
 
 class Machine(ProgramRunner):
-    """A simulated target that runs programs.
+    """A simulated target that runs programs; takes the arguments of `KernelServices`."""
 
-    Args:
-        target: Properties of the target.
-        seed: Random seed.
-        recorder: Receives every event.
-        start_cycles: Value of the clock at which the simulation begins.
-    """
+    scheduler: Scheduler
+    timers: Timers
+    interrupts: InterruptController
 
     def __init__(self, target: Target, seed: int, recorder: Recorder, start_cycles: int = 0) -> None:
-        super().__init__(target, seed, start_cycles)
-        self.record = polled(recorder, self)
-        self.cpus = [Cpu(i) for i in range(target.cpus)]
-        self.processes: dict[int, Process] = {}
-        self.partitions: list[Partition] = []
-        self.history = TruthKeeper(start_cycles)
-        self.history.truth.skew_cycles = target.skews(seed)
+        super().__init__(target, seed, recorder, start_cycles)
         self.scheduler = Scheduler(self)
-        self.sources: dict[int, InterruptSource] = {}
         self.timers = Timers(self)
         self.interrupts = InterruptController(self)
-        self.trace_event: Callable[..., int] = _no_trace_control
-        self.on_death: list[Callable[[Process], None]] = []
-        self.clock_adjust = (0, 0)  # ticks left, nanoseconds per tick
         self.steps = 0
         self._user_cost = self.bounds(USER_NS)
-        self._switch_cost = self.bounds(SWITCH_NS)
-        self._ipi_cost = self.bounds(IPI_NS)
-
-    @property
-    def slice_ns(self) -> int:
-        """Length of a round-robin time slice."""
-        return SLICE_TICKS * (self.target.tick_ns or 1_000_000)
-
-    @property
-    def truth(self) -> Truth:
-        """The true history so far."""
-        return self.history.truth
 
     def post_signal(self, cpu: Cpu, process: Process, target: Thread | None, signo: int, code: int) -> None:
         """Send a signal; modules that `signals` imports call this method to avoid an import cycle."""
@@ -318,29 +287,6 @@ class Machine(ProgramRunner):
         thread.is_held = False
         if thread.state not in ("READY", "RUNNING", "DEAD"):
             unblock(self, cpu, thread, Errno.EINTR, "dead")
-
-    def finish_silently(self, thread: Thread) -> None:
-        """End a thread's current call with an exit event, but without resuming the thread's program."""
-        call, thread.call = thread.call, None
-        time = self.stamp()
-        self.history.call_ends(time, thread, thread.exit_error)
-        if call is not None:
-            self.record.kernel_exit(max(thread.cpu, 0), time, thread, call)
-
-    # Into the kernel and out
-
-    def kernel_entry(self, cpu: Cpu, function: Callable[[Cpu], None]) -> None:
-        """Interrupt the user code of a CPU, run kernel code there, and continue with the thread that should run."""
-        self.hold(cpu)
-        function(cpu)
-        self.leave(cpu)
-
-    def hold(self, cpu: Cpu) -> None:
-        """Stop the user code of a CPU and store its remaining time."""
-        cpu.token += 1
-        thread = cpu.thread
-        if thread is not None and cpu.until is not None:
-            thread.remaining = max(0, cpu.until - self.now)
 
     def leave(self, cpu: Cpu) -> None:
         """Give the CPU to the thread that should run and continue its user code."""
@@ -411,48 +357,6 @@ class Machine(ProgramRunner):
             self.fault(thread, f"called {type(call).__name__} with bad arguments: {error}", thread.location())
             self.fail(thread, Errno.EFAULT)
 
-    def enter(self, cpu: Cpu, thread: Thread, call: PendingCall) -> None:
-        """Emit the entry of a kernel call; used by `Call.carry_out`, because the library completes some calls itself.
-
-        Raises:
-            QnxError: ENOSYS; the release has no such call, and its library has no older call to make instead.
-        """
-        if not self.target.has_call(call.name):
-            older = call.older()
-            if older is None:
-                raise QnxError(Errno.ENOSYS, f"release {self.target.release} has no {call.name}")
-            call = older
-        thread.call = call
-        time = self.stamp()
-        is_logged = self.target.has_call(call.name) and not call.is_silent(self.target)
-        self.history.call_begins(time, thread, call.name, is_logged)
-        self.record.kernel_enter(cpu.index, time, thread, call)
-
-    def interrupted(self, cpu: Cpu, thread: Thread) -> None:
-        """End a thread's current call with the event that replaces the exit: the exit arguments are lost."""
-        call, thread.call = thread.call, None
-        thread.finish = None
-        if call is None:
-            return
-        time = self.stamp()
-        self.history.call_ends(time, thread, int(Errno.EINTR), is_interrupted=True)
-        self.record.kernel_interrupted(cpu.index, time, thread, call)
-
-    @staticmethod
-    def complete(thread: Thread, value: Any = 0, **values: int) -> None:
-        """Set `value` as the result of a thread's current call; `values` are the exit event's arguments by name."""
-        thread.value = value
-        thread.error = None
-        thread.exit_error = 0
-        thread.exit_values = values
-
-    @staticmethod
-    def fail(thread: Thread, number: Errno, detail: str = "") -> None:
-        """Set the error `number` as the result of a thread's current call; `detail` is the error's message."""
-        thread.value = None
-        thread.error = QnxError(number, detail)
-        thread.exit_error = int(number)
-
     # States
 
     def set_state(self, cpu: Cpu, thread: Thread, state: str, on_cpu: int | None = None) -> int:
@@ -470,62 +374,6 @@ class Machine(ProgramRunner):
             show_virtual(self, cpu, thread, state)
         return time
 
-    def block(self, cpu: Cpu, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...] = ()) -> None:
-        """Block the thread that runs on a CPU; the CPU is free afterwards.
-
-        Args:
-            cpu: The CPU.
-            thread: The thread.
-            state: State that the thread enters.
-            on: Object for which the thread waits.
-            owners: Threads that hold the object, for the history.
-        """
-        thread.waiting_on = on
-        self.scheduler.release(cpu, thread)
-        time = self.set_state(cpu, thread, state)
-        self.history.wait_begins(time, thread, state, on, owners)
-        if thread.timeout_ns is not None and state in thread.timeout_states:
-            self.timers.arm_timeout(thread)
-        elif state not in ("REPLY", "SEND"):
-            thread.timeout_ns = None
-
-    def change_wait(
-        self, cpu: Cpu, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...], waker: Thread | None = None
-    ) -> None:
-        """End a wait and begin another one without making the thread ready (SEND to REPLY, CONDVAR to MUTEX).
-
-        The arguments are those of `services.KernelServices.change_wait`.
-        """
-        thread.waiting_on = on
-        time = self.set_state(cpu, thread, state)
-        self.history.wait_ends(time, thread, "ok", waker)
-        self.history.wait_begins(time, thread, state, on, owners)
-
-    def wake(
-        self, cpu: Cpu, thread: Thread, waker: Thread | None = None, outcome: str = "ok", handoff: bool = False
-    ) -> None:
-        """Make a blocked thread ready; the result of its call is already set.
-
-        Args:
-            cpu: CPU on which the kernel runs.
-            thread: The blocked thread.
-            waker: Thread whose call ends the wait, for the history; None = no thread.
-            outcome: How the wait ended: `ok`, `timeout`, `signal`, `dead` or `cancelled`.
-            handoff: Let the thread run next on `cpu`, bypassing the ready queue, if the CPU is free and allowed.
-        """
-        thread.waiting_on = None
-        thread.timeout_ns = None
-        thread.timeout_token += 1
-        is_free = cpu.thread is None and cpu.handoff is None and thread.runmask >> cpu.index & 1
-        if handoff and is_free and not thread.is_held:
-            cpu.handoff = thread
-            self.history.wait_ends(self.now, thread, outcome, waker)
-            return
-        time = self.scheduler.make_ready(cpu, thread)
-        self.history.wait_ends(time, thread, outcome, waker)
-        if thread.state == "STOPPED":
-            self.history.wait_begins(time, thread, "STOPPED", "SIGCONT", ())
-
     def cancel(self, cpu: Cpu, thread: Thread) -> None:
         """Cancel a thread: now if it is blocked at a cancellation point, else at its next cancellation point."""
         thread.is_cancelled = True
@@ -533,36 +381,9 @@ class Machine(ProgramRunner):
             unblock(self, cpu, thread, Errno.EINTR, "cancelled")
             thread.error = ThreadCancelled()
 
-    def switch_cost(self) -> None:
-        """Advance the clock by the cost of a context switch."""
-        self.now += self.vary(self._switch_cost)
-
-    def send_ipi(self, cpu: Cpu, priority: int) -> None:
-        """Send an inter-processor interrupt to `cpu`, so that it looks for a thread to run.
-
-        `priority` is that of the ready thread that shall run there; -1 = no particular thread.
-        """
-        cpu.claimed = max(cpu.claimed, priority)
-        if not cpu.ipi_pending:
-            cpu.ipi_pending = True
-            self.at(self.now + self.vary(self._ipi_cost), self._ipi, cpu)
-
-    def _ipi(self, cpu: Cpu) -> None:
-        cpu.ipi_pending = False
-        cpu.claimed = -1
-        self.hold(cpu)
-        if cpu.thread is not None:
-            self.record.ipi(cpu.index, self.stamp(), cpu.thread)
-        self.leave(cpu)
-
     def close(self) -> None:
         """Record in the history that the running threads ran until now, the end of the simulation."""
         for cpu in self.cpus:
             if cpu.thread is not None:
                 self.history.ran(cpu, cpu.thread, cpu.thread.run_since, self.now)
         self.truth.end = self.now
-
-
-def _no_trace_control(*_: Any) -> int:
-    """Raise ENOSYS for TraceEvent() on a machine without a trace control."""
-    raise QnxError(Errno.ENOSYS)

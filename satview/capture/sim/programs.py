@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,11 +14,10 @@ from satview.capture.sim.services import (
     ADVICE,
     WATCH,
     Errno,
-    EventLoop,
     KernelServices,
     QnxError,
+    Recorder,
     ThreadCancelled,
-    WorkloadError,
     location_of,
 )
 from satview.capture.sim.target import Target
@@ -299,20 +297,14 @@ def _notify_parent(pid: int, kernel: KernelServices, cpu: Cpu) -> int:
 
 
 MIN_NS = 150  # minimum time of user code between two calls, so that time passes even in an empty loop
-MAX_FAULTS = 1000
 _MAX_CYCLES = 1 << 62
 
 
-class ProgramRunner(EventLoop):
-    """The part of a machine that runs user code.
+class ProgramRunner(KernelServices):
+    """The part of a machine that runs user code; takes the arguments of `KernelServices`."""
 
-    Attributes:
-        faults: Faults of programs, at most `MAX_FAULTS`.
-    """
-
-    def __init__(self, target: Target, seed: int, start_cycles: int) -> None:
-        super().__init__(target, seed, start_cycles)
-        self.faults: list[WorkloadError] = []
+    def __init__(self, target: Target, seed: int, recorder: Recorder, start_cycles: int) -> None:
+        super().__init__(target, seed, recorder, start_cycles)
         self._forgotten: set[str] = set()  # locations of calls that were never yielded
         self._min_cycles = target.cycles(MIN_NS)
 
@@ -376,33 +368,3 @@ class ProgramRunner(EventLoop):
         except (TypeError, ValueError, OverflowError):
             self.fault(thread, f"yielded Compute({item.ns!r:.40}), which is no time", thread.location())
             return self._min_cycles
-
-    def guard(self, thread: Thread, what: str, function: Callable[[], Any]) -> Any:
-        """Call a function that a program passed to the kernel, and return its result; None after an exception.
-
-        An exception is recorded as a fault of the program.
-
-        Args:
-            thread: The thread whose program passed the function.
-            what: Kind of the function, for the fault: `interrupt handler`.
-            function: The function.
-        """
-        try:
-            return function()
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # noqa: BLE001
-            self.fault(thread, f"{what} raised {one_line(error)}", location_of(error))
-            return None
-
-    def fault(self, culprit: Thread | str, what: str, location: str) -> None:
-        """Record a fault of a program, up to `MAX_FAULTS` faults.
-
-        Args:
-            culprit: The thread at fault, or its name.
-            what: What happened.
-            location: File and line, such as `name.py:12`; empty = unknown.
-        """
-        if len(self.faults) < MAX_FAULTS:
-            label = culprit if isinstance(culprit, str) else culprit.label
-            self.faults.append(WorkloadError(label, location, what))

@@ -1,4 +1,4 @@
-"""Interfaces of the simulated machine: services for kernel calls, the event loop, the recorder, and errors."""
+"""Base of the simulated machine: errors, the event loop, the recorder, and services for kernel calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from enum import IntEnum
 from types import SimpleNamespace
 from typing import Any, Protocol, cast
 
-from satview.base.errors import SatviewError
+from satview.base.errors import SatviewError, one_line
 from satview.capture.sim.target import Target
 from satview.capture.sim.threads import (
     Attachment,
@@ -190,7 +190,7 @@ class EventLoop:
         heapq.heappush(self.events_due, (time, self._sequence, action, argument))
 
     def kernel_entry(self, cpu: Cpu, function: Callable[[Cpu], None]) -> None:
-        """Run kernel code on a CPU; implemented by the machine."""
+        """Run kernel code on a CPU; implemented by `KernelServices`."""
         raise NotImplementedError
 
     def run(
@@ -388,10 +388,15 @@ def polled(recorder: Recorder, loop: EventLoop) -> Recorder:
     return cast("Recorder", SimpleNamespace(**{name: polling(getattr(recorder, name)) for name in names}))
 
 
-# Interfaces of the simulated machine for kernel calls and other parts of the kernel.
+# The part of the machine that kernel calls use, and interfaces of its scheduler, timers and interrupt controller.
 #
-# The classes of the machine implement these protocols. Modules import the protocols instead of the machine, to avoid
-# import cycles.
+# Kernel calls import these instead of the machine, which imports the calls.
+
+
+# Lowest and highest costs in nanoseconds, about as on a 2.5 GHz machine.
+SWITCH_NS = (300, 900)
+IPI_NS = (900, 2200)
+MAX_FAULTS = 1000
 
 
 class SchedulerServices(Protocol):
@@ -465,103 +470,126 @@ class InterruptServices(Protocol):
         """Remove all attachments of a process."""
 
 
-class KernelServices(Protocol):
+class KernelServices(EventLoop):
     """The part of `Machine` that kernel calls use.
 
+    Args:
+        target: Properties of the target.
+        seed: Random seed.
+        recorder: Receives every event.
+        start_cycles: Value of the clock at which the simulation begins.
+
     Attributes:
-        now: Time in cycles: the stamp of the last event, or later.
-        deferred: Functions to run in the kernel, with their CPU, once the current operation has ended.
         trace_event: Executes TraceEvent(mode, arguments, CPU, pid, whether the caller has I/O privilege).
+        clock_adjust: Ticks left, and nanoseconds per tick.
+        faults: Faults of programs, at most `MAX_FAULTS`.
     """
 
-    target: Target
-    now: int
-    nesting: int
-    is_polling: bool
-    random: random.Random
-    record: Recorder
-    history: TruthKeeper
-    cpus: list[Cpu]
-    processes: dict[int, Process]
-    partitions: list[Partition]
-    sources: dict[int, InterruptSource]
-    deferred: deque[tuple[Cpu, Callable[[Cpu], None]]]
-    on_death: list[Callable[[Process], None]]
-    clock_adjust: tuple[int, int]
-    service: Callable[[Any], None]
-    due: Callable[[Any], None]
-    trace_event: Callable[..., int]
+    scheduler: SchedulerServices
+    timers: TimerServices
+    interrupts: InterruptServices
 
-    @property
-    def scheduler(self) -> SchedulerServices:
-        """The scheduler, which assigns CPUs to threads."""
-
-    @property
-    def timers(self) -> TimerServices:
-        """The timers, which run functions when a time is reached."""
-
-    @property
-    def interrupts(self) -> InterruptServices:
-        """The interrupt controller, which attaches handlers and events to interrupts."""
+    def __init__(self, target: Target, seed: int, recorder: Recorder, start_cycles: int) -> None:
+        super().__init__(target, seed, start_cycles)
+        self.record = polled(recorder, self)
+        self.cpus = [Cpu(i) for i in range(target.cpus)]
+        self.processes: dict[int, Process] = {}
+        self.partitions: list[Partition] = []
+        self.sources: dict[int, InterruptSource] = {}
+        self.history = TruthKeeper(start_cycles)
+        self.history.truth.skew_cycles = target.skews(seed)
+        self.on_death: list[Callable[[Process], None]] = []
+        self.trace_event: Callable[..., int] = _no_trace_control
+        self.clock_adjust = (0, 0)
+        self.faults: list[WorkloadError] = []
+        self._switch_cost = self.bounds(SWITCH_NS)
+        self._ipi_cost = self.bounds(IPI_NS)
 
     @property
     def truth(self) -> Truth:
         """The true history so far."""
-
-    @property
-    def slice_ns(self) -> int:
-        """Length of a round-robin time slice."""
-
-    # Time
-
-    def stamp(self) -> int:
-        """Advance the clock by the cost of one event and return the event's time in cycles; all times differ."""
-
-    def spend(self, ns: int) -> None:
-        """Advance the clock by the time that kernel code takes."""
-
-    def vary(self, cost: tuple[int, int]) -> int:
-        """Return a random duration in cycles; `cost` contains the lowest duration and the spread above it."""
-
-    def at(self, time: int, action: Callable[[Any], None], argument: Any = None) -> None:
-        """Call `action(argument)` at a time in cycles."""
+        return self.history.truth
 
     # Into the kernel and out
 
     def kernel_entry(self, cpu: Cpu, function: Callable[[Cpu], None]) -> None:
         """Interrupt the user code of a CPU, run kernel code there, and continue with the thread that should run."""
+        self.hold(cpu)
+        function(cpu)
+        self.leave(cpu)
 
     def hold(self, cpu: Cpu) -> None:
         """Stop the user code of a CPU and store its remaining time."""
+        cpu.token += 1
+        thread = cpu.thread
+        if thread is not None and cpu.until is not None:
+            thread.remaining = max(0, cpu.until - self.now)
 
     def leave(self, cpu: Cpu) -> None:
-        """Give the CPU to the thread that should run and continue its user code."""
+        """Give the CPU to the thread that should run and continue its user code; implemented by the machine."""
+        raise NotImplementedError
 
     def enter(self, cpu: Cpu, thread: Thread, call: PendingCall) -> None:
-        """Emit the entry of a kernel call; raises `QnxError` if the release has no such call."""
+        """Emit the entry of a kernel call; used by `Call.carry_out`, because the library completes some calls itself.
 
-    def complete(self, thread: Thread, value: Any = 0, **values: int) -> None:
+        Raises:
+            QnxError: ENOSYS; the release has no such call, and its library has no older call to make instead.
+        """
+        if not self.target.has_call(call.name):
+            older = call.older()
+            if older is None:
+                raise QnxError(Errno.ENOSYS, f"release {self.target.release} has no {call.name}")
+            call = older
+        thread.call = call
+        time = self.stamp()
+        is_logged = self.target.has_call(call.name) and not call.is_silent(self.target)
+        self.history.call_begins(time, thread, call.name, is_logged)
+        self.record.kernel_enter(cpu.index, time, thread, call)
+
+    @staticmethod
+    def complete(thread: Thread, value: Any = 0, **values: int) -> None:
         """Set `value` as the result of a thread's current call; `values` are the exit event's arguments by name."""
+        thread.value = value
+        thread.error = None
+        thread.exit_error = 0
+        thread.exit_values = values
 
-    def fail(self, thread: Thread, number: Errno, detail: str = "") -> None:
+    @staticmethod
+    def fail(thread: Thread, number: Errno, detail: str = "") -> None:
         """Set the error `number`, with the message `detail`, as the result of the current call of a waiting thread.
 
         For the calling thread, raise `QnxError` instead.
         """
+        thread.value = None
+        thread.error = QnxError(number, detail)
+        thread.exit_error = int(number)
 
     def finish_silently(self, thread: Thread) -> None:
         """End a thread's current call with an exit event, but without resuming the thread's program."""
+        call, thread.call = thread.call, None
+        time = self.stamp()
+        self.history.call_ends(time, thread, thread.exit_error)
+        if call is not None:
+            self.record.kernel_exit(max(thread.cpu, 0), time, thread, call)
 
     def interrupted(self, cpu: Cpu, thread: Thread) -> None:
-        """End a thread's current call with the event that replaces the exit of an interrupted call."""
+        """End a thread's current call with the event that replaces the exit: the exit arguments are lost."""
+        call, thread.call = thread.call, None
+        thread.finish = None
+        if call is None:
+            return
+        time = self.stamp()
+        self.history.call_ends(time, thread, int(Errno.EINTR), is_interrupted=True)
+        self.record.kernel_interrupted(cpu.index, time, thread, call)
 
     # States
 
     def set_state(self, cpu: Cpu, thread: Thread, state: str, on_cpu: int | None = None) -> int:
         """Change the state of a thread and emit the event; return the time of the event in cycles.
 
-        The event belongs to CPU number `on_cpu`; None = to `cpu`.
+        The event belongs to CPU number `on_cpu`; None = to `cpu`. Implemented by the machine.
         """
+        raise NotImplementedError
 
     def block(self, cpu: Cpu, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...] = ()) -> None:
         """Block the thread that runs on a CPU; the CPU is free afterwards.
@@ -573,11 +601,19 @@ class KernelServices(Protocol):
             on: Object for which the thread waits.
             owners: Threads that hold the object, for the history.
         """
+        thread.waiting_on = on
+        self.scheduler.release(cpu, thread)
+        time = self.set_state(cpu, thread, state)
+        self.history.wait_begins(time, thread, state, on, owners)
+        if thread.timeout_ns is not None and state in thread.timeout_states:
+            self.timers.arm_timeout(thread)
+        elif state not in ("REPLY", "SEND"):
+            thread.timeout_ns = None
 
     def change_wait(
         self, cpu: Cpu, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...], waker: Thread | None = None
     ) -> None:
-        """End a thread's wait and begin another one without making the thread ready.
+        """End a wait and begin another one without making the thread ready (SEND to REPLY, CONDVAR to MUTEX).
 
         Args:
             cpu: CPU on which the kernel runs.
@@ -587,6 +623,10 @@ class KernelServices(Protocol):
             owners: Threads that hold this object, for the history.
             waker: Thread whose call ended the first wait, for the history; None = no thread.
         """
+        thread.waiting_on = on
+        time = self.set_state(cpu, thread, state)
+        self.history.wait_ends(time, thread, "ok", waker)
+        self.history.wait_begins(time, thread, state, on, owners)
 
     def wake(
         self, cpu: Cpu, thread: Thread, waker: Thread | None = None, outcome: str = "ok", handoff: bool = False
@@ -600,41 +640,86 @@ class KernelServices(Protocol):
             outcome: How the wait ended: `ok`, `timeout`, `signal`, `dead` or `cancelled`.
             handoff: Let the thread run next on `cpu`, bypassing the ready queue, if the CPU is free and allowed.
         """
+        thread.waiting_on = None
+        thread.timeout_ns = None
+        thread.timeout_token += 1
+        is_free = cpu.thread is None and cpu.handoff is None and thread.runmask >> cpu.index & 1
+        if handoff and is_free and not thread.is_held:
+            cpu.handoff = thread
+            self.history.wait_ends(self.now, thread, outcome, waker)
+            return
+        time = self.scheduler.make_ready(cpu, thread)
+        self.history.wait_ends(time, thread, outcome, waker)
+        if thread.state == "STOPPED":
+            self.history.wait_begins(time, thread, "STOPPED", "SIGCONT", ())
 
     def stop_waiting(self, cpu: Cpu, thread: Thread) -> None:
-        """End the wait of a thread that is about to be destroyed."""
+        """End the wait of a thread that is about to be destroyed; implemented by the machine."""
+        raise NotImplementedError
 
     def cancel(self, cpu: Cpu, thread: Thread) -> None:
-        """Cancel a thread: now if it is blocked at a cancellation point, else at its next cancellation point."""
+        """Cancel a thread that is blocked at a cancellation point, else at its next one; implemented by the machine."""
+        raise NotImplementedError
 
     def post_signal(self, cpu: Cpu, process: Process, target: Thread | None, signo: int, code: int) -> None:
-        """Send a signal to a process, or to its thread `target`."""
+        """Send a signal to a process, or to its thread `target`; implemented by the machine."""
+        raise NotImplementedError
 
     def switch_cost(self) -> None:
         """Advance the clock by the cost of a context switch."""
+        self.now += self.vary(self._switch_cost)
 
     def send_ipi(self, cpu: Cpu, priority: int) -> None:
         """Send an inter-processor interrupt to `cpu`, so that it looks for a thread to run.
 
         `priority` is that of the ready thread that shall run there; -1 = no particular thread.
         """
+        cpu.claimed = max(cpu.claimed, priority)
+        if not cpu.ipi_pending:
+            cpu.ipi_pending = True
+            self.at(self.now + self.vary(self._ipi_cost), self._ipi, cpu)
+
+    def _ipi(self, cpu: Cpu) -> None:
+        cpu.ipi_pending = False
+        cpu.claimed = -1
+        self.hold(cpu)
+        if cpu.thread is not None:
+            self.record.ipi(cpu.index, self.stamp(), cpu.thread)
+        self.leave(cpu)
 
     # Faults of programs
 
     def guard(self, thread: Thread, what: str, function: Callable[[], Any]) -> Any:
-        """Call a function that a program passed to the kernel; an exception is recorded as that program's fault.
+        """Call a function that a program passed to the kernel, and return its result; None after an exception.
+
+        An exception is recorded as a fault of the program.
 
         Args:
             thread: The thread whose program passed the function.
             what: Kind of the function, for the fault: `interrupt handler`.
             function: The function.
         """
+        try:
+            return function()
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001
+            self.fault(thread, f"{what} raised {one_line(error)}", location_of(error))
+            return None
 
     def fault(self, culprit: Thread | str, what: str, location: str) -> None:
-        """Record a fault of a program.
+        """Record a fault of a program, up to `MAX_FAULTS` faults.
 
         Args:
             culprit: The thread at fault, or its name.
             what: What happened.
             location: File and line, such as `name.py:12`; empty = unknown.
         """
+        if len(self.faults) < MAX_FAULTS:
+            label = culprit if isinstance(culprit, str) else culprit.label
+            self.faults.append(WorkloadError(label, location, what))
+
+
+def _no_trace_control(*_: Any) -> int:
+    """Raise ENOSYS for TraceEvent() on a machine without a trace control."""
+    raise QnxError(Errno.ENOSYS)

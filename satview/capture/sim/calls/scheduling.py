@@ -11,6 +11,7 @@ from satview.base.time import NS_PER_S
 from satview.capture.sim.calls.call import Call, check_io, effective_priority
 from satview.capture.sim.calls.messages import live_connection, received_message
 from satview.capture.sim.calls.processes import find_thread
+from satview.capture.sim.scheduler import SLICE_TICKS
 from satview.capture.sim.services import Errno, KernelServices, QnxError
 from satview.capture.sim.threads import WINDOW_MS, Cpu, Partition, Policy, Sporadic, Thread
 from satview.events import wire
@@ -276,7 +277,7 @@ class SchedInfo(Call):
         kernel.enter(cpu, thread, self)
         if self.policy not in list(Policy):
             raise QnxError(Errno.EINVAL, f"policy {self.policy}")
-        slice_ns = kernel.slice_ns
+        slice_ns = SLICE_TICKS * (kernel.target.tick_ns or 1_000_000)
         kernel.complete(
             thread,
             (1, 255, slice_ns),
