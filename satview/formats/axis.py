@@ -47,13 +47,7 @@ _MOMENTS: Final = frozenset({"start", "end"})
 
 
 def _column(part: AxisPart, name: str, own: _Column) -> _Column:
-    """Return the column `name` of a table of one file, converted to the axis.
-
-    Args:
-        part: The file.
-        name: Name of the column, which shows whether it contains rows, threads, pids or times.
-        own: Values of the column in the file.
-    """
+    """Return a column of one file's table, converted to the axis; its name shows whether it has rows, pids or times."""
     if name in _ROWS or name.endswith("_row"):
         return part.axis_rows(own)
     if name in _THREADS:
@@ -80,15 +74,7 @@ def _names(kind: type) -> list[str]:
 
 
 def _event_column(axis: FileAxis, per_file: list[NDArray[np.uint32]]) -> NDArray[np.uint32]:
-    """Join the columns of all files that contain an event row for each event, and convert the rows to rows of the axis.
-
-    Args:
-        axis: The files.
-        per_file: For each file, uint32 (events of the file,): a row of the file's event table, or `NO_EVENT`.
-
-    Returns:
-        uint32 (events,).
-    """
+    """Join columns with an event row or `NO_EVENT` for each event, converted to rows of the axis, uint32 (events,)."""
     out = np.full(len(axis.part_of), NO_EVENT, np.uint32)
     for part, own in zip(axis.parts, per_file, strict=True):
         out[part.rows] = part.axis_rows(own)
@@ -149,14 +135,7 @@ def _services(axis: FileAxis, per_file: list[Services]) -> Services:
 
 
 def _positions(axis: FileAxis, per_file: list[Transactions]) -> list[NDArray[np.int64]]:
-    """Return for each file the positions of its transactions in the table of all files, int64 (n,) each.
-
-    That table is in the order of sending.
-
-    Args:
-        axis: The files.
-        per_file: The transactions of each file.
-    """
+    """Return for each file the positions of its transactions among all in the order of sending, int64 (n,) each."""
     sends = _columns(axis, per_file, ("send_row",))["send_row"]
     position = np.empty(len(sends), np.int64)
     position[np.argsort(sends, kind="stable")] = np.arange(len(sends))
@@ -208,31 +187,13 @@ _Slices = tuple[NDArray[np.uint32], _Ints, NDArray[np.bool_]]
 
 
 def _losses(axis: FileAxis, losses: list[_Ints]) -> _Ints:
-    """Return the losses (time spans with missing events) of all files, converted to the axis, sorted.
-
-    Args:
-        axis: The files.
-        losses: Result of `store.time_ranges.losses` for each file.
-
-    Returns:
-        int64 (n, 3): start and end in cycles of the axis, and CPU of the axis.
-    """
+    """Return the losses (spans with missing events) of all files on the axis, sorted, int64 (n, 3): start, end, CPU."""
     rows = [_on_axis(part, own) for part, own in zip(axis.parts, losses, strict=True)]
     return np.unique(np.concatenate(rows), axis=0)
 
 
 def _on_axis(part: AxisPart, lost: _Ints) -> _Ints:
-    """Return the losses (time spans with missing events) of a file, converted to the axis.
-
-    A loss of all CPUs becomes a loss for each CPU of the file, because the CPUs of other files lost nothing.
-
-    Args:
-        part: The file.
-        lost: Result of `store.time_ranges.losses` for the file.
-
-    Returns:
-        int64 (n, 3): start and end in cycles of the axis, and CPU of the axis.
-    """
+    """Return the losses of a file on the axis; one of all CPUs becomes one for each, as other files lost nothing."""
     cpus = part.trace.cpu_count
     everywhere = lost[:, 2] == EVERY_CPU
     number = np.concatenate((lost[~everywhere, 2], np.tile(np.arange(cpus), int(everywhere.sum()))))
@@ -533,15 +494,7 @@ def _refuse(path: Path, members: Sequence[Member]) -> None:
 
 
 def _parts(path: Path, members: Sequence[Member], rate: int) -> tuple[list[AxisPart], Catalogue]:
-    """Return the files as parts of the axis, and the catalogue of all files.
-
-    Each part has its start on the axis and the numbers of its CPUs, threads and processes there, but no event rows yet.
-
-    Args:
-        path: The axis file, for errors.
-        members: The files.
-        rate: Cycles per second of the axis.
-    """
+    """Return the files as parts of the axis, whose event rows are still missing, and the catalogue of all files."""
     base, offsets = _base(members, rate), [0, *(member.offset_ps for member in members[1:])]
     starts = [base + (offset * rate + PS_PER_S // 2) // PS_PER_S for offset in offsets]
     # If a file would begin below 0, all are moved by whole seconds, because negative times mean unknown ones.
@@ -573,26 +526,16 @@ def _base(members: Sequence[Member], rate: int) -> int:
 
 
 def _clock(trace: Trace, rate: int, start: int, moved_s: int = 0) -> Clock:
-    """Return the clock of the axis; its times are `moved_s` seconds later than those of the first file.
-
-    Args:
-        trace: Trace of the first file.
-        rate: Cycles per second of the axis.
-        start: Start of the axis in cycles.
-        moved_s: Whole seconds by which all files were moved to later times.
-    """
+    """Return the clock of the axis, made of that of the first file, whose times were moved by `moved_s` seconds."""
     own = trace.clock
     boot_time_s = None if own.boot_time_s is None else own.boot_time_s - moved_s
     return replace(own, cycles_per_s=rate, start_cycles=start, boot_time_s=boot_time_s)
 
 
 def _codes(path: Path, members: Sequence[Member]) -> tuple[Catalogue, list[NDArray[np.uint16]]]:
-    """Return the catalogue of the axis, and for each file a table from its event codes to those of the axis.
+    """Return the catalogue of the axis, and tables from the event codes of each file to its own, uint16 (32768,).
 
     The axis uses the codes of the first QNX file, because calls and states are looked up by their QNX numbers.
-
-    Returns:
-        uint16 (32768,) for each file.
     """
     books = [member.trace.catalogue for member in members]
     qnx_book = next((book for book in books if book.release.is_qnx), books[0])
@@ -610,12 +553,9 @@ def _codes(path: Path, members: Sequence[Member]) -> tuple[Catalogue, list[NDArr
 
 
 def _pids(traces: Sequence[Trace]) -> list[_Ints]:
-    """Return the pids on the axis of each file's processes, made unique by the number of the file as leading digits.
+    """Return the pids on the axis of each file's processes, int64; the number of the file gives leading digits.
 
     Pid 7 of the second file becomes 1000007 if no pid has more than six digits; pids of the first file are unchanged.
-
-    Returns:
-        int64 (processes,) for each file.
     """
     largest = max(int(trace.processes.pid.max(initial=0)) for trace in traces)
     step = 10 ** len(str(largest))
@@ -629,12 +569,7 @@ def _pids(traces: Sequence[Trace]) -> list[_Ints]:
 
 
 def _axis(parts: list[AxisPart], order: NDArray[np.intp]) -> FileAxis:
-    """Return the axis, in which each part has the axis rows of its events.
-
-    Args:
-        parts: The files in order.
-        order: intp, (events,), for each row of the axis, index into the concatenated events of all files.
-    """
+    """Return the axis; `order` has for each of its rows the index into the concatenated events of all files."""
     position = np.empty(len(order), np.uint32)
     position[order] = np.arange(len(order), dtype=np.uint32)
     part_of, own = np.empty(len(order), np.uint8), np.empty(len(order), np.uint32)
@@ -652,10 +587,7 @@ def _axis(parts: list[AxisPart], order: NDArray[np.intp]) -> FileAxis:
 
 
 def _as_named(part: AxisPart, start: int) -> AxisPart:
-    """Return a part whose process names, CPU titles and time zero are those of the axis, for texts about the part.
-
-    `start` is the start of the axis in cycles of the axis.
-    """
+    """Return a part whose names, CPU titles and time zero (`start`) are those of the axis, for texts about the part."""
     own, clock = part.trace.processes, part.trace.clock
     processes = ProcessTable(own.pid, own.parent_pid, ("", *(_process_name(part, row) for row in range(1, len(own)))),
                              own.created_cycles, own.destroyed_cycles)  # fmt: skip

@@ -178,12 +178,7 @@ def _programs(
 ) -> dict[int, list[tuple[Binary, int]]]:
     """Return the programs of each process of a file, by row of its process table, as in `Symbols.trace_programs`.
 
-    Args:
-        trace: The trace of one file.
-        names: Names of its processes, without the name of the file.
-        files: The programs in the folder, by name.
-        binaries: The programs read so far, by path; more are added.
-        notes: Problems so far; more are added.
+    `files` are the programs in the folder by name; programs that are read are added to `binaries`, problems to `notes`.
     """
     maps, machine = _maps(trace), trace.header.get("ARCHITECTURE") or trace.header.get("MACHINE") or ""
     programs: dict[int, list[tuple[Binary, int]]] = defaultdict(list)
@@ -209,7 +204,7 @@ def _programs(
 
 
 def _opened(path: Path, machine: str, notes: list[str]) -> Binary | None:
-    """Return a program; None, with a note, if it cannot be read or is for another processor than the trace's machine.
+    """Return a program; None, with a note, if it cannot be read or is for another processor than `machine`.
 
     Machines of unknown processors, such as names of boards, take any program.
     """
@@ -272,15 +267,9 @@ def _best(paths: Mapping[str, list[Path]], name: str) -> list[Path]:
 
 
 def _with_functions(candidates: list[Binary], name: str, notes: list[str]) -> Binary | None:
-    """Return the file of a program that names the most functions; None if no file names any.
+    """Return the candidate that names the most functions; None if none does, with a note if there are candidates.
 
-    Several such files must be in one folder, such as `x` and `x.sym`; otherwise the result is None. A note is added if
-    there are candidates but the result is None.
-
-    Args:
-        candidates: The files of a program that could be read.
-        name: Name of the program on the target.
-        notes: Problems so far; more are added.
+    Several such files must be in one folder, such as `x` and `x.sym`; otherwise the result is None.
     """
     named = sorted((one for one in candidates if one.function_count), key=attrgetter("function_count"), reverse=True)
     if candidates and not named:
@@ -307,12 +296,7 @@ def _maps(trace: Trace) -> dict[int, dict[str, list[tuple[int, int]]]]:
 
 
 def _moved(binary: Binary, maps: list[tuple[int, int]]) -> int | None:
-    """Return the bytes by which a program was relocated from the addresses in its file; None = not known.
-
-    Args:
-        binary: The program.
-        maps: Load addresses of its parts, each with the offset in the file, -1 = not known.
-    """
+    """Return the bytes by which a program was relocated, by the load addresses of its parts; None = not known."""
     if not binary.is_movable:
         return 0
     for address, offset in maps:

@@ -246,11 +246,7 @@ class _Shape:
 
     @classmethod
     def of(cls, head: Any, path: Path) -> _Shape:
-        """Return the sizes of kernel buffers in the header of a QST file.
-
-        Raises:
-            TraceFormatError: The sizes are impossible.
-        """
+        """Return the sizes of kernel buffers in the header of a QST file; TraceFormatError if they are impossible."""
         size, slots_offset = int(head["buffer_bytes"]), int(head["slots_at"])
         if size < LEAST_BUFFER or not LEAST_BUFFER_HEAD <= slots_offset <= size - SLOT_BYTES:
             raise TraceFormatError(
@@ -263,16 +259,7 @@ class _Shape:
 def _kernel_buffers(
     file: SourceFile, section: _Section, shape: _Shape, order: str, problems: Problems, *, is_main: bool = True
 ) -> Buffers:
-    """Return the complete kernel buffers in a section.
-
-    Args:
-        file: The open file.
-        section: The section.
-        shape: Sizes of the buffers.
-        order: Byte order.
-        problems: Receives damage.
-        is_main: Whether these are the buffers of the trace, not those of the second trace with names.
-    """
+    """Return the complete kernel buffers in a section; `is_main` = of the trace, not of the names beside it."""
     name = SECTION_NAMES[section.magic]
     count, rest = divmod(section.size, shape.buffer_bytes)
     if rest:
@@ -299,15 +286,7 @@ def _kernel_buffers(
 
 
 def _report_repeated(offsets: _Ints, slots: _Ints, cpu: _Ints, sequence: _Ints, problems: Problems) -> None:
-    """Report buffers of a ring that have the same number, one of which must be wrong.
-
-    Args:
-        offsets: Byte offset of the first slot of each buffer.
-        slots: Number of used slots of each buffer.
-        cpu: CPU of each buffer's ring.
-        sequence: Number of each buffer.
-        problems: Receives the report.
-    """
+    """Report buffers of a ring that have the same number, one of which must be wrong."""
     used = np.flatnonzero(slots > 0)
     key = cpu[used] << 32 | sequence[used]
     order = np.argsort(key, kind="stable")
@@ -365,11 +344,7 @@ def _listed_slots(file: SourceFile, sections: dict[int, _Section], problems: Pro
 
 
 def _in_order(cpu: _Ints, sequence: _Ints) -> NDArray[np.intp]:
-    """Return the order in which the kernel filled buffers; sequence numbers of a ring may have wrapped around once.
-
-    Returns:
-        intp (buffers,).
-    """
+    """Return the order in which the kernel filled buffers, intp; numbers of a ring may have wrapped around once."""
     sequence = sequence.copy()
     for number in np.unique(cpu).tolist():
         of_cpu = cpu == number
@@ -550,10 +525,7 @@ def _with_names(trace: Trace, start: QstStart) -> Trace:
 
 
 def _names(buffers: Buffers, start: QstStart) -> Trace:
-    """Return the second, short trace of a file, from its buffers.
-
-    Problems of this trace are not reported, because only its names are used.
-    """
+    """Return the second, short trace of a file, whose problems are not reported because only its names are used."""
     slots = buffers.slots_in(start.file, start.contents.byte_order)
     return trace_from_slots(
         "names", "qst", start.header, b"", slots, start.contents.byte_order, Problems(), has_whole_buffers=False
@@ -608,16 +580,7 @@ def _unwrap(
     is_time: NDArray[np.bool_],
     out: _Ints,
 ) -> int:
-    """Set the times of the slots of one CPU; return the latest time.
-
-    Args:
-        cpu: The CPU.
-        slots: All slots.
-        stamps: uint32 (slots,).
-        cpus: uint8 (slots,).
-        is_time: bool (slots,), which slots are usable TIME events.
-        out: int64 (slots,), receives the times.
-    """
+    """Set the times of the slots of one CPU, by the usable TIME events `is_time`; return the latest time."""
     rows = np.flatnonzero(cpus == cpu)
     time_at = np.flatnonzero(is_time[rows])
     time_slots = rows[time_at].astype(np.int64)
@@ -670,13 +633,7 @@ def one_pass(path: Path) -> OnePass:
 
 
 def _slot_times(trace: Trace) -> NDArray[np.int64]:
-    """Return the time of every slot, cycles: that of the last event that starts at or before the slot.
-
-    Slots before the first event have the time of this event.
-
-    Returns:
-        int64 (slots,).
-    """
+    """Return the time of every slot: that of the last event that starts up to it, else of the first, int64."""
     order = np.argsort(trace.events.slot, kind="stable")
     slot, time = trace.events.slot[order].astype(np.int64), trace.events.time_cycles[order]
     row = np.searchsorted(slot, np.arange(trace.slot_count), "right") - 1

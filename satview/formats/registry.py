@@ -87,11 +87,7 @@ class _Zstd:
         self._ready = memoryview(b"")
 
     def read(self, size: int) -> memoryview:
-        """Return at least one and at most `size` bytes; no bytes at the end.
-
-        Raises:
-            EOFError: The last frame is not complete.
-        """
+        """Return at least one and at most `size` bytes; none at the end. EOFError if the last frame is not complete."""
         while not self._ready:
             data, self._next = self._next or self._packed.read(_ZSTD_FEED) or b"", b""
             if not data:

@@ -268,11 +268,7 @@ class _TraceFile(io.FileIO):
     """A trace file that raises read errors as TraceFormatError, to distinguish them from errors of an output file."""
 
     def readinto(self, buffer: Buffer, /) -> int | None:
-        """Read as `FileIO` does.
-
-        Raises:
-            TraceFormatError: The system cannot read the file at this position.
-        """
+        """Read as `FileIO` does; TraceFormatError if the system cannot read the file at this position."""
         try:
             return super().readinto(buffer)
         except OSError as error:

@@ -119,10 +119,7 @@ def cut_buffers(decoded: Decoded, count: int, region: EventRegion, *, per_cpu: b
 
 
 def _following(ring: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Return for each buffer the index of the next buffer of the same CPU, intp (n,); -1 = there is none.
-
-    `ring` is the CPU of each buffer, int64 (n,); all its values are equal if all CPUs share the buffers.
-    """
+    """Return for each buffer the index of the next one with the same CPU (`ring`), intp (n,); -1 = there is none."""
     after = np.full(len(ring), -1)
     for number in np.unique(ring):
         buffers = np.flatnonzero(ring == number)
@@ -135,12 +132,7 @@ def _longest_steps(decoded: Decoded, begin: int, end: int, ring: int) -> list[tu
 
     The list is empty for a buffer of one event. A buffer of one CPU that contains events of other CPUs was spliced: the
     list then has a step for each of the other CPUs, from its last event before the buffer to its first event inside.
-
-    Args:
-        decoded: Columns in file order.
-        begin: Row of the first event of the buffer.
-        end: Row after the last event of the buffer.
-        ring: CPU of the buffer; `EVERY_CPU` = all CPUs share the buffers.
+    `ring` is the CPU of the buffer; `EVERY_CPU` = all CPUs share the buffers.
     """
     cpus = decoded.cpu[begin:end]
     if ring != EVERY_CPU and (cpus != ring).any():
@@ -247,12 +239,8 @@ def _left_open(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the first and last index of each run of interrupt events that ends inside an interrupt, intp (k,) each.
 
-    The events of a run have equal `segment` and equal `part`.
-
-    Args:
-        segment: intp (n,), number of kernel calls and RUNNING events of the CPU before each of its interrupt events.
-        part: int64 (n,), number of the stretch between gaps that contains each interrupt event.
-        step: int8 (n,), 1 for the entry and -1 for the exit of an interrupt.
+    The events of a run have the same number `segment` of kernel calls and RUNNING events of the CPU before them, and
+    are in the same `part` between gaps. `step` is 1 for the entry of an interrupt, and -1 for its exit.
     """
     begins = np.flatnonzero(np.append(True, (segment[1:] != segment[:-1]) | (part[1:] != part[:-1]))[: len(segment)])
     last_rows = np.append(begins[1:], len(segment)) - 1
@@ -441,12 +429,7 @@ def _tables(
 ) -> tuple[int, ThreadTable, ProcessTable, StateIndex]:
     """Return the end of the opening state dump, cycles, the tables of threads and processes, and the index of states.
 
-    Args:
-        decoded: Columns in time order.
-        named_by: All events, including the names appended after the capture.
-        payloads: Payloads of these events.
-        buffers: Buffers of the capture.
-        count: Number of events of the capture.
+    `named_by` and `payloads` include the names appended after the `count` events of the capture.
     """
     rare, words, events = decoded.rare_rows, decoded.rare_words, named_by.before(count)
     is_process = decoded.code[rare] >> wire.CLASS_SHIFT == wire.WireClass.PR_TH
@@ -464,14 +447,8 @@ def _settle_times(
 ) -> tuple[ClockVerdicts, int]:
     """Correct the times of events; return the clock verdicts, and the number of events that belong to the capture.
 
-    The events after these are the names appended to a ring capture; they come last in the file and in time.
-
-    Args:
-        decoded: Columns in file order; times are corrected in place.
-        surroundings: Information on the clock besides the TIME events.
-        is_rebuilt: Whether times were rebuilt from stamps and TIME events, not given by the source.
-        region: Converts slots to byte offsets, for reports.
-        problems: Receives a note about the names.
+    The events after these are the names appended to a ring capture, last in the file and in time. `is_rebuilt` = times
+    were rebuilt from stamps and TIME events, not given by the source.
     """
     time, count = decoded.time, len(decoded.time)
     tail_row, clock = None, decoded.clock if is_rebuilt else None
@@ -529,15 +506,7 @@ def _activity() -> NDArray[np.bool_]:
 def _report_pass(
     decoded: Decoded, verdicts: ClockVerdicts, region: EventRegion, names: Catalogue, problems: Problems
 ) -> None:
-    """Report problems that the decoder found: zero slots, unknown events, clock discontinuities.
-
-    Args:
-        decoded: Result of the decoder, times corrected.
-        verdicts: Decisions about damaged TIME events.
-        region: Converts slots to byte offsets.
-        names: Catalogue of the release.
-        problems: Receives the reports.
-    """
+    """Report problems that the decoder found: zero slots, unknown events, clock discontinuities."""
     for first_slot, count in decoded.empty:
         problems.add("empty-slots", f"{count} slot{'s' * (count > 1)} of zeros", region.byte(first_slot), count)
     for code, (row, count) in sorted(decoded.unknown.items()):
@@ -569,14 +538,7 @@ def _report_pass(
 def _move_between_neighbours(
     decoded: Decoded, disordered: NDArray[np.int64], region: EventRegion, problems: Problems
 ) -> bool:
-    """Move events with damaged stamps to times between their neighbours and report them; return whether any exist.
-
-    Args:
-        decoded: Columns in file order; times are changed in place.
-        disordered: int64 (k,), rows that a sort by time would move, ascending.
-        region: Converts slots to byte offsets.
-        problems: Receives the reports.
-    """
+    """Move events with damaged stamps to times between their neighbours and report them; return whether any exist."""
     rows, cycles = misplaced(decoded.time, decoded.cpu, disordered)
     if not len(rows):
         return False
@@ -757,10 +719,7 @@ def _is_state(code: NDArray[np.uint16]) -> NDArray[np.bool_]:
 
 
 def _first_repetition(values: NDArray[np.unsignedinteger]) -> int | None:
-    """Return the first position with a value that occurred before it; None if there is none.
-
-    The position is usually small, so prefixes of doubling length are searched.
-    """
+    """Return the first position, usually small, with a value that occurred before it; None if there is none."""
     size = 256
     while True:
         part = values[:size]

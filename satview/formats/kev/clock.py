@@ -246,13 +246,7 @@ def misplaced(
 
 
 def _same_cpu(cpu: NDArray[np.uint8], rows: NDArray[np.intp], others: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return for each row the first candidate on the same CPU, or the row itself if there is none, intp (n,).
-
-    Args:
-        cpu: CPUs of all events.
-        rows: (n,).
-        others: (n, k), candidate rows for each row, the best first.
-    """
+    """Return for each row the first of its candidates `others` (n, k) on the same CPU, or the row itself, intp (n,)."""
     is_same = cpu[others] == cpu[rows][:, None]
     nearest = others[np.arange(len(rows)), np.argmax(is_same, axis=1)]
     return np.where(is_same.any(axis=1), nearest, rows)
@@ -381,17 +375,11 @@ def _with_stamps_mended(
     *,
     is_unusable: NDArray[np.bool_],
 ) -> NDArray[np.uint32]:
-    """Return the stamps, with damaged stamps of unusable TIME events replaced by the low half of their payload.
+    """Return the stamps, with damaged stamps of unusable TIME events replaced by the `lower` half of their payload.
 
     The kernel writes a TIME event right before the event that needs it (section 5.2), so if stamp and low half
     contradict each other, the value nearer to the next event is correct. A damaged stamp would make the clock of its
     CPU pass rollovers that never happened.
-
-    Args:
-        stamps: uint32 (n,), of all events.
-        time_rows: Positions of the k TIME events, ascending.
-        lower: uint32 (k,), low half of the clock in the payload of each TIME event.
-        is_unusable: bool (k,), which TIME events have an impossible value.
     """
     sound = np.ones(len(stamps), np.bool_)
     sound[time_rows[is_unusable]] = False
@@ -574,14 +562,7 @@ class ClockRebuilder:
     def _pass_to_review(
         self, log: NDArray[np.int64], chunk: ClockChunk, out: NDArray[np.int64], cpu_before: int
     ) -> None:
-        """Pass to `review`, as notes, the log of TIME events and rollovers that was written while times were rebuilt.
-
-        Args:
-            log: int64 (m, 4): kind, row, and two numbers, as clock.c describes them.
-            chunk: The events.
-            out: int64 (n,), times of the events, cycles.
-            cpu_before: CPU of the event before them, -1 = none.
-        """
+        """Pass the `log` of TIME events and rollovers in a chunk, with columns as in clock.c, to `review` as notes."""
         # At the same row, a crossing comes after other entries.
         kind, row, amount, extra = log[np.lexsort((log[:, 0] == loading.LOG_CROSSING, log[:, 1]))].T
         is_time = kind == loading.LOG_TIME
@@ -609,13 +590,7 @@ def _cpu_before(row: int, chunk: ClockChunk, cpu_before: int) -> int:
 
 
 def _rollovers_after(stamps: NDArray[np.uint32], cpus: NDArray[np.uint8], time: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return for each event how many rollovers later stamps of its CPU show that `time` does not contain, int64 (n,).
-
-    Args:
-        stamps: uint32 (n,).
-        cpus: uint8 (n,).
-        time: int64 (n,), times assigned so far.
-    """
+    """Return for each event the rollovers that later stamps of its CPU show and `time` does not contain, int64 (n,)."""
     order = np.argsort(cpus, kind="stable")
     sorted_stamps = stamps[order].astype(np.int64)
     steps = (sorted_stamps[1:] - sorted_stamps[:-1]) & (ROLLOVER - 1)

@@ -171,18 +171,9 @@ def match(
 def _match_pairs(
     owner: NDArray[np.int64], unmatched: Unmatched, order: NDArray[np.intp], begins: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Match the rows of keys that have just one open event and one run of continuation slots that ends this event.
+    """Match rows of keys with just one event and one run that ends it, nearly all; return which of `order` are others.
 
-    Nearly all keys are of this kind.
-
-    Args:
-        owner: int64 (n,), receives the owners.
-        unmatched: Rows to match.
-        order: (n,), rows sorted by key, in file order within each key.
-        begins: bool (n,), whether a row of `order` is the first of its key.
-
-    Returns:
-        bool (n,), which rows of `order` have other keys.
+    `order` has the unmatched rows sorted by key and then in file order, and `begins` marks the first row of each key.
     """
     pairs = np.flatnonzero(begins & np.append(~begins[1:], False) & np.append(begins[2:], [True, True])[: len(begins)])
     heads, tails = order[pairs], order[pairs + 1]
@@ -229,25 +220,13 @@ def contains(ascending: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray
 
 
 def _within(counts: NDArray[np.intp], segment: NDArray[np.intp], begins: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return running counts that restart in every segment, intp (n,).
-
-    Args:
-        counts: intp (n,), running counts over all rows.
-        segment: intp (n,), number of the segment of each row.
-        begins: bool (n,), whether the row is the first of its segment.
-    """
+    """Return running counts, `counts` over all rows, that restart in every segment, intp (n,)."""
     base = np.concatenate(([0], counts))[np.flatnonzero(begins)]
     return counts - base[segment]
 
 
 def _running_excess(excess: NDArray[np.intp], segment: NDArray[np.intp], n: int) -> NDArray[np.intp]:
-    """Return the running maximum of `excess`, restarted in every segment, intp (n,); 0 in place of a negative maximum.
-
-    Args:
-        excess: intp (n,), at most `n`.
-        segment: intp (n,), number of the segment of each row, ascending.
-        n: Number of rows.
-    """
+    """Return the running maximum of `excess`, at most `n`, restarted in every segment, intp (n,); never less than 0."""
     # No excess is larger than n, so values lifted in a segment are never above those in the next one.
     lifted = np.maximum(excess, 0) + segment * n
     return np.maximum.accumulate(lifted) - segment * n
@@ -295,19 +274,11 @@ def _expire(
 def _may_be_given_up(
     before: NDArray[np.int64], owner: NDArray[np.int64], event_times: NDArray[np.int64], *, ascends: bool
 ) -> NDArray[np.bool_]:
-    """Return which runs of continuation slots may belong to an event that was given up before (see `is_expired`).
+    """Return which runs of continuation slots may belong to an event that was given up before, bool (n,).
 
-    This is a fast test by the time ranges of blocks of rows from the event to the row `before`; runs that it cannot
-    exclude are examined exactly later. If times never decrease, the time of `before` is the latest.
-
-    Args:
-        before: int64 (n,), for each run the row of the last event that begins before it.
-        owner: int64 (n,), for each run the row of its event.
-        event_times: int64 (events,), cycles, in file order.
-        ascends: Whether the times never decrease.
-
-    Returns:
-        bool (n,).
+    This is a fast test (see `is_expired`) by the time ranges of blocks of rows from the event (`owner`) to the last
+    event before the run (`before`); runs that it cannot exclude are examined exactly later. If times never decrease,
+    the time of `before` is the latest.
     """
     if ascends:
         return is_expired(event_times[before], event_times[owner])
@@ -355,16 +326,7 @@ def _owners_one_by_one(
 def _cpu_times(
     unmatched: Unmatched, rows: NDArray[np.intp], event_times: NDArray[np.int64], event_cpus: NDArray[np.uint8]
 ) -> NDArray[np.int64]:
-    """Return for some unmatched rows the time of the last event before them on their CPU, int64 (k,).
-
-    The time is `_LONG_AGO` if there is no such event.
-
-    Args:
-        unmatched: Unmatched rows.
-        rows: (k,), positions in `unmatched`.
-        event_times: Times of all events, in file order.
-        event_cpus: CPUs of all events.
-    """
+    """Return for some unmatched rows the time of the last event before on their CPU, int64 (k,); `_LONG_AGO` = none."""
     cpus = (unmatched.header[rows] >> np.uint32(CPU_SHIFT) & np.uint32(CPU_MASK)).astype(np.uint8)
     return last_times(cpus, unmatched.before[rows], event_times, event_cpus, np.full(CPU_MASK + 1, _LONG_AGO))
 
@@ -421,11 +383,7 @@ _FAR: Final = 1 << 16  # a jump of more numbers and back is damage, as no logger
 
 
 def _sequences(cpu: NDArray[np.uint8], release: Release) -> list[NDArray[np.intp]]:
-    """Return groups of buffers that are numbered together: a group for each CPU in 8.0, else one group of all.
-
-    Returns:
-        intp (n,) for each group.
-    """
+    """Return groups of buffers that are numbered together, intp (n,): a group for each CPU in 8.0, else one of all."""
     if release == Release.QNX_8:
         return [np.flatnonzero(cpu == number) for number in np.unique(cpu)]
     return [np.arange(len(cpu))] if len(cpu) else []

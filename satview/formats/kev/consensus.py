@@ -80,14 +80,7 @@ def unwrap_segments(
 
 
 def _unwrap_spans(reference: int, stamps: NDArray[np.uint32], rows: NDArray[np.intp], out: NDArray[np.int64]) -> int:
-    """Set the times of a CPU's events between two TIME events, rollover by rollover; return the new reference.
-
-    Args:
-        reference: A recent time of the CPU, in cycles.
-        stamps: uint32, of all events.
-        rows: Positions of the CPU's events between the two TIME events, ascending.
-        out: int64, receives the times at `rows`.
-    """
+    """Set the times of a CPU's events between two TIME events, rollover by rollover; return the new reference."""
     for _ in range(_MOST_SPANS):
         if not len(rows):
             return reference
@@ -307,14 +300,9 @@ class _Clock:
     @classmethod
     def of(cls, every: WalkNotes, own: NDArray[np.intp], standing: int, surroundings: Surroundings,
            ends: tuple[int, int] | None) -> _Clock:  # fmt: skip
-        """Return the clock of a CPU: its claims (notes on its TIME events and rollovers), divided into runs.
+        """Return the clock of a CPU: its claims, at the positions `own` of `every`, divided into runs.
 
-        Args:
-            every: Notes of all CPUs.
-            own: Positions in `every` of the notes of this CPU, ascending.
-            standing: Number of rollovers already added to the CPU's times after its first claim.
-            surroundings: Information on the clocks besides the TIME events.
-            ends: Row and time of the CPU's last event; None = not known.
+        `standing` is the number of rollovers already added to the CPU's times after its first claim.
         """
         cpu = int(every.cpu[own[0]])
         claims, most_bits = every.rows(own), _LONGEST_TIE
@@ -371,13 +359,9 @@ class _Clock:
         return values
 
     def ties(self) -> NDArray[np.float64]:
-        """Return for each run how strongly stamps show that there was no pause of whole rollovers before it, in bits.
+        """Return how strongly stamps show that no pause of rollovers precedes each run, in bits, float64 (runs,).
 
-        A run consists of successive TIME events that agree. Stamps of a CPU with few events show little, because the
-        CPU is often silent for long.
-
-        Returns:
-            float64 (runs,).
+        Stamps of a CPU with few events show little, because the CPU is often silent for long.
         """
         gap = self.column("gap")
         bits = np.clip(np.log2(ROLLOVER / np.maximum(np.abs(gap), 1)) - 1, _PAUSE, self.most_bits)
@@ -386,10 +370,7 @@ class _Clock:
         return np.where(gap < -_LATE_CYCLES, _PAUSE, bits)  # without a pause, stamps would go back
 
     def is_rubbish(self) -> bool:
-        """Return whether the times of the CPU contradict each other more often than those of a real clock.
-
-        A jump forwards by whole rollovers is taken for a pause, not for a contradiction.
-        """
+        """Return whether times contradict each other too often for a real clock; a jump forwards may be a pause."""
         is_crossing = self.column("kind") == CROSSING
         contradictions = int(np.count_nonzero(is_crossing[1:] | (np.diff(self.level) < 0)))
         return contradictions > _MOST_CONTRADICTIONS or len(self.level) > _MOST_RUNS
@@ -410,20 +391,13 @@ class _Clock:
         return self._times
 
     def sorted_times(self) -> NDArray[np.int64]:
-        """Return the times in the result of `times`, ascending; cached as well.
-
-        Returns:
-            int64 (n,).
-        """
+        """Return the times in the result of `times`, ascending, int64 (n,); cached as well."""
         if self._sorted_times is None:
             self._sorted_times = np.sort(self.times().time, kind="stable")  # they nearly ascend
         return self._sorted_times
 
     def silences(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return start and end of silences of a rollover or more with enough TIME events on each side, int64 (n,) each.
-
-        Cached like `times`.
-        """
+        """Return start and end of silences of a rollover or more amid enough TIME events, int64 (n,); cached."""
         if self._silences is None:
             times = np.sort(self.times().of_claims, kind="stable")
             behind = np.flatnonzero(np.diff(times) >= ROLLOVER) + 1
@@ -498,14 +472,7 @@ class Consensus:
         self._place_seeded(others, timed)
 
     def _place_seeded(self, others: dict[int, list[_Clock]], timed: list[_Clock]) -> None:
-        """Decide the levels (numbers of rollovers to add) of the CPUs that started with the clock of another CPU.
-
-        The CPUs are decided in the order in which they started.
-
-        Args:
-            others: For each CPU with TIME events, the clocks to compare it with.
-            timed: The clocks with TIME events, except those with too many contradictions.
-        """
+        """Decide the levels of the CPUs that started with the clock of another CPU, in order of their starts."""
         seeded = [clock for clock in self.clocks.values() if clock.claims.kind[0] == SEED]
         for clock in sorted(seeded, key=lambda seeded_clock: int(seeded_clock.claims.row[0])):
             if clock.cpu in others:
@@ -566,12 +533,9 @@ class Consensus:
         clock.doubt = np.where(clock.weight > 0, doubt, 0)
 
     def _is_silence_of_others(self, clock: _Clock, others: list[_Clock]) -> NDArray[np.bool_]:
-        """Return for each step between runs of agreeing TIME events of a CPU whether another CPU shows the same pause.
+        """Return for each step between runs whether another CPU shows the same pause, bool (runs - 1,).
 
         A kernel without a tick logs nothing on any CPU while nothing happens.
-
-        Returns:
-            bool (runs - 1,).
         """
         start, end = clock.claims.value[clock.run_start[1:] - 1], clock.column("value")[1:]
         is_shared = np.zeros(len(start), np.bool_)
@@ -586,11 +550,7 @@ class Consensus:
         return is_shared
 
     def _candidates(self, clock: _Clock, others: list[_Clock]) -> NDArray[np.int64]:
-        """Return candidate levels (numbers of rollovers) of each run of agreeing TIME events of a CPU, int64 (runs, k).
-
-        The first candidate of a run is the level that its TIME events show; others are levels of other runs, or fit the
-        times of the CPUs `others`.
-        """
+        """Return candidate levels of each run, int64 (runs, k): its own, those of other runs and other CPUs."""
         level = clock.level
         distinct, inverse = np.unique(level, return_inverse=True)
         heavy = distinct[np.argsort(-np.bincount(inverse, clock.weight), kind="stable")[:_HEAVY_LEVELS]]
@@ -605,13 +565,7 @@ class Consensus:
         return np.stack(columns, axis=1)
 
     def _towards(self, clock: _Clock, others: list[_Clock]) -> NDArray[np.int64]:
-        """Return the rollovers that move each run of agreeing TIME events of a CPU to the time of the other CPUs.
-
-        Of several other CPUs, the median is used.
-
-        Returns:
-            int64 (runs,).
-        """
+        """Return the rollovers that move each run to the (median) time of the other CPUs, int64 (runs,)."""
         rows, values, shifts = clock.column("row"), clock.column("value"), []
         for other in others:
             theirs = other.times()
@@ -623,21 +577,13 @@ class Consensus:
         return middle
 
     def _agreeing(self, clock: _Clock, candidates: NDArray[np.int64], others: list[_Clock]) -> NDArray[np.float64]:
-        """Return how many other CPUs agree with each candidate level (rollovers) of each run of TIME events of a CPU.
+        """Return how many other CPUs agree with each candidate level of each run, float64 (runs, k).
 
         If the CPUs share buffers, a CPU agrees if the run's time at that level fits between the CPU's own times before
         and after it in the file. A level at which the run's time is earlier, as if its buffer came late, counts half,
         but only the latest such level. If each CPU has buffers of its own, it is enough that the CPUs ran at that time.
 
         The result is the mean over several claims of a run, because no other CPU precedes a file's first claims.
-
-        Args:
-            clock: The runs of the CPU, and their claims (notes on TIME events and rollovers).
-            candidates: int64 (runs, k), candidate levels of each run.
-            others: Clocks of the other CPUs.
-
-        Returns:
-            float64 (runs, k).
         """
         last_claim = np.append(clock.run_start[1:], len(clock.run)) - 1
         claim_rows = (
@@ -730,12 +676,7 @@ class Consensus:
         clock.doubt = np.where(clock.weight > 0, np.maximum(clock.doubt, rollovers), clock.doubt)
 
     def _pauses(self, clock: _Clock) -> list[tuple[int, int, bool]]:
-        """Return the runs (of agreeing TIME events) of a CPU that begin after a pause of whole rollovers.
-
-        Returns:
-            For each: number of the run, the earliest end of the pause (cycles), and whether another CPU was active
-                during the pause.
-        """
+        """Return runs after a pause of rollovers: number, earliest end of the pause, whether another CPU was active."""
         steps, is_time = np.diff(clock.placed), clock.weight > 0
         runs = np.flatnonzero((steps > 0) & is_time[1:] & is_time[:-1]) + 1
         shifts = (clock.placed - clock.level)[runs]
@@ -800,10 +741,7 @@ def _reach(clocks: list[_Clock]) -> tuple[int, int]:
 
 
 def _with_crossings_joined(claims: WalkNotes) -> WalkNotes:
-    """Return the notes with successive `CROSSING` notes of a CPU (rollovers without a TIME event) merged into one.
-
-    Borders of chunks have split these notes.
-    """
+    """Return the notes with successive `CROSSING` notes of a CPU merged, which borders of chunks have split."""
     if not np.any(claims.kind == CROSSING):
         return claims
     by_cpu = np.argsort(claims.cpu, kind="stable")
@@ -816,14 +754,7 @@ def _with_crossings_joined(claims: WalkNotes) -> WalkNotes:
 
 
 def _step_costs(clock: _Clock, steps: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the costs of the steps between candidate levels of successive runs, float64 (runs - 1, k, k).
-
-    A run consists of successive TIME events that agree; its level is a number of rollovers.
-
-    Args:
-        clock: The runs of a CPU.
-        steps: int64 (runs - 1, k, k), rollovers from each candidate of a run to each candidate of the next run.
-    """
+    """Return the costs of `steps`, rollovers between candidate levels of successive runs, both (runs - 1, k, k)."""
     level = clock.level
     _, first_runs = np.unique(level, return_index=True)
     is_return = np.ones(len(level), np.bool_)
@@ -846,17 +777,9 @@ def _step_costs(clock: _Clock, steps: NDArray[np.int64]) -> NDArray[np.float64]:
 def _cheapest(
     candidates: NDArray[np.int64], cost: NDArray[np.float64], step_cost: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the sequence of levels with the lowest cost, and how far the level of each run may be wrong.
+    """Return the levels with the lowest cost, and the rollovers by which each may be wrong, int64 (runs,) each.
 
-    A run consists of successive TIME events that agree; its level is a number of rollovers.
-
-    Args:
-        candidates: (runs, k), candidate levels of each run.
-        cost: (runs, k), cost of each candidate.
-        step_cost: (runs - 1, k, k), cost of the step from each candidate to each of the next run.
-
-    Returns:
-        Level and distance of each run, rollovers, int64 (runs,) each.
+    `cost` is that of each candidate (runs, k), `step_cost` that of the step from each to each of the next run.
     """
     best, total = cheapest_path(cost, step_cost)
     levels = candidates[np.arange(len(best)), best]
@@ -865,10 +788,7 @@ def _cheapest(
 
 
 def _place_garbage(clock: _Clock) -> None:
-    """Decide the levels (numbers of rollovers) of a clock with too many contradictions.
-
-    Only levels that many TIME events show are accepted.
-    """
+    """Decide the levels of a clock with too many contradictions: those that many TIME events show."""
     _, inverse = np.unique(clock.level, return_inverse=True)
     is_heavy = (np.bincount(inverse, clock.weight) >= _MOST_DAMAGED)[inverse]
     latest = np.maximum.accumulate(np.where(is_heavy, np.arange(len(is_heavy)), 0))

@@ -224,14 +224,9 @@ class ThreadNumbers:
             self._multiplier = np.uint64(_random_odd())
 
     def _insert(self, keys: NDArray[np.uint64], first_row: int) -> bool:
-        """Insert distinct keys: first all keys that do not collide, then the others one position further, and so on.
+        """Insert distinct keys with ascending rows; False = no position was found, and the table is unusable.
 
-        Args:
-            keys: uint64 (n,), the keys.
-            first_row: Row of the first key; the others get the following rows.
-
-        Returns:
-            False if a key found no position within `_MOST_PROBES`; the table is then unusable.
+        First all keys that do not collide are inserted, then the others one position further, and so on.
         """
         rows = np.arange(first_row, first_row + len(keys), dtype=np.uint32)
         positions = self._slots_of(keys)
@@ -565,10 +560,7 @@ class Decoder:
             self._clock.start_from(value)
 
     def _chunks(self, start: int) -> Generator[_Chunk]:
-        """Yield chunks from slot `start` on, grouped into events; a thread reads and groups the next chunk meanwhile.
-
-        Grouping takes as long as the rest of the decoding and does not depend on it.
-        """
+        """Yield chunks from slot `start` on, grouped into events; a thread groups the next chunk meanwhile."""
         n, row = len(self._slots), self.count
         ready: SimpleQueue[_Chunk | BaseException] = SimpleQueue()
         free: SimpleQueue[bool] = SimpleQueue()  # an item per free scratch buffer; False ends the thread

@@ -337,12 +337,7 @@ class _Decoder:
         self.spec, self.layout, self.raw, self.words, self.catalogue = spec, layout, raw, words, catalogue
 
     def arguments(self, names: Sequence[str], values: Mapping[str, Any]) -> Iterator[Argument]:
-        """Yield the arguments of the layout, then the words that it does not describe.
-
-        Args:
-            names: Name in `values` of each part of the layout.
-            values: Values by name, parsed from the payload.
-        """
+        """Yield the arguments of the layout (`names` in `values`), then the words that it does not describe."""
         parts = self.layout.parts
         text_start = -1
         for index, (part, name) in enumerate(zip(parts, names, strict=True)):
@@ -454,10 +449,7 @@ class _Words:
     halves: NDArray[np.uint64]
 
     def of(self, requested: NDArray[np.uint32], step: int) -> NDArray[np.uint64] | None:
-        """Return both words of slot number `step` of the events `requested`, uint64 (k,), 0 = no such slot.
-
-        None if any of the events was not read ahead.
-        """
+        """Return both words of slot `step` of events, uint64 (k,), 0 = no such slot; None if any was not read ahead."""
         return links.values_in_ranges(self.rows, self.start, self.halves, requested, step)
 
 
@@ -525,16 +517,7 @@ def _read(slots: SlotSource, events: EventTable, fragments: Fragments, rows: NDA
 def _apart(
     rows: NDArray[np.uint32], start: NDArray[np.uint32], fragments: Fragments
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return where slots are that do not directly follow the previous slot of their event, int64 (k,) each.
-
-    Args:
-        rows: uint32 (n,), rows of the events, ascending.
-        start: uint32 (n + 1,), as in `_Words`.
-        fragments: Slots of events that are not adjacent.
-
-    Returns:
-        Index of each such slot in `_Words.halves`, and its number in the file.
-    """
+    """Return slots that do not follow the previous one of their event: index in `halves`, and number in the file."""
     apart, positions = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     event = links.positions(rows, fragments.event)
     entry = np.flatnonzero(rows.take(event, mode="clip") == fragments.event) if len(rows) else event[:0]
@@ -712,11 +695,7 @@ class SlotPayloads:
         return out
 
     def _positions(self, events: NDArray[np.integer], step: int) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
-        """Return the slot numbers of slot `step` of events, and a mask of the events that have it; None = all.
-
-        Returns:
-            int64 (k,), and bool (len(events),).
-        """
+        """Return the numbers of slot `step` of events that have it, int64, and a mask of them; None = all."""
         slots = self._events.slot[events].astype(np.int64)
         if step == 0:
             return slots, None
@@ -747,10 +726,7 @@ class SlotPayloads:
         return halves.view(np.uint32)[:, :count]
 
     def _apart(self, events: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return the events whose slots are not adjacent, as positions in `events`, and their rows in `Fragments`.
-
-        Both arrays are intp (k,).
-        """
+        """Return the positions in `events` of those whose slots are not adjacent, and their rows in `Fragments`."""
         table = self._fragments.event
         if not len(table):
             return np.empty(0, np.intp), np.empty(0, np.intp)

@@ -252,15 +252,9 @@ def _buffer_heads(file: SourceFile, start: int, end: int, byte_order: str) -> It
 
 
 def _border(file: SourceFile, last: int, head: int, byte_order: str) -> tuple[int, int]:
-    """Return the offsets where slots with the old alignment end and slots with the new alignment begin.
+    """Return the end of slots with the old alignment and the start of the new: those with most plausible slots.
 
-    These are the offsets that give the largest number of plausible slots.
-
-    Args:
-        file: The file.
-        last: Offset of the last BUFFER slot with the old alignment.
-        head: Offset of the first BUFFER slot with the new alignment.
-        byte_order: Byte order of the file.
+    `last` and `head` are the offsets of the last BUFFER slot with the old alignment, and the first with the new one.
     """
     data = file.bytes_at(head + 2 * SLOT_BYTES - last, last)
     before = _words(data, 0, (head - last) // SLOT_BYTES, byte_order)
@@ -281,13 +275,7 @@ def _words(data: bytes, position: int, count: int, byte_order: str) -> NDArray[n
 
 
 def _can_be(slots: NDArray[np.uint32], begin: NDArray[np.uint32], end: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Return which slots may be events between two stamps, by stamp, class and unused bits, bool (n,).
-
-    Args:
-        slots: uint32 (n, 4).
-        begin: uint32 (1,), the earlier stamp.
-        end: uint32 (1,), the later stamp.
-    """
+    """Return which slots may be events between two stamps, by stamp, class and unused bits, bool (n,)."""
     since = slots[:, 1] - begin + np.uint32(_SLACK_CYCLES)  # modulo 2^32, as stamps are
     is_in_time = since <= end - begin + np.uint32(2 * _SLACK_CYCLES)
     has_class = (slots[:, 0] >> wire.CLASS_SHIFT & wire.CLASS_MASK) != wire.WireClass.EMPTY
@@ -419,16 +407,7 @@ def _trace_of(path: Path, start: KevStart, values: Mapping[str, Any], arrays: Ar
 
 
 def _check_numbers(tables: Mapping[str, Any], arrays: Arrays, slots: int) -> None:
-    """Check the cached columns of a trace.
-
-    Args:
-        tables: The tables made from the columns, by name.
-        arrays: The columns, by `TABLE.COLUMN`.
-        slots: Number of slots in the file.
-
-    Raises:
-        ValueError: Rows or slots do not exist, or lengths and counts contradict each other.
-    """
+    """Raise ValueError if cached columns, by `TABLE.COLUMN`, contradict each other or name rows that do not exist."""
     events, threads, processes = len(tables["events"]), len(tables["threads"]), len(tables["processes"])
     for name, below in (
         ("events.code", CODE_COUNT), ("events.cpu", _CPUS), ("events.thread", threads), ("events.slot", slots),

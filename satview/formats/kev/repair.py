@@ -376,12 +376,7 @@ def first_of_tail(last: LastEvents, cycles_per_s: int, clock: ClockRebuilder | N
 
 
 def _names_from(code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger]) -> int:
-    """Return the index from which on all events are names, control events, or creations with at most one state each.
-
-    Args:
-        code: uint16 (n,), codes of the last events of a file.
-        thread: (n,), identifies the thread of THREAD events.
-    """
+    """Return the index from which on all events are names, control events, or creations with at most one state each."""
     others = np.flatnonzero(~_MAY_HOLD[code])
     start = int(others[-1]) + 1 if len(others) else 0
     code, thread = code[start:], thread[start:]

@@ -133,13 +133,7 @@ def _to_next_buffer(headers: NDArray[np.uint32]) -> int:
 
 
 def _read_order(count: int) -> NDArray[np.int64]:
-    """Return the first slots of the samples in reading order; any prefix of this order is spread over the file.
-
-    `count` is the number of slots in the file.
-
-    Returns:
-        int64 (samples,).
-    """
+    """Return the first slots of the samples in reading order, of which any prefix is spread over the file, int64."""
     most = min(SAMPLES, count // (4 * SAMPLE_LENGTH))
     spread = np.linspace(0, count - SAMPLE_LENGTH, most).astype(np.int64)
     head = np.arange(_HEAD_SAMPLES) * SAMPLE_LENGTH
@@ -154,15 +148,10 @@ def _read_order(count: int) -> NDArray[np.int64]:
 
 
 def _extents(trace: Trace, position: NDArray[np.int64], positions: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return first and last time of every sample, cycles, int64 (samples,) each.
+    """Return first and last time of every sample, int64 (samples,) each; largest and smallest int64 for an empty one.
 
-    An empty sample has the largest int64 as first time and the smallest as last time. BUFFER events are ignored, as the
-    time of a BUFFER event before the TIME event of its CPU may be a rollover off.
-
-    Args:
-        trace: Events of the samples.
-        position: int64 (events,), number of the sample of each event.
-        positions: Number of samples.
+    BUFFER events are ignored, as the time of one before the TIME event of its CPU may be a rollover off. `position` is
+    the number of the sample of each event.
     """
     bounds = np.iinfo(np.int64)
     first_cycles, last_cycles = np.full(positions, bounds.max), np.full(positions, bounds.min)
@@ -173,13 +162,7 @@ def _extents(trace: Trace, position: NDArray[np.int64], positions: int) -> tuple
 
 
 def _ascends(trace: Trace, position: NDArray[np.int64], positions: int) -> bool:
-    """Return whether the times of each CPU ascend from sample to sample, except for usual disorder between buffers.
-
-    Args:
-        trace: Events of the samples.
-        position: int64 (events,), number of the sample of each event.
-        positions: Number of samples.
-    """
+    """Return whether the times of each CPU ascend from sample to sample, except for usual disorder between buffers."""
     cpus = int(trace.events.cpu.max()) + 1
     first_cycles, last_cycles = _extents(trace, position * cpus + trace.events.cpu, positions * cpus)
     before = np.maximum.accumulate(last_cycles.reshape(positions, cpus), axis=0)[:-1]
@@ -196,11 +179,6 @@ def _are_timed(trace: Trace, position: NDArray[np.int64], first_slot: NDArray[np
     These are samples with a TIME event, and the following samples as long as the event rate on both sides shows that
     the clock cannot have rolled over in between. If the target was silent for longer, the clock may have rolled over
     unseen; then the samples since the last TIME event are uncertain, too.
-
-    Args:
-        trace: Events of the samples.
-        position: int64 (events,), number of the sample of each event.
-        first_slot: int64 (samples,), first slot of each sample in the file.
     """
     positions = len(first_slot)
     first_cycles, last_cycles = _extents(trace, position, positions)
@@ -239,12 +217,6 @@ def _lost(
 
     A BUFFER event contains the number of slots of its buffer, so the next BUFFER event can be read even if it is not in
     a sample; a gap between their numbers means lost buffers. 8.0 also reports losses by DROPPED events.
-
-    Args:
-        trace: Events of the samples.
-        slots: Slots of the file.
-        first_slot: int64 (samples,), first slot of each sample in the file.
-        is_timed: bool (samples,), which samples have certain times.
     """
     buffers, events = trace.buffers, trace.events
     position = buffers.slot // SAMPLE_LENGTH
@@ -367,10 +339,7 @@ class GrowingFile:
             self._forget()
 
     def _first_difference(self, file: SourceFile) -> int:
-        """Return the offset of the first changed byte among those kept from the last read, rounded down to a slot.
-
-        -1 = no change.
-        """
+        """Return the offset of the first changed byte among those kept, rounded down to a slot; -1 = no change."""
         for offset, old in self._samples.items():
             new = file.bytes_at(len(old), offset)
             if new != old:

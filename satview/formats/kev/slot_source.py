@@ -241,11 +241,7 @@ class _SlotsOfFile(ABC):
 
     @abstractmethod
     def take_halves(self, slot_numbers: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
-        """Return words 0 and 1 (half 0), or 2 and 3 (half 1), of slots, shape (slots, 2); as fast as one word.
-
-        Raises:
-            IndexError, SourceChangedError: As for `read`.
-        """
+        """Implement `SlotSource.take_halves`; as fast as one word."""
 
     @abstractmethod
     def fill(self, out: NDArray[np.uint32], start: int) -> None:
@@ -260,15 +256,7 @@ class _SlotsOfFile(ABC):
         self._file.close()
 
     def read(self, start: int, end: int, scratch: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
-        """Return slots, as for `SlotSource.read`.
-
-        Returns:
-            uint32 (n, 4).
-
-        Raises:
-            IndexError: There are no such slots.
-            SourceChangedError: The file was truncated or overwritten.
-        """
+        """Implement `SlotSource.read`."""
         if not 0 <= start <= end <= len(self):
             raise IndexError(f"slots {start} to {end} of {len(self)}")
         out = np.empty((end - start, 4), np.uint32) if scratch is None else scratch[: end - start]
@@ -276,14 +264,7 @@ class _SlotsOfFile(ABC):
         return out
 
     def take(self, slot_numbers: NDArray[np.int64], word: int) -> NDArray[np.uint32]:
-        """Return one word of each slot; slots near each other are read together.
-
-        Returns:
-            uint32 (n,).
-
-        Raises:
-            IndexError, SourceChangedError: As for `read`.
-        """
+        """Implement `SlotSource.take`; slots near each other are read together."""
         return np.ascontiguousarray(self.take_halves(slot_numbers, word // 2)[:, word % 2])
 
 

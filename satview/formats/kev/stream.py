@@ -601,12 +601,7 @@ class EventStream:
         return [replace(correction, end_row=min(correction.end_row, row)) for correction in corrections]
 
     def _settled(self, corrections: list[Correction], until: int | None) -> Iterator[Batch]:
-        """Yield the batches of waiting chunks whose times are final.
-
-        Args:
-            corrections: Corrections of times.
-            until: Number in file order of the first event whose time is not final; None = all are final.
-        """
+        """Yield the batches of waiting chunks before event `until`, whose times are final; None = all are."""
         waiting = self._waiting
         while waiting and (until is None or waiting[0].first_row + len(waiting[0].time) <= until):
             chunk = waiting.popleft()
@@ -682,11 +677,7 @@ class EventStream:
     def _unmatched(
         self, slots: NDArray[np.uint32], groups: Groups, time: NDArray[np.int64], thread: NDArray[np.uint32]
     ) -> tuple[StreamColumns, NDArray[np.int64]]:
-        """Add open events; append continuation slots to the oldest open event with their CPU, stamp, class and number.
-
-        Returns:
-            The events that are complete; the continuation slots without an event, int64 (n,), rows of `slots`.
-        """
+        """Add open events, and append slots to the oldest with their key; return complete events, and stray slots."""
         if not len(groups.other):
             return ended((), ()), np.empty(0, np.int64)
         begin, end = groups.group_slot[groups.other], groups.group_slot[groups.other + 1]
@@ -718,15 +709,7 @@ class EventStream:
         thread: NDArray[np.uint32],
         strays: list[NDArray[np.int64]],
     ) -> _Done:
-        """Return the events that the groups `runs` complete.
-
-        Args:
-            slots: uint32 (n, 4), the chunk.
-            runs: Event starts and runs of continuation slots, in file order.
-            time: int64, times of the events that begin in the chunk.
-            thread: uint32, threads of the events that begin in the chunk.
-            strays: Receives continuation slots without an event.
-        """
+        """Return the events that the groups `runs` complete; `strays` receives continuation slots without an event."""
         done = _Done()
         # These groups are rare in real traces, so a loop is fast enough.
         for key, row, first_slot, end_slot, header, stamp, is_head, is_end, now_cycles in zip(
@@ -752,11 +735,7 @@ class EventStream:
         return done
 
     def _report_strays(self, strays: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-        """Report runs of continuation slots without an event; return these slots, ascending.
-
-        Returns:
-            int64 (k,).
-        """
+        """Report runs of continuation slots without an event; return these slots, ascending, int64 (k,)."""
         strays.sort(key=lambda slots: int(slots[0]))
         for slots in strays[:_SPELLED_OUT]:
             self._problems.add(

@@ -51,10 +51,7 @@ _TEXTS = 5
 
 
 def _column(bundles: Fields, number: int) -> tuple[Ints, Ints]:
-    """Return the numbers that a packed field has in all messages, and the message of each number, int64 (n,) each.
-
-    `number` is the number of the field.
-    """
+    """Return the numbers in the packed field `number` of all messages, and the message of each, int64 (n,) each."""
     values, owners = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for row in bundles.bytes_rows(number).tolist():  # one per bundle of many events
         part = packed(bundles.data, int(bundles.value[row]), int(bundles.length[row]))
@@ -64,14 +61,7 @@ def _column(bundles: Fields, number: int) -> tuple[Ints, Ints]:
 
 
 def _aligned(bundles: Fields, owner: Ints, number: int, default: int) -> Ints:
-    """Return the numbers in a packed field, aligned with another packed field of the same messages, int64 (n,).
-
-    Args:
-        bundles: The messages.
-        owner: int64 (n,), the message of each number in the other field.
-        number: Number of the field.
-        default: Result where the field has fewer numbers than the other one.
-    """
+    """Return the numbers in a packed field, aligned with another one, whose numbers are of the messages `owner`."""
     values, owners = _column(bundles, number)
     out = np.full(len(owner), default, np.int64)
     rank, count = _rank(owner), np.bincount(owners, minlength=bundles.messages)
@@ -90,12 +80,7 @@ def _rank(owner: Ints) -> Ints:
 
 
 def _times(deltas: Ints, owner: Ints) -> Ints:
-    """Return times, ns, int64 (n,), as running sums of their differences; each message begins a new sum.
-
-    Args:
-        deltas: int64 (n,), difference from the time before, ns; the first one of a message is a time itself.
-        owner: int64 (n,), index of the message of each time, ascending.
-    """
+    """Return times, ns, as running sums of `deltas`, which restart where the message (`owner`) changes, int64."""
     total = np.cumsum(deltas)
     first_rows = np.flatnonzero(np.append(True, owner[1:] != owner[:-1])) if len(owner) else owner
     base = total[first_rows] - deltas[first_rows]
@@ -343,13 +328,7 @@ class _Tracks:
     thread: dict[int, int] = field(default_factory=dict)
 
     def read(self, packets: Fields, tasks: Tasks, number_of: Mapping[int, int]) -> None:
-        """Read the descriptions of tracks, and the names of threads and processes in them.
-
-        Args:
-            packets: All packets.
-            tasks: Receives the names.
-            number_of: Numbers of threads by their numbers in kernels other than Linux.
-        """
+        """Read the descriptions of tracks, and add the names of threads and processes in them to `tasks`."""
         tracks, _ = packets.inner(_TRACK)
         uuids, parents = tracks.numbers(1).tolist(), tracks.numbers(5).tolist()
         threads, of_track = tracks.inner(4)
@@ -435,10 +414,7 @@ def _ftrace(data: NDArray[np.uint8], bundles: Fields, tasks: Tasks, problems: Pr
 
 
 def _add_names(inner: Fields, number: int, name: int, tasks: Tasks) -> None:
-    """Add to `tasks` the last name in the events of each thread that has no name yet.
-
-    `number` and `name` are the numbers of the fields with the thread and with its name.
-    """
+    """Add to `tasks` the last name (a field) in the events of each thread (the field `number`) that has no name yet."""
     name_rows = inner.bytes_rows(name)
     threads = inner.numbers(number)[inner.message[name_rows]]
     numbers, last = np.unique(threads[::-1], return_index=True)
@@ -497,15 +473,9 @@ def _slices(packets: Fields, tracks: _Tracks, problems: Problems) -> _Slices:
 
 
 def _wake_ups(events: Fields, rows: Ints, time: Ints, thread: Ints) -> WakeUps:
-    """Return the wake-ups in satview's exports.
+    """Return the wake-ups in satview's exports, from the instants `rows` of track events.
 
     A wake-up is two instants of one flow: that of the waker, which has an argument `cpu`, and that of the woken thread.
-
-    Args:
-        events: The n track events of the file.
-        rows: int64 (k,), the events that are instants of wake-ups.
-        time: int64 (n,), times of the events.
-        thread: int64 (n,), threads of the events.
     """
     flow = events.numbers(_FLOW)[rows]
     arguments, event = events.inner(_ARGUMENT)
@@ -528,13 +498,7 @@ def _sequences_with_clock(packets: Fields) -> Ints:
 
 
 def _names(packets: Fields, packet: Ints, events: Fields) -> TextColumn:
-    """Return the names of track events, given as text or by a number defined in their sequence.
-
-    Args:
-        packets: All packets.
-        packet: int64 (n,), packet of each track event.
-        events: The n track events.
-    """
+    """Return the names of track events, given as text or by a number defined in the sequence of their `packet`."""
     spelled = events.text_column(23)
     number, sequence = events.numbers(10), packets.numbers(_SEQUENCE)
     is_numbered = (spelled.code == 0) & (number > 0)
@@ -556,11 +520,7 @@ def _with_states(switches: CpuSwitches, slices: _Slices, of_kernel: States) -> t
     """Return the switches with states from slices, and the states that belong to no switch.
 
     A slice that ends without a following state shows missing events: the thread's state is unknown after it.
-
-    Args:
-        switches: The switches in the file.
-        slices: States by name.
-        of_kernel: States of a kernel other than Linux; a RUNNING state may follow a slice.
+    `of_kernel` are states of a kernel other than Linux; one of them, RUNNING, may follow a slice.
     """
     states, ends = slices.states, slices.ends
     state_row = _match(switches.before, switches.time_ns, states.thread, states.time_ns)
@@ -576,14 +536,7 @@ def _with_states(switches: CpuSwitches, slices: _Slices, of_kernel: States) -> t
 
 
 def _match(thread: Ints, time_ns: Ints, of_thread: Ints, at_ns: Ints) -> Ints:
-    """Return for each pair of thread and time the index of an equal pair in other columns, int64 (n,); -1 = none.
-
-    Args:
-        thread: int64 (n,), threads of the pairs.
-        time_ns: int64 (n,), times of the pairs.
-        of_thread: int64 (m,), threads of the pairs to search in.
-        at_ns: int64 (m,), times of the pairs to search in.
-    """
+    """Return for each pair of thread and time the index of an equal pair in the other columns, int64; -1 = none."""
     if not len(of_thread):
         return np.full(len(thread), -1, np.int64)
     known, rank = np.unique(of_thread, return_inverse=True)

@@ -323,12 +323,7 @@ def _packets_of(packets: Fields, number: int, machines: Ints) -> _KindPackets:
 def _cpus(count: int, *columns: tuple[Ints, Ints]) -> tuple[int, Ints, Ints]:
     """Return the number of CPUs of the first machine (traced system), and CPU numbers unique over all machines.
 
-    Args:
-        count: Number of machines.
-        columns: Two pairs of arrays, (n,) and (m,): machine and CPU of packets.
-
-    Returns:
-        The number of CPUs, and the unique CPU numbers for each pair, int64 (n,) and (m,).
+    `columns` are two pairs of arrays, machine and CPU; each pair gets its unique numbers, int64.
     """
     (machine, cpu), (other, of_other) = ((machine, np.clip(cpu, 0, _MOST_CPUS - 1)) for machine, cpu in columns)
     size = np.zeros(count, np.int64)
@@ -353,10 +348,7 @@ class _Named:
 
 
 def _threads(named: Sequence[_Named]) -> tuple[list[tuple[int, int]], NDArray[np.intp], list[str]]:
-    """Return all threads as (machine, number), the thread of each message, and the last name of each thread.
-
-    A machine is a traced system; `named` are the messages that name threads.
-    """
+    """Return all threads as (machine, number), the thread of each naming message, and the last name of each."""
     time, machine, tid = (
         np.concatenate([getattr(messages, name) for messages in named]) for name in ("time_ns", "machine", "tid")
     )
@@ -376,17 +368,7 @@ def _threads(named: Sequence[_Named]) -> tuple[list[tuple[int, int]], NDArray[np
 
 
 def _numbered(keys: Sequence[tuple[int, int]], names: Sequence[str], pid_of: Mapping[int, int], tasks: Tasks) -> Ints:
-    """Return numbers below 2^31 for threads; add their names, processes and QNX numbers to `tasks`.
-
-    Args:
-        keys: Machine and number of each thread.
-        names: Name of each thread.
-        pid_of: Pid by index of the thread, if the file contains the pid.
-        tasks: Receives names, processes and numbers.
-
-    Returns:
-        int64 (threads,); -2 for entries that are not threads.
-    """
+    """Return numbers below 2^31 for threads, int64, -2 = no thread; add names, processes and QNX numbers to `tasks`."""
     numbers = np.full(len(keys), -2, np.int64)
     for row, ((machine, tid), name) in enumerate(zip(keys, names, strict=True)):
         pid, low = pid_of.get(row, tid >> 32), tid & 0xFFFFFFFF
@@ -406,15 +388,8 @@ def _idle(
 ) -> list[int]:
     """Return the numbers of the idle threads: those flagged, else the first of process 1 that always have priority 0.
 
-    Up to 7.x the idle threads are the first threads of process 1, one for each CPU (format description, 8.4).
-
-    Args:
-        keys: Machine and number in the file of each thread.
-        number: Thread of each state change, as in `numbers`.
-        numbers: Number in `Tasks` of each thread.
-        prio: Priority in each state change.
-        flagged: Indices of the threads that the file marks as idle.
-        cpus: Number of CPUs of the first machine.
+    Up to 7.x the idle threads are the first threads of process 1, one for each CPU (format description, 8.4). `number`
+    is the thread of each state change, `prio` its priority there.
     """
     if not len(flagged):
         is_first = [tid >> 32 == KERNEL_PID and (tid & 0xFFFFFFFF) <= cpus for _, tid in keys]
@@ -477,13 +452,7 @@ def _accepted(rows: _KernelChanges, problems: Problems) -> _KernelChanges:
 
 
 def _last(rows: _KernelChanges, counts: NDArray[np.bool_], holds: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return for each change whether the last earlier change of its thread that counts meets a condition, bool (n,).
-
-    Args:
-        rows: The n changes, in an order in which those of a thread are adjacent.
-        counts: bool (n,), which changes count; others are skipped.
-        holds: bool (n,), which changes meet the condition.
-    """
+    """Return whether the last earlier change of each thread that `counts` is one that `holds`; bool (n,), by thread."""
     count = len(rows.number)
     last = np.maximum.accumulate(np.where(counts, np.arange(count), -1))
     last = np.append(-1, last[:-1])[:count]
@@ -492,10 +461,7 @@ def _last(rows: _KernelChanges, counts: NDArray[np.bool_], holds: NDArray[np.boo
 
 
 def _taken(rows: _KernelChanges) -> Ints:
-    """Return for each change to RUNNING the time at which another thread takes the CPU, ns, int64 (n,).
-
-    The time is -1 if the thread itself has a change before that, and for changes to other states.
-    """
+    """Return for each change to RUNNING when another thread takes the CPU, int64 (n,); -1 if it changes before."""
     out, time_ns, number = np.full(len(rows.time_ns), -1, np.int64), rows.time_ns, rows.number
     starts = np.flatnonzero(rows.state == _RUNNING)
     starts = starts[np.lexsort((rows.record[starts], time_ns[starts], rows.cpu[starts]))]

@@ -156,13 +156,7 @@ def _numbers(column: tuple[bytes, ...] | list[bytes]) -> Ints:
 
 
 def _columns(matches: list[tuple[bytes, ...]], half: int) -> tuple[list[list[bytes]], NDArray[np.bool_]]:
-    """Return the columns of the lines that match, and which lines match, bool (lines,).
-
-    Args:
-        matches: Texts of the regular expression's groups in each line: first the groups of one spelling of lines, then
-            the same groups of another spelling. The groups of the spelling that a line does not have are empty.
-        half: Number of groups of each spelling, which is the number of columns.
-    """
+    """Return the columns of the lines that match, and which lines do; `half` of `matches` are for another spelling."""
     spellings = list(zip(*matches, strict=True))
     pairs = zip(spellings[:half], spellings[half:], strict=True)
     columns = [
@@ -459,10 +453,7 @@ def _wakeups(schedule: Schedule) -> _Unsorted:
 
 
 def _runs_then(schedule: Schedule) -> Ints:
-    """Return the thread that had the CPU at each wake-up, by the last switch on the CPU before it, int64 (wake-ups,).
-
-    -1 = there is no such switch.
-    """
+    """Return the thread on the CPU of each wake-up, by the last switch before it, int64; -1 = no such switch."""
     wakeups, switches = schedule.wakeups, schedule.switches
     out = np.full(len(wakeups.cpu), -1, np.int64)
     for cpu in np.unique(wakeups.cpu).tolist():
@@ -521,11 +512,7 @@ def _without_early_wakeups(events: _Unsorted) -> _Unsorted:
 
 
 def _numbered(events: _Unsorted) -> tuple[Ints, NDArray[np.intp]]:
-    """Return the key of each row of the thread table, the unknown thread first, and the row of every event's thread.
-
-    Returns:
-        int64 (threads,), ascending; intp (events,).
-    """
+    """Return the key of each row of the thread table, ascending, unknown first, and the row of every event."""
     keys, thread = np.unique(events.thread, return_inverse=True)
     if keys[0] == _UNKNOWN:
         return keys, thread

@@ -592,15 +592,7 @@ def _wakeups(records: Records, kinds: list[tuple[Ints, TracepointFormat]], pid: 
 
 
 def _add_names(records: Records, rows: Ints, thread: Ints, field: RecordField | None, tasks: Tasks) -> None:
-    """Add to `tasks` the name of each thread that some records contain; of several names of a thread, the last.
-
-    Args:
-        records: All records.
-        rows: The records with names.
-        thread: Thread of each of these records.
-        field: Field that contains the name.
-        tasks: Receives the names.
-    """
+    """Add to `tasks` the names of threads in a field of some records; of several names of a thread, the last."""
     if field is None or not field.is_text:
         return
     numbers, last = np.unique(thread[::-1], return_index=True)

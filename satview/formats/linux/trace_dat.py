@@ -124,17 +124,10 @@ def _step(
     is_damaged: NDArray[np.bool_],
     records_by_step: list[tuple[Ints, ...]],
 ) -> tuple[Ints, Ints]:
-    """Read the next event of each unfinished page; return the pages that remain unfinished and their next offsets.
+    """Read the next event of each unfinished `page`; return the pages that remain unfinished and their next offsets.
 
-    Args:
-        data: uint8, bytes of the file.
-        order: Byte order, `<` or `>`.
-        page: int64 (k,), numbers of the unfinished pages.
-        offset: int64 (k,), offset of the next event of each of these pages.
-        time: int64, ns, time of the last event of every page; changed in place.
-        end: End offset of the content of every page.
-        is_damaged: Set for every page with an event beyond its end.
-        records_by_step: Receives the columns of the records that were read.
+    `time` has the time of the last event of every page, and `is_damaged` whether an event is beyond its end; both are
+    changed in place. `records_by_step` receives the columns of the records.
     """
     word = _words(data, offset, order)
     if order == "<":
@@ -349,13 +342,7 @@ def _read_7(file: _TraceDat, problems: Problems) -> None:
 
 
 def _options(cursor: Cursor, offset: int, algorithm: str) -> Iterator[tuple[int, bytes]]:
-    """Yield number and content of each option in all option sections; each section ends with the offset of the next.
-
-    Args:
-        cursor: Cursor over the file.
-        offset: Offset of the first section.
-        algorithm: Name of the compression.
-    """
+    """Yield number and content of each option in all option sections; each section ends with the offset of the next."""
     seen: set[int] = set()
     while offset and offset not in seen and len(seen) < _MOST_OPTIONS:
         seen.add(offset)
@@ -371,13 +358,7 @@ def _options(cursor: Cursor, offset: int, algorithm: str) -> Iterator[tuple[int,
 
 
 def _section(cursor: Cursor, offset: int, algorithm: str) -> tuple[Cursor, bool]:
-    """Return the unpacked content of a section, and whether it was packed.
-
-    Args:
-        cursor: Cursor over the file.
-        offset: Offset of the section.
-        algorithm: Name of the compression.
-    """
+    """Return the unpacked content of a section, and whether it was packed; `algorithm` names the compression."""
     if offset >= len(cursor.data):
         raise TraceFormatError(cursor.path, len(cursor.data), "the file ends before one of its sections", _COPY_AGAIN)
     cursor.position = offset
@@ -390,10 +371,7 @@ def _section(cursor: Cursor, offset: int, algorithm: str) -> tuple[Cursor, bool]
 
 
 def _unpacked(cursor: Cursor, algorithm: str) -> bytes:
-    """Return the unpacked content of the next block, which begins with its packed and unpacked size.
-
-    `algorithm` is the name of the compression.
-    """
+    """Return the unpacked content of the next block, which begins with its packed and unpacked size."""
     packed, size = cursor.number(4, "a packed block"), cursor.number(4, "a packed block")
     offset = cursor.position
     data = cursor.take(packed, "a packed block")
@@ -422,14 +400,7 @@ def _unpacker(algorithm: str, cursor: Cursor, offset: int) -> Callable[[bytes, i
 
 
 def _read_buffer(file: _TraceDat, value: bytes, algorithm: str, problems: Problems) -> None:
-    """Read where the pages of an ftrace instance are; unpack packed pages.
-
-    Args:
-        file: The file; receives the locations.
-        value: Content of the option that describes the instance.
-        algorithm: Name of the compression.
-        problems: Receives damage.
-    """
+    """Read where the pages of an ftrace instance are, from the option that describes it; unpack packed pages."""
     cursor = file.cursor
     inner = Cursor(value, cursor.path, 0, cursor.order)
     offset = inner.number(8, "the description of a buffer")
@@ -454,13 +425,7 @@ def _read_buffer(file: _TraceDat, value: bytes, algorithm: str, problems: Proble
 
 
 def _unpack_pages(file: _TraceDat, algorithm: str, problems: Problems) -> None:
-    """Unpack the pages of all CPUs; a damaged block ends the pages of its CPU.
-
-    Args:
-        file: The file; receives the unpacked pages.
-        algorithm: Name of the compression.
-        problems: Receives damage.
-    """
+    """Unpack the pages of all CPUs into `file`; a damaged block ends the pages of its CPU."""
     whole, total, parts = [], 0, []
     for cpu, offset, size in file.parts:
         begin = total
@@ -568,13 +533,7 @@ def read_perf_data(path: Path, data: NDArray[np.uint8], problems: Problems) -> S
 
 
 def _tracepoints(cursor: Cursor, head: dict[str, int], path: Path) -> tuple[int, Ints]:
-    """Return the sample type of all tracepoints, and the identifiers of their samples, int64 (n,).
-
-    Args:
-        cursor: Cursor over the file.
-        head: Values of the file header by name.
-        path: The file, for errors.
-    """
+    """Return the sample type of all tracepoints, and the identifiers of their samples, int64 (n,)."""
     size, list_offset, total = head["attr_size"], head["attrs_at"], head["attrs_bytes"]
     if not 64 <= size <= 4096 or not size <= total <= 1 << 24:
         raise TraceFormatError(path, 16, "the list of what was recorded has an impossible size",
@@ -601,15 +560,7 @@ def _tracepoints(cursor: Cursor, head: dict[str, int], path: Path) -> tuple[int,
 
 
 def _read_tracing_data(cursor: Cursor, features: int, features_offset: int, metadata: Metadata, path: Path) -> None:
-    """Read the formats of tracepoints, which follow the samples, into `metadata`.
-
-    Args:
-        cursor: Cursor over the file.
-        features: Bit mask of the feature sections in the file.
-        features_offset: Offset of the table of feature sections.
-        metadata: Receives the formats.
-        path: The file, for errors.
-    """
+    """Read the formats of tracepoints into `metadata`; `features_offset` is that of the table of feature sections."""
     if not features >> _TRACING_DATA & 1:
         raise TraceFormatError(path, 72, "it brings no formats of tracepoints", "record tracepoints: perf sched record")
     cursor.position = features_offset + 16 * (features & (1 << _TRACING_DATA) - 1).bit_count()
@@ -627,13 +578,6 @@ def _starts(data: NDArray[np.uint8], begin: int, end: int, order: ByteOrder, pro
 
     Many records are followed at once: a table has for every 8-byte word the place where the next record would start if
     a record started at this word. Composing the table with itself doubles the number of records that a step skips.
-
-    Args:
-        data: uint8, bytes of the file.
-        begin: Offset of the first record.
-        end: End of the last record.
-        order: Byte order.
-        problems: Receives damage.
     """
     word = np.dtype("<u2" if order == "little" else ">u2")
     starts_by_block, block_offset = [], begin
@@ -662,14 +606,7 @@ def _starts(data: NDArray[np.uint8], begin: int, end: int, order: ByteOrder, pro
 
 
 def _read_tasks(heads: Records, comms: Ints, forks: Ints, tasks: Tasks) -> None:
-    """Add the names and processes of threads to `tasks`.
-
-    Args:
-        heads: All records of the file, with their headers.
-        comms: Those of `heads` that name threads.
-        forks: Those of `heads` that create threads.
-        tasks: Receives names and processes.
-    """
+    """Add names and processes of threads to `tasks`, from the `comms` and `forks` among all records."""
     for rows in (comms, forks):
         offsets = (8, 12) if rows is comms else (8, 16)
         process, thread = (heads.numbers(rows, offset, 4, is_signed=True).tolist() for offset in offsets)
@@ -707,14 +644,7 @@ def _offsets(sample_type: int) -> _Offsets:
 
 
 def _samples(heads: Records, rows: Ints, sample_type: int, tasks: Tasks) -> Records:
-    """Return the tracepoint records in samples; add the processes of their threads to `tasks`.
-
-    Args:
-        heads: All records of the file, with their headers.
-        rows: Those of `heads` that are samples.
-        sample_type: Bit mask of the parts that each sample has.
-        tasks: Receives the processes.
-    """
+    """Return the tracepoint records in the samples `rows`; add the processes of their threads to `tasks`."""
     offsets = _offsets(sample_type)
     raw_at = np.full(len(rows), offsets.end, np.int64)
     if sample_type & _CALLCHAIN:

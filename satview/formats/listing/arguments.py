@@ -173,12 +173,7 @@ def _number(field: Field, has_short_hex: bool) -> tuple[str, Reader]:
 
 
 def _any_number(field: Field, has_short_hex: bool) -> tuple[str, Reader]:
-    """Return pattern and reader of a number in any notation: decimal without `0x`, except for addresses in 6.x.
-
-    Args:
-        field: The field of the argument list.
-        has_short_hex: Whether addresses lack leading zeros and `0x`, as in 6.x.
-    """
+    """Return pattern and reader of a number in any notation; in 6.x addresses have short hex without `0x`."""
     wide = field.words == 2
     if field.show == Show.POINTER and has_short_hex:
         return BARE_HEX, hex64 if wide else hex32
@@ -372,15 +367,7 @@ class _Payload:
         return Placed(parts, self._words, matched, matched == len(values) and not places)
 
     def _fits(self, number: int, value: Value, field: Field, word: int, row: tuple[Field, ...]) -> bool:
-        """Store an argument in the words of a field of a row; return False if it does not fit the field.
-
-        Args:
-            number: Number of the argument in the line.
-            value: The argument.
-            field: The field.
-            word: First word of the field in the payload.
-            row: All fields of the row.
-        """
+        """Store argument `number` of the line in the words of a field; return False if it does not fit."""
         if field.show is Show.MSG:
             room = 1 + sum(1 for other in row if other.show is Show.MSG_MORE)
             if not 0 < len(value.words) <= room:

@@ -229,10 +229,7 @@ class EventParser:
         return self._names.class_name(code), self._names.name(code)
 
     def _unlisted(self, text: str, body: Sequence[str]) -> Parsed:
-        """Return the event of a line that matches no row, with the arguments of the line.
-
-        `text` and `body` are as for `parse`.
-        """
+        """Return the event of a line that matches no row, with the arguments of the line."""
         head = _CLASS.match(text)
         class_name, rest = (head[1], text[head.end() :]) if head else (_NO_CLASS, text)
         if head:
@@ -262,14 +259,7 @@ class EventParser:
     def _placed(
         self, class_name: str, codes: Sequence[int], values: Sequence[Value], *, is_long: bool
     ) -> tuple[Placed, int]:
-        """Return the payload of a printed line, made by the argument list that fits best, and the code of that list.
-
-        Args:
-            class_name: Printed class.
-            codes: Codes that the event may have.
-            values: The arguments of the line.
-            is_long: Whether the event was printed with more than two words.
-        """
+        """Return the payload by the argument list that fits best, and its code; `is_long` = more than two words."""
         best, code = Placed((), [], -1), codes[0]
         for candidate in codes:
             if (rows := self._rows.get((candidate, is_long))) is None:
@@ -280,25 +270,14 @@ class EventParser:
         return best, code
 
     def _rows_of(self, class_name: str, code: int, *, is_long: bool) -> tuple[tuple[Field, ...], ...]:
-        """Return the distinct argument lists that an event may have, most likely first.
-
-        Args:
-            class_name: Printed class.
-            code: Event code.
-            is_long: Whether the event was printed with more than two words.
-        """
+        """Return the distinct argument lists that an event may have, most likely first; `is_long` as for `_placed`."""
         spec = self._spec(class_name, "", code)
         known = (*self._lists(spec), naming.seen_lists(spec, self.release))
         rows = [row for pair in known for row in (pair[::-1] if is_long else pair) if row]
         return tuple(dict.fromkeys([_PRINTED_TIME, *rows] if code == wire.CONTROL_TIME else rows))
 
     def _begun(self, class_name: str, body: str) -> tuple[tuple[int, ...], list[Value], str]:
-        """Parse the start of a line; return possible codes, arguments in the start, and the rest of the line.
-
-        Args:
-            class_name: Printed class.
-            body: The line after the class.
-        """
+        """Parse the start of a line; return possible codes, arguments in the start, and the rest of the line."""
         if class_name == "USREVENT" and (user := _USER_HEAD.match(body)):
             number = value_of(user[1])
             if 0 <= number <= wire.EVENT_MASK:
@@ -382,13 +361,7 @@ class EventParser:
         return code, encode(plan_of(fields), values, self.byte_order)
 
     def _listed(self, class_name: str, label: str, rest: str) -> Event | None:
-        """Return an event whose arguments are `name:value` pairs; None if they match no argument list of the event.
-
-        Args:
-            class_name: Printed class.
-            label: Printed name of the event, with its number if printed.
-            rest: The line after the name.
-        """
+        """Return an event whose arguments are `name:value` pairs; None if they match no argument list of the event."""
         name, _, number = label.partition("/")
         if class_name == "KER_EXIT" and (failed := FAILED.fullmatch(rest.rstrip())):
             code = self._kernel_code(name, number, wire.KER_EXIT_OFFSET)
@@ -431,12 +404,6 @@ class EventParser:
 
         The printers stop at the end of the payload, so a line with fewer arguments than the list may be complete. If it
         is not, the missing arguments must not be read as 0.
-
-        Args:
-            pattern: The pattern of an argument list.
-            rest: The line after the event name.
-            count: Number of payload words.
-            is_long: Whether the event was printed with more than two words.
         """
         shown = pattern.shown(rest)
         if len(shown) == len(pattern.spellings):
@@ -457,13 +424,9 @@ class EventParser:
         return known
 
     def _learn(self, class_name: str, pattern: ListPattern, rest: str, *, is_lenient: bool) -> None:
-        """Record the notation of an event's numbers; an argument printed in several widths has no leading zeros.
+        """Record the notation of an event's numbers; `is_lenient` = it may differ from that of the release's printer.
 
-        Args:
-            class_name: Printed class.
-            pattern: Pattern that matches the line.
-            rest: The line after the event name.
-            is_lenient: Whether the pattern accepts any notation; False = the notation is that of the release's printer.
+        An argument printed in several widths has no leading zeros.
         """
         if not is_lenient and id(pattern) in self._proven_by:
             return  # already recorded for an earlier event
@@ -480,13 +443,7 @@ class EventParser:
                 self.notations[class_name, name, argument] = "0x%x"
 
     def _compile(self, class_name: str, label: str, *, is_lenient: bool) -> Iterator[ListPattern]:
-        """Yield the patterns of all lists that an event may have; patterns that match only whole lists come first.
-
-        Args:
-            class_name: Printed class.
-            label: Printed name of the event, with its number if printed.
-            is_lenient: Whether the patterns accept any notation; False = only that of the release's printer.
-        """
+        """Yield the patterns of all lists of an event, those for whole lines first; `is_lenient` = in any notation."""
         specs = [self._spec(class_name, label, code) for code in self._codes(class_name, label)]
         seen: set[tuple[int, tuple[Field, ...], bool]] = set()
         for is_whole in (True, False):
@@ -505,13 +462,7 @@ class EventParser:
                             )
 
     def _spec(self, class_name: str, label: str, code: int) -> EventSpec:
-        """Return the row of a code; a code unknown to the release gets the row of the event with the printed name.
-
-        Args:
-            class_name: Printed class.
-            label: Printed name of the event.
-            code: Event code.
-        """
+        """Return the row of a code; a code unknown to the release gets the row of the event with the printed name."""
         spec = self._names.spec(code)
         known = self._names.find(f"{class_name}/{label.partition('/')[0]}")
         return spec if spec.is_known or not known else replace(self._names.spec(known[0]), code=code)
@@ -561,28 +512,14 @@ class EventParser:
         return self._labels.get((class_name, label), ()) if label else ()  # learned events have none
 
     def _kernel_code(self, name: str, number: str, offset: int) -> int | None:
-        """Return the code of a kernel call by its number, else by its name; None if there is no such call.
-
-        The number takes precedence because some calls are printed under another name.
-
-        Args:
-            name: Printed name.
-            number: Printed number of the call; empty = not printed.
-            offset: Added to the number, such as for an exit.
-        """
+        """Return the code of a call by its number, as some are printed under other names, else by its name, or None."""
         if number and not name.startswith("EVENT") and name not in _call_names():
             return self._names.learned_call(name, offset)
         call = int(number) if number else self._names.kernel_call_number(name)
         return None if call is None or call > 127 else wire.code(WireClass.KER_CALL, call + offset)
 
     def _raw_words(self, class_name: str, label: str, rest: str) -> Event | None:
-        """Return the event of a line with raw words, `word 0:0x0000000a word 1:...`; None for other lines.
-
-        Args:
-            class_name: Printed class.
-            label: Printed name of the event, with its number if printed.
-            rest: The line after the name.
-        """
+        """Return the event of a line with raw words, `word 0:0x0000000a word 1:...`; None for other lines."""
         words = [value_of(word) & MINUS_ONE for word in _RAW_WORD.findall(rest)]
         if not words:
             return None

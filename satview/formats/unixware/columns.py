@@ -103,14 +103,7 @@ def parse_block(data: bytes) -> LineRecords:
 
 
 def _odd_line(data: bytes, start: int, end: int, has_13: bool) -> tuple[int, ...] | str:
-    """Return the numbers of a line that is not plain (`_are_plain`), or a text on its fault; "" for a blank line.
-
-    Args:
-        data: The block.
-        start: Offset of the line.
-        end: End of the line.
-        has_13: Whether the line has 13 fields.
-    """
+    """Return the numbers of a line that is not plain (`_are_plain`), or a text on its fault; "" for a blank line."""
     if end - start > LONGEST_LINE:
         return f"it is longer than {LONGEST_LINE} bytes"
     if has_13:
@@ -125,18 +118,7 @@ def _are_plain(
     line_end: NDArray[np.int64],
     fields_of_line: NDArray[np.int64],
 ) -> NDArray[np.bool_]:
-    """Return for every line whether all its fields are short decimal numbers without blanks or plus signs.
-
-    Args:
-        text: uint8, the bytes of the block.
-        starts: Offset of each field.
-        ends: End of each field.
-        line_end: End of each line.
-        fields_of_line: Number of fields of each line.
-
-    Returns:
-        bool (lines,).
-    """
+    """Return which lines have only short decimal numbers without blanks or plus signs as fields, bool (lines,)."""
     is_odd = text - np.uint8(ord("0")) > 9  # wraps around below the digit 0
     is_odd[ends] = False
     is_negative = text[starts] == ord("-")
@@ -168,13 +150,7 @@ def _numbers(text: NDArray[np.uint8], start: NDArray[np.int64], end: NDArray[np.
 
 
 def _check(values: NDArray[np.int64], good: NDArray[np.bool_], damaged: list[tuple[int, str]]) -> None:
-    """Mark lines with impossible times or ids as damaged.
-
-    Args:
-        values: int64 (lines, 13), fields of each line.
-        good: bool (lines,), which lines have values; cleared for damaged lines.
-        damaged: Receives number and reason for each damaged line.
-    """
+    """Mark lines with impossible times or ids as damaged: clear `good`, and add number and reason to `damaged`."""
     seconds, nanoseconds, ids = values[:, 0], values[:, 1], values[:, 2:5]
     bad_time = good & ((seconds < 0) | (seconds > _LAST_SECOND) | (nanoseconds < 0) | (nanoseconds >= 1_000_000_000))
     bad_id = good & ~bad_time & ((ids < 0) | (ids > _LARGEST_ID)).any(axis=1)
@@ -355,11 +331,7 @@ class _FileReader:
             self._owner.add(self._times(records, first_line), records.values, self._is_own)
 
     def _times(self, records: LineRecords, first_line: int) -> NDArray[np.int64]:
-        """Return the times of a block; if the clock was set back, times stay constant until it has caught up.
-
-        Returns:
-            int64 (n,), ns.
-        """
+        """Return the times of a block, ns, int64; if the clock was set back, they stay until it has caught up."""
         time = records.values[:, 0] * NS_PER_S + records.values[:, 1]
         if self._is_own:
             return time

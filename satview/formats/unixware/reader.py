@@ -118,13 +118,10 @@ def pair_records(
 
 
 def _without_samples(code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger]) -> Rows:
-    """Return the rows grouped by thread, without records of processor time unless they show that a thread still exists.
+    """Return the rows grouped by thread, intp (n,), without most records of processor time.
 
     A record of processor time is kept only if it is the last record of its thread, and the thread's record before it
-    neither begins a call nor ends the thread.
-
-    Returns:
-        intp (n,).
+    neither begins a call nor ends the thread: it shows that the thread still exists.
     """
     by_thread = np.argsort(thread, kind="stable")
     is_sample = np.isin(code[by_thread], cpu_time_codes())
@@ -178,11 +175,7 @@ def _lasted(calls: PairedRecords, rows: Rows) -> Bools:
 
 
 def _as_logged(calls: PairedRecords, rows: Rows, *_: object) -> Bools:
-    """Return for each call whether the field `block?` of its second record is set; `rows` are the first records.
-
-    Returns:
-        bool (len(rows),).
-    """
+    """Return for each call, by its first record, whether the field `block?` of its second record is set."""
     return np.asarray(calls.arguments[1][_seconds(calls, rows)] != 0)
 
 
@@ -191,21 +184,12 @@ def _always(_calls: PairedRecords, rows: Rows, *_: object) -> Bools:
 
 
 def _by_count(calls: PairedRecords, rows: Rows, *_: object) -> Bools:
-    """Return for each call whether the semaphore's count was 0 or less, or the call took long, bool (len(rows),).
-
-    `rows` are the first records of the calls.
-    """
+    """Return for each call, by its first record, whether the semaphore's count was 0 or less, or the call took long."""
     return np.asarray(calls.arguments[1][rows] <= 0) | _lasted(calls, rows)
 
 
 def _unless_last(calls: PairedRecords, rows: Rows, *_: object) -> Bools:
-    """Return whether each call waits at a barrier: all do except the last call of each round, which lets the others go.
-
-    `rows` are the first records of the calls.
-
-    Returns:
-        bool (len(rows),).
-    """
+    """Return for each call whether it waits at a barrier: all do but the last of each round, which ends it."""
     out = np.ones(len(rows), np.bool_)
     order = np.lexsort((rows, calls.arguments[0][rows]))
     barrier, arrived, left = calls.arguments[0][rows][order], rows[order], _seconds(calls, rows)[order]
@@ -224,17 +208,7 @@ def _unless_last(calls: PairedRecords, rows: Rows, *_: object) -> Bools:
 def _joins_thread(
     calls: PairedRecords, rows: Rows, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]
 ) -> Bools:
-    """Return for each call whether the joined thread ended during the call; if unknown, whether the call took long.
-
-    Args:
-        calls: The records.
-        rows: The first records of the calls.
-        thread_of_id: Row in the thread table by (process row, tid).
-        process: Process row of every thread.
-
-    Returns:
-        bool (len(rows),).
-    """
+    """Return for each call whether the joined thread ended during the call; if unknown, whether the call took long."""
     out = _lasted(calls, rows)
     ends = np.flatnonzero(calls.code == record_code("thr_exit"))
     end_of = dict(zip(calls.thread[ends].tolist(), ends.tolist(), strict=True))
@@ -248,10 +222,7 @@ def _joins_thread(
 def _itself(
     calls: PairedRecords, rows: Rows, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]
 ) -> Bools:
-    """Return for each call whether the thread suspended itself, so that it waited until it was continued.
-
-    Arguments and result are those of `_joins_thread`.
-    """
+    """Return for each call whether the thread suspended itself, so that it waited until it was continued."""
     is_itself = [
         thread_of_id.get((int(process[calls.thread[row]]), int(calls.arguments[0][row]))) == int(calls.thread[row])
         for row in rows.tolist()
@@ -520,13 +491,8 @@ def _has_lwp_back(calls: PairedRecords, lwp: NDArray[np.uint8]) -> Bools:
 def _valid(other: Effects, own_rows: NDArray[np.intp], calls: PairedRecords, value: NDArray[np.uint8]) -> Effects:
     """Remove creations of threads that have earlier records, and continuations of threads that are not stopped.
 
-    The new thread may begin to run before its creator writes the second record of the creation.
-
-    Args:
-        other: Records that change the state of another thread.
-        own_rows: Rows of the records that change their own thread, grouped by thread.
-        calls: All records.
-        value: uint8 (records,), state that each record begins.
+    The new thread may begin to run before its creator writes the second record of the creation. `own_rows` are the
+    records that change their own thread, and `value` the state that each record begins.
     """
     if not len(other.event):
         return other
@@ -581,15 +547,7 @@ def read_names(path: Path, names: Names) -> None:
 
 
 def _add(names: Names, pid: int, kind: str, number: int, text: str) -> int:
-    """Add a name; return the pid to which the following lines belong.
-
-    Args:
-        names: Receives the name.
-        pid: The process to which the line belongs.
-        kind: What is named: `process`, `thread`, or else an object.
-        number: Pid, tid, or address of the object.
-        text: The name.
-    """
+    """Add the name of a process, a thread or else an object; return the pid to which the following lines belong."""
     if kind == "process":
         names.processes[number] = text
         return number
@@ -691,11 +649,7 @@ def _codes(
 ) -> tuple[NDArray[np.uint16], OddRecords]:
     """Return the code of every record, uint16 (n,), and the numbers of the records that no code can represent.
 
-    Args:
-        kind: The fields event1, event2 and which, (n,) each.
-        is_own: bool (n,), whether the record is from a file of times.
-        time_ns: int64 (n,), times of the records.
-        problems: Receives the report about records of unknown kind.
+    `kind` are the fields event1, event2 and which, and `is_own` tells whether a record is from a file of times.
     """
     category, interface, which = kind
     fits = np.where(is_own, category == OWN_CATEGORY, (category >= 1) & (category < OWN_CATEGORY))
@@ -729,18 +683,7 @@ def _codes(
 def _numbering(
     pid: Ints, tid: Ints, code: NDArray[np.uint16], arguments: tuple[NDArray[np.signedinteger], ...], names: Names
 ) -> _Numbering:
-    """Number the threads that wrote records or were created; row 0 is the unknown thread.
-
-    Args:
-        pid: int64 (records,), process of each record.
-        tid: int64 (records,), thread of each record.
-        code: uint16 (records,).
-        arguments: a1 to a5, (records,) each.
-        names: Names of processes and threads.
-
-    Returns:
-        The tables of threads and processes, and the thread of every record.
-    """
+    """Number the threads that wrote records or were created, and their processes; row 0 is the unknown thread."""
     key = pid << 32 | tid
     created = np.flatnonzero(
         (code == record_code("thr_create", 2)) & (arguments[0] == 0) & (arguments[1] > 0) & (arguments[1] < 1 << 31)
@@ -769,10 +712,7 @@ def _numbering(
 
 
 def _lanes(pid: Ints, lwp_id: Ints, problems: Problems) -> tuple[NDArray[np.uint8], tuple[str, ...]]:
-    """Return the lane of every record's LWP, uint8 (records,), and the titles of the lanes.
-
-    If there are too many LWPs, the remaining ones share the last lane, which is reported.
-    """
+    """Return the lane of every record's LWP, uint8, and titles; LWPs beyond the last lane share it, as reported."""
     keys, lane = np.unique(pid << 32 | lwp_id, return_inverse=True)
     several = len(np.unique(keys >> 32)) > 1
     titles = [f"LWP {k & 0xFFFFFFFF}" + (f" of {k >> 32}" if several else "") for k in keys[:_MOST_LANES].tolist()]
