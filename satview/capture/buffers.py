@@ -32,6 +32,7 @@ _BEGIN, _CONTINUE, _END = (kind << wire.STRUCT_SHIFT for kind in (1, 2, 3))
 EARLY_CYCLES = 0x32C  # in 6.x the clock for a TIME payload is read this many cycles before the slot's stamp
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Buffer:
     """A trace buffer of 16 KiB in the kernel.
 
@@ -42,15 +43,12 @@ class Buffer:
         close_number: Position in the order in which the buffers of the ring were closed, from 1; 0 = never closed.
     """
 
-    __slots__ = ("close_number", "index", "is_busy", "is_full", "sequence", "words")
-
-    def __init__(self, index: int) -> None:
-        self.index = index
-        self.words: list[int] = []
-        self.sequence = 0
-        self.is_full = False
-        self.is_busy = False
-        self.close_number = 0
+    index: int
+    words: list[int] = field(default_factory=list)
+    sequence: int = 0
+    is_full: bool = False
+    is_busy: bool = False
+    close_number: int = 0
 
     @property
     def slots(self) -> int:

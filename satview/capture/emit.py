@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from satview.base.time import NS_PER_S
 from satview.capture.buffers import Buffer, TraceBuffers
@@ -348,20 +348,11 @@ def call_payloads(release: Release) -> CallPayloads:
 
 _INT_ENTER, _INT_EXIT, _HANDLER_ENTER, _HANDLER_EXIT = (wire.code(WireClass.INT, i) for i in range(1, 5))
 _INT_ENTER_64, _HANDLER_ENTER_64, _DELIVER = (wire.code(WireClass.INT, i) for i in range(5, 8))
-_SYS = {
-    name: wire.code(WireClass.SYSTEM, number)
-    for name, number in (
-        ("PATHMGR", 2),
-        ("APS_NAME", 3),
-        ("APS_BUDGETS", 4),
-        ("APS_BNKR", 5),
-        ("MMAP", 6),
-        ("MUNMAP", 7),
-        ("IPI", 16),
-        ("TIMER", 18),
-        ("IST_ATTACH", 29),
-    )
-}
+_SYSTEM_NUMBERS = {
+    "PATHMGR": 2, "APS_NAME": 3, "APS_BUDGETS": 4, "APS_BNKR": 5, "MMAP": 6, "MUNMAP": 7, "IPI": 16, "TIMER": 18,
+    "IST_ATTACH": 29,
+}  # fmt: skip
+_SYS = {name: wire.code(WireClass.SYSTEM, number) for name, number in _SYSTEM_NUMBERS.items()}
 _IPI_64 = wire.code(WireClass.SYSTEM, 0x210)
 _IPI_RESCHEDULE = 0x1
 _HANDLER_AREA = 0x8060000
@@ -585,13 +576,6 @@ RULE_DATA = object()
 """Passed in place of a handler's data if the function is a dynamic rule from tracelogger's rules."""
 
 
-class HandlerHost(Protocol):
-    """Runs the event handlers of programs; exceptions raised by a handler do not end the simulation."""
-
-    def call_handler(self, handler: KernelHandler) -> int:
-        """Call the handler's function with the data that is already filled in; return the function's result."""
-
-
 @dataclass(slots=True, eq=False)
 class KernelHandler:
     """An event handler attached by a program, in the form of a dynamic rule that the kernel's rule set calls.
@@ -601,14 +585,14 @@ class KernelHandler:
         data: The program's data, filled for each event.
         pid: Process that attached the handler; the handler is removed when the process ends.
         release: Determines which events have a pid and a tid.
-        host: Calls the function.
+        call: Calls the function with the data that is filled in, and returns its result.
     """
 
     function: EventHandler
     data: EventData
     pid: int
     release: Release
-    host: HandlerHost
+    call: Callable[[KernelHandler], int]
 
     def __call__(self, context: EventContext, /) -> int:
         """Fill in the program's data and return the result of its function; 0 suppresses the event."""
@@ -624,7 +608,7 @@ class KernelHandler:
             data.feature_mask, feature = feature_of(context, self.release)
             if data.feature_mask:
                 data.feature[:] = feature
-        return self.host.call_handler(self)
+        return self.call(self)
 
 
 def finish(running: Generator[Any, int, Any], call: Callable[[Any], int]) -> int:

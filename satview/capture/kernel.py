@@ -241,7 +241,7 @@ class TraceControl:
             raise QnxError(Errno.EPERM, f"attaching a handler: {MISSING}")
         if not callable(function) or not isinstance(data, EventData) or not isinstance(data.data_array, list):
             raise QnxError(Errno.EFAULT, "a handler is a callable and an EventData with a list")
-        return KernelHandler(function, data, self._caller[1], self.machine.target.release, self)
+        return KernelHandler(function, data, self._caller[1], self.machine.target.release, self.call_handler)
 
     def call_handler(self, handler: KernelHandler) -> int:
         """Call a program's event handler and return its result; an exception is recorded, and lets the event pass."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, ClassVar, Protocol
 
@@ -50,6 +50,8 @@ class Sigevent:
 
 
 # Data records of the simulated kernel: processes, threads, CPUs, channels, connections and timers.
+#
+# They are compared and shown by their identity.
 
 
 Program = Generator[Any, Any, Any]
@@ -91,60 +93,54 @@ class PendingCall(Protocol):
 WINDOW_MS = 100  # averaging window of partition budgets
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Partition:
     """A scheduler partition, which has a share of CPU time over a sliding window."""
 
-    __slots__ = (
-        "bankruptcies", "budget_percent", "critical_ms", "critical_used", "ident", "name", "used", "used_total",
-    )  # fmt: skip
-
-    def __init__(self, ident: int, name: str, budget_percent: int, critical_ms: int = 0) -> None:
-        self.ident = ident
-        self.name = name
-        self.budget_percent = budget_percent
-        self.critical_ms = critical_ms
-        self.used: deque[tuple[int, int]] = deque()  # CPU time in the window: end of use, cycles used
-        self.used_total = 0
-        self.critical_used = 0
-        self.bankruptcies = 0
+    ident: int
+    name: str
+    budget_percent: int
+    critical_ms: int = 0
+    used: deque[tuple[int, int]] = field(default_factory=deque)  # CPU time in the window: end of use, cycles used
+    used_total: int = 0
+    critical_used: int = 0
+    bankruptcies: int = 0
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Process:
     """A process of the simulated target.
 
     Attributes:
         bits: 32 or 64; determines the argument lists of the process's kernel-call events.
+        next_address: Address of the next memory mapping.
     """
 
-    __slots__ = (
-        "alarm", "bits", "channels", "connections", "exit_value", "files", "handlers", "is_dead", "name",
-        "next_address", "next_chid", "next_coid", "next_file", "next_tid", "next_timer", "parent", "partition", "pid",
-        "scoids", "threads", "timers", "waiters",
-    )  # fmt: skip
+    pid: int
+    parent: int
+    name: str
+    bits: int
+    partition: Partition | None
+    next_address: int = field(init=False)
+    threads: dict[int, Thread] = field(default_factory=dict)
+    channels: dict[int, Channel] = field(default_factory=dict)
+    connections: dict[int, Connection] = field(default_factory=dict)
+    timers: dict[int, Timer] = field(default_factory=dict)
+    alarm: Timer | None = None
+    handlers: dict[int, Body | None] = field(default_factory=dict)  # signal number to handler; None = ignored
+    waiters: list[int] = field(default_factory=list)  # rcvids of threads that wait for the end of the process
+    exit_value: Any = None
+    next_tid: int = 1
+    next_chid: int = 1
+    next_coid: int = 0
+    files: dict[int, Any] = field(default_factory=dict)  # queues and pipes by descriptor
+    next_file: int = 3
+    next_timer: int = 0
+    scoids: int = 0
+    is_dead: bool = False
 
-    def __init__(self, pid: int, parent: int, name: str, bits: int, partition: Partition | None) -> None:
-        self.pid = pid
-        self.parent = parent
-        self.name = name
-        self.bits = bits
-        self.partition = partition
-        self.threads: dict[int, Thread] = {}
-        self.channels: dict[int, Channel] = {}
-        self.connections: dict[int, Connection] = {}
-        self.timers: dict[int, Timer] = {}
-        self.alarm: Timer | None = None
-        self.handlers: dict[int, Body | None] = {}  # signal number to handler; None = ignored
-        self.waiters: list[int] = []  # rcvids of threads that wait for the end of the process
-        self.exit_value: Any = None
-        self.next_tid = 1
-        self.next_chid = 1
-        self.next_coid = 0
-        self.files: dict[int, Any] = {}  # queues and pipes by descriptor
-        self.next_file = 3
-        self.next_timer = 0
-        self.scoids = 0
-        self.next_address = 0x3029_0000_00 if bits == 64 else 0xB030_0000  # of the next memory mapping
-        self.is_dead = False
+    def __post_init__(self) -> None:
+        self.next_address = 0x3029_0000_00 if self.bits == 64 else 0xB030_0000
 
     @property
     def short_name(self) -> str:
@@ -152,23 +148,25 @@ class Process:
         return self.name.rsplit("/", 1)[-1]
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Sporadic:
     """Parameters and budget of a thread under sporadic scheduling; all times are in cycles."""
 
-    __slots__ = ("active_since", "budget", "high", "left", "low", "max_replenishments", "pending", "period", "used")
+    high: int
+    low: int
+    budget: int
+    period: int
+    max_replenishments: int = 8
+    left: int = field(init=False)
+    active_since: int | None = None
+    pending: int = 0
+    used: int = 0  # budget used by the current activation
 
-    def __init__(self, high: int, low: int, budget: int, period: int, max_replenishments: int = 8) -> None:
-        self.high = high
-        self.low = low
-        self.budget = budget
-        self.period = period
-        self.max_replenishments = max_replenishments
-        self.left = budget
-        self.active_since: int | None = None
-        self.pending = 0
-        self.used = 0  # budget used by the current activation
+    def __post_init__(self) -> None:
+        self.left = self.budget
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Thread:
     """A thread: a Python generator that yields kernel calls, and the kernel's state for it.
 
@@ -185,72 +183,58 @@ class Thread:
         lender: The message for which the thread runs in a client's partition; None = it runs in `own_partition`.
     """
 
-    __slots__ = (
-        "base_priority", "blocked_signals", "call", "charged_until", "cpu", "error", "exit_error", "exit_value",
-        "exit_values", "finish", "generator", "has_io", "held", "held_signals", "is_cancelled", "is_critical",
-        "is_critical_itself", "is_detached", "is_held", "joiner", "last_cpu", "lender", "name", "own_partition",
-        "partition", "pending_signals", "policy", "priority", "process", "received_from", "remaining", "run_since",
-        "runmask", "serving", "signal_frames", "slice_ticks", "sporadic", "state", "tid", "timeout_ns",
-        "timeout_states", "timeout_token", "unmasked_intr", "value", "virtual_state", "vtid", "wait_signals",
-        "waiting_on",
-    )  # fmt: skip
+    process: Process
+    tid: int
+    generator: Program
+    priority: int
+    policy: Policy
+    name: str = ""
+    runmask: int = ANY_CPU
+    base_priority: int = field(init=False)
+    partition: Partition | None = field(init=False)
+    own_partition: Partition | None = field(init=False)
+    is_critical: bool = False
+    is_critical_itself: bool = False
+    lender: Any = None
+    has_io: bool = False  # I/O privilege
+    state: str = "READY"
+    cpu: int = -1  # CPU on which the thread runs; -1 = none
+    last_cpu: int = -1
+    remaining: int | None = 0
+    value: Any = None  # result that the generator gets at its `yield`
+    error: BaseException | None = None
+    call: PendingCall | None = None  # the kernel call in progress
+    exit_values: dict[str, int] = field(default_factory=dict)  # arguments of the exit event of that call
+    exit_error: int = 0
+    finish: Callable[[], None] | None = None
+    waiting_on: Any = None
+    run_since: int = 0
+    charged_until: int = 0  # time up to which budget and partition are charged
+    held: list[Any] = field(default_factory=list)  # mutexes that the thread owns
+    serving: dict[int, Any] = field(default_factory=dict)
+    received_from: Channel | None = None
+    joiner: Thread | None = None
+    exit_value: Any = None
+    slice_ticks: int = 0
+    sporadic: Sporadic | None = None
+    timeout_ns: int | None = None
+    timeout_states: frozenset[str] = frozenset()
+    timeout_token: int = 0
+    pending_signals: list[tuple[int, int]] = field(default_factory=list)
+    wait_signals: frozenset[int] = frozenset()
+    blocked_signals: frozenset[int] = frozenset()
+    held_signals: list[tuple[int, int]] = field(default_factory=list)  # received while blocked
+    is_cancelled: bool = False  # the thread ends at its next cancellation point
+    is_detached: bool = False
+    signal_frames: list[tuple[Program, Any, BaseException | None, int | None]] = field(default_factory=list)
+    unmasked_intr: int = 0
+    vtid: int = 0  # virtual thread of another node that this thread represents; 0 = none
+    virtual_state: str = ""  # last logged state of the virtual thread
+    is_held: bool = False  # the thread becomes STOPPED instead of READY
 
-    def __init__(
-        self,
-        process: Process,
-        tid: int,
-        generator: Program,
-        priority: int,
-        policy: Policy,
-        name: str = "",
-        runmask: int = ANY_CPU,
-    ) -> None:
-        self.process = process
-        self.tid = tid
-        self.generator = generator
-        self.priority = priority
-        self.base_priority = priority
-        self.policy = policy
-        self.name = name
-        self.runmask = runmask
-        self.partition = self.own_partition = process.partition
-        self.is_critical = self.is_critical_itself = False
-        self.lender: Any = None
-        self.has_io = False  # I/O privilege
-        self.state = "READY"
-        self.cpu = -1  # CPU on which the thread runs; -1 = none
-        self.last_cpu = -1
-        self.remaining: int | None = 0
-        self.value: Any = None  # result that the generator gets at its `yield`
-        self.error: BaseException | None = None
-        self.call: PendingCall | None = None  # the kernel call in progress
-        self.exit_values: dict[str, int] = {}  # arguments of the exit event of that call
-        self.exit_error = 0
-        self.finish: Callable[[], None] | None = None
-        self.waiting_on: Any = None
-        self.run_since = 0
-        self.charged_until = 0  # time up to which budget and partition are charged
-        self.held: list[Any] = []  # mutexes that the thread owns
-        self.serving: dict[int, Any] = {}
-        self.received_from: Channel | None = None
-        self.joiner: Thread | None = None
-        self.exit_value: Any = None
-        self.slice_ticks = 0
-        self.sporadic: Sporadic | None = None
-        self.timeout_ns: int | None = None
-        self.timeout_states: frozenset[str] = frozenset()
-        self.timeout_token = 0
-        self.pending_signals: list[tuple[int, int]] = []
-        self.wait_signals: frozenset[int] = frozenset()
-        self.blocked_signals: frozenset[int] = frozenset()
-        self.held_signals: list[tuple[int, int]] = []  # received while blocked
-        self.is_cancelled = False  # the thread ends at its next cancellation point
-        self.is_detached = False
-        self.signal_frames: list[tuple[Program, Any, BaseException | None, int | None]] = []
-        self.unmasked_intr = 0
-        self.vtid = 0  # virtual thread of another node that this thread represents; 0 = none
-        self.virtual_state = ""  # last logged state of the virtual thread
-        self.is_held = False  # the thread becomes STOPPED instead of READY
+    def __post_init__(self) -> None:
+        self.base_priority = self.priority
+        self.partition = self.own_partition = self.process.partition
 
     @property
     def pid(self) -> int:
@@ -283,50 +267,49 @@ class Thread:
 CHF_FIXED_PRIORITY, CHF_UNBLOCK, CHF_DISCONNECT, CHF_COID_DISCONNECT = 0x1, 0x2, 0x8, 0x40
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Channel:
     """A channel, which queues messages and pulses for the threads of a process."""
 
-    __slots__ = ("chid", "fixed_priority", "flags", "process", "pulses", "receivers", "senders")
+    process: Process
+    chid: int
+    flags: int = 0
+    receivers: deque[Thread] = field(default_factory=deque)
+    senders: list[Any] = field(default_factory=list)  # messages not yet received, in order of arrival
+    pulses: list[Any] = field(default_factory=list)
 
-    def __init__(self, process: Process, chid: int, flags: int = 0) -> None:
-        self.process = process
-        self.chid = chid
-        self.flags = flags
-        self.fixed_priority = bool(flags & CHF_FIXED_PRIORITY)
-        self.receivers: deque[Thread] = deque()
-        self.senders: list[Any] = []  # messages not yet received, in order of arrival
-        self.pulses: list[Any] = []
+    @property
+    def fixed_priority(self) -> bool:
+        """Whether servers keep their priority."""
+        return bool(self.flags & CHF_FIXED_PRIORITY)
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Connection:
     """A client's connection to a channel; `coid` is the client's id of the connection, `scoid` the server's id."""
 
-    __slots__ = ("channel", "coid", "flags", "nd", "owner", "scoid")
-
-    def __init__(self, owner: Process, coid: int, channel: Channel, scoid: int) -> None:
-        self.owner = owner
-        self.coid = coid
-        self.channel = channel
-        self.scoid = scoid
-        self.flags = 0
-        self.nd = 0  # node of the server; if not 0, `channel` belongs to the network manager
+    owner: Process
+    coid: int
+    channel: Channel
+    scoid: int
+    flags: int = 0
+    nd: int = 0  # node of the server; if not 0, `channel` belongs to the network manager
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Timer:
     """A timer of a process; a new `generation` cancels expiries already scheduled."""
 
-    __slots__ = ("deadline", "event", "generation", "ident", "interval_ns", "process", "thread")
-
-    def __init__(self, ident: int, process: Process, thread: Thread, event: Sigevent) -> None:
-        self.ident = ident
-        self.process = process
-        self.thread = thread
-        self.event = event
-        self.interval_ns = 0
-        self.generation = 0
-        self.deadline = 0  # time of the next expiry, in cycles
+    ident: int
+    process: Process
+    thread: Thread
+    event: Sigevent
+    interval_ns: int = 0
+    generation: int = 0
+    deadline: int = 0  # time of the next expiry, in cycles
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Cpu:
     """A processor.
 
@@ -339,21 +322,16 @@ class Cpu:
         expected: Number of newly ready threads that wait for this CPU's next context switch, which takes one of them.
     """
 
-    __slots__ = (
-        "claimed", "expected", "handoff", "idle", "index", "ipi_pending", "is_yielding", "thread", "token", "until",
-    )  # fmt: skip
-
-    def __init__(self, index: int) -> None:
-        self.index = index
-        self.thread: Thread | None = None
-        self.idle: Thread | None = None
-        self.token = 0
-        self.until: int | None = None
-        self.handoff: Thread | None = None
-        self.is_yielding = False
-        self.claimed = -1
-        self.expected = 0
-        self.ipi_pending = False
+    index: int
+    thread: Thread | None = None
+    idle: Thread | None = None
+    token: int = 0
+    until: int | None = None
+    handoff: Thread | None = None
+    is_yielding: bool = False
+    claimed: int = -1
+    expected: int = 0
+    ipi_pending: bool = False
 
 
 # State of synchronization objects: mutex, condition variable, semaphore, barrier, readers/writer lock, queue.
@@ -506,6 +484,7 @@ def lock_state(thing: Any) -> tuple[Thread, ...]:
 CLOCK_VECTOR = 0
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Attachment:
     """A handler or an event attached to an interrupt.
 
@@ -514,28 +493,22 @@ class Attachment:
         is_latched: An interrupt occurred while masked; it is delivered at the unmask.
     """
 
-    __slots__ = ("event", "handler", "handler_ns", "ident", "is_latched", "is_masked", "process", "thread", "vector")
+    ident: int
+    vector: int
+    thread: Thread
+    event: Sigevent | None
+    handler: Callable[[], Sigevent | None] | None
+    handler_ns: int
+    is_masked: bool = False
+    is_latched: bool = False
 
-    def __init__(
-        self,
-        ident: int,
-        vector: int,
-        thread: Thread,
-        event: Sigevent | None,
-        handler: Callable[[], Sigevent | None] | None,
-        handler_ns: int,
-    ) -> None:
-        self.ident = ident
-        self.vector = vector
-        self.thread = thread
-        self.process: Process = thread.process
-        self.event = event
-        self.handler = handler
-        self.handler_ns = handler_ns
-        self.is_masked = False
-        self.is_latched = False
+    @property
+    def process(self) -> Process:
+        """The process that attached the handler or the event."""
+        return self.thread.process
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class InterruptSource:
     """A device that raises interrupts.
 
@@ -546,18 +519,13 @@ class InterruptSource:
         is_active: The device will raise another interrupt.
     """
 
-    __slots__ = ("attachments", "cpu", "gap_ns", "is_active", "is_clock", "is_silent", "vector")
-
-    def __init__(
-        self, vector: int, cpu: int, gap_ns: Callable[[], int | None], is_clock: bool = False, is_silent: bool = False
-    ) -> None:
-        self.vector = vector
-        self.cpu = cpu
-        self.gap_ns = gap_ns
-        self.is_clock = is_clock
-        self.is_silent = is_silent
-        self.is_active = False
-        self.attachments: list[Attachment] = []
+    vector: int
+    cpu: int
+    gap_ns: Callable[[], int | None]
+    is_clock: bool = False
+    is_silent: bool = False
+    is_active: bool = False
+    attachments: list[Attachment] = field(default_factory=list)
 
 
 FLAGS_END = 0x1  # _NTO_INTR_FLAGS_END

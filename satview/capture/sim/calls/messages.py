@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from satview.capture.sim.calls.call import SIDE_CHANNEL, Call, effective_priority, message_words, pass_on_priority
 from satview.capture.sim.services import Errno, KernelServices, QnxError
@@ -43,15 +43,6 @@ class Received:
         return self.rcvid == 0
 
 
-class SentMessage(Protocol):
-    """The part of `MsgSend` that an `Envelope` uses: the kernel call that sent a message."""
-
-    coid: int
-    message: bytes
-    reply_bytes: int
-    payload: Any
-
-
 @dataclass(slots=True)
 class Envelope:
     """A message between send and reply.
@@ -65,7 +56,7 @@ class Envelope:
 
     client: Thread
     connection: Connection
-    call: SentMessage
+    call: MsgSend
     rcvid: int
     truth: TrueMessage
     server: Thread | None = None
