@@ -124,10 +124,7 @@ class BufferRing:
     def close(self, stamp: int, sequence: int | None = None, hand_over: bool = True) -> None:
         """Close the current buffer; with `hand_over`, write its slot count into its first slot and mark it as full.
 
-        Args:
-            stamp: Stamp of the BUFFER_END event (8.0).
-            sequence: New sequence number of the buffer; None = keep its number.
-            hand_over: Whether the buffer is full and goes to the logger.
+        `stamp` is that of BUFFER_END (8.0), `sequence` the new number of the buffer; None = keep its number.
         """
         buffer = self.current
         if buffer is None:
@@ -218,12 +215,7 @@ class TraceBuffers:
     def put(self, cpu: int, code: int, time: int, words: Sequence[int], flags: int = 0) -> bool:
         """Write an event; return False if the event, or its last slots, had to be dropped.
 
-        Args:
-            cpu: CPU that logs the event.
-            code: Class and event number as in the slot.
-            time: Time of the event in cycles, by the machine's clock.
-            words: Payload words.
-            flags: Further bits to set in the header word of each slot.
+        `time` is in cycles by the machine's clock; `flags` are further bits of the header word of each slot.
         """
         ring = self.rings[cpu if self._per_cpu else 0]
         header = code | cpu << wire.CPU_SHIFT | flags
@@ -346,11 +338,7 @@ def start_of_file(
 ) -> tuple[tuple[tuple[str, str], ...], bytes, str]:
     """Return the parts of a .kev file before its slots: header (key, value) pairs, system page, and byte order.
 
-    Args:
-        target: The traced target.
-        file_name: The value of TRACE_FILE_NAME.
-        started_cycles: Start of the capture, in cycles since boot.
-        attributes: Extra header keys and values.
+    `started_cycles` is the start of the capture since boot; `attributes` are extra keys and values.
     """
     order = "big" if target.big_endian else "little"
     name = _CPU_NAME.get(target.release, "Intel(R) Core(TM) i7-1185GRE")
@@ -444,11 +432,7 @@ class KevFile:
             self._new.publish()
 
     def write(self, slots: NDArray[np.uint32]) -> None:
-        """Append slots, shape (n, 4), in host byte order.
-
-        Raises:
-            CaptureError: The disk is full, or the file cannot be written for another reason.
-        """
+        """Append slots, shape (n, 4), in host byte order; raises CaptureError if the file cannot be written."""
         data = slots_as_bytes(slots, self._order)
         if self.limit and self.written + len(data) > self.limit:
             data = data[: max(0, self.limit - self.written)]
@@ -490,11 +474,7 @@ class KevFile:
         return "; what was written can be opened" if new.has_name else "; the older file is as it was"
 
     def close(self, error: BaseException | None = None) -> None:
-        """Complete the file, or after an error close it as it is.
-
-        Raises:
-            CaptureError: The file cannot be finished.
-        """
+        """Complete the file, or after an error close it as it is; raises CaptureError if it cannot be finished."""
         if self._new is None:
             return
         if error is not None:
@@ -619,11 +599,7 @@ class LoggerReport:
     errors: list[str] = field(default_factory=list)
 
     def write(self, slots: NDArray[np.uint32], output: Output) -> None:
-        """Write slots, and count the slots and events written.
-
-        Raises:
-            CaptureError: Not all slots could be written.
-        """
+        """Write slots, and count the slots and events written; raises CaptureError if not all were."""
         before = output.written
         try:
             output.write(slots)
@@ -636,19 +612,12 @@ class LoggerReport:
 
 
 def begin_events(heads: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Return for each header word whether its slot begins an event: a simple event, or an event of several slots.
-
-    Returns:
-        bool (n,).
-    """
+    """Return which header words are of slots that begin an event, of one slot or several, bool (n,)."""
     return heads >> wire.STRUCT_SHIFT <= 1
 
 
 def filter_calls(options: LoggerOptions, release: Release) -> list[RULE]:
-    """Return the TraceEvent() calls that set a logger's filters, in the order in which tracelogger makes them.
-
-    Source: capture side, section 7.2.
-    """
+    """Return the TraceEvent() calls that set a logger's filters, in the order of tracelogger (capture side, 7.2)."""
     known = classes_of(release)
     clear: list[RULE] = [(name, (cls,)) for cls in _CLEARED if cls in known for name in ("CLRCLASSPID", "CLRCLASSTID")]
     width: RULE = ("SETALLCLASSESWIDE" if options.is_wide else "SETALLCLASSESFAST", ())

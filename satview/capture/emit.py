@@ -210,13 +210,8 @@ class Gate:
     ) -> bool:
         """Return whether an event passes the pid and tid settings and the handlers.
 
-        Args:
-            cpu: CPU that logs the event.
-            code: Class and event number as in the slot.
-            time: Time of the event in cycles, by the machine's clock.
-            words: Payload as it will be logged.
-            thread: Thread to which the event belongs; None = the thread that runs on the CPU.
-            tested: (pid, tid) to compare with the settings; None = the ids of `thread`.
+        Args: see `TraceBuffers.put`; `thread` is the thread to which the event belongs, None = the one that runs on the
+        CPU, and `tested` the (pid, tid) to compare with the settings, None = the ids of `thread`.
         """
         if thread is not None and tested is None:
             tested = (thread.process.pid, thread.tid)
@@ -303,12 +298,9 @@ class CallPayloads:
         return next(iter(self.catalogue.find(f"SYSTEM/{name}")), None)
 
     def form(self, event: int, wide: bool, is_64bit: bool) -> tuple[int, Plan]:
-        """Return code and argument list of the event for the entry or exit of a kernel call.
+        """Return code and argument list of an event for the entry or exit of a kernel call.
 
-        Args:
-            event: Number of the call, plus 128 for an exit.
-            wide: Whether the event is logged in wide mode, not in fast mode.
-            is_64bit: Whether the calling process is 64-bit.
+        `event` is the number of the call, plus 128 for an exit; `is_64bit` = the calling process is 64-bit.
         """
         key = (event, wide, is_64bit)
         form = self._forms.get(key)
@@ -401,10 +393,7 @@ class SystemEvents(Gate):
             self.buffers.leave_interrupt(time)
 
     def handler_enter(self, cpu: int, time: int, process: Process, vector: int, address: int) -> None:
-        """Emit the entry of an interrupt handler whose code is at `address`; does nothing before 6.4.
-
-        The event takes several slots, in fast mode too.
-        """
+        """Emit the entry of a handler whose code is at `address`, which takes several slots; nothing before 6.4."""
         if self.target.is_old:
             return
         code = _HANDLER_ENTER_64 if address >> 32 else _HANDLER_ENTER
@@ -447,15 +436,7 @@ class SystemEvents(Gate):
             self.put(cpu, code, time, words)
 
     def timer(self, cpu: int, time: int, thread: Thread, ident: int, flags: int) -> None:
-        """Emit the expiry of a timer, from 6.6 on.
-
-        Args:
-            cpu: CPU that logs the event.
-            time: Time of the event in cycles, by the machine's clock.
-            thread: Thread that is the owner in the payload.
-            ident: Id of the timer in the payload.
-            flags: Flags in the payload.
-        """
+        """Emit the expiry of a timer, from 6.6 on; `thread` is the owner in the payload."""
         if self._has_newer_system:
             self._system(cpu, time, _SYS["TIMER"], {**_owner(thread), "timer_id": ident, "flags": flags})
 
@@ -504,15 +485,7 @@ class SystemEvents(Gate):
         self._system(cpu, time, _SYS["PATHMGR"], {**_owner(thread), "path": name, "pathname": name})
 
     def service_thread(self, cpu: int, time: int, thread: Thread, ident: int, interrupt_cpu: int) -> None:
-        """Emit that `thread` becomes the service thread of an interrupt (8.0).
-
-        Args:
-            cpu: CPU that logs the event.
-            time: Time of the event in cycles, by the machine's clock.
-            thread: The service thread.
-            ident: Id of its attachment to the interrupt.
-            interrupt_cpu: CPU of the interrupt, as in the payload.
-        """
+        """Emit that `thread` becomes the service thread of an interrupt (8.0); `ident` is that of its attachment."""
         self._system(
             cpu,
             time,
@@ -614,9 +587,7 @@ class KernelHandler:
 def finish(running: Generator[Any, int, Any], call: Callable[[Any], int]) -> int:
     """Run the generator of an event handler to its end and return its result.
 
-    Args:
-        running: The generator.
-        call: Executes a yielded call; its OSError is raised in the generator at the `yield`.
+    `call` executes a yielded call; its OSError is raised in the generator at the `yield`.
     """
     try:
         item = next(running)

@@ -50,15 +50,7 @@ Slots = NDArray[np.uint32]
 
 
 def disk_bytes(text: str, option: str) -> int:
-    """Return a size such as `2GB` or `500M` in bytes, by powers of 1024.
-
-    Args:
-        text: The size.
-        option: The command-line option with the size, for the error message.
-
-    Raises:
-        UsageError: The text is not a size.
-    """
+    """Return a size such as `2GB` or `500M` in bytes, by powers of 1024; UsageError, with `option`, for other texts."""
     size = _SIZE.fullmatch(text.strip())
     if size is None or not int(size[1]):
         raise UsageError(f"{option} {text[:40]}: must be a size, for example 500M or 2GB")
@@ -95,11 +87,7 @@ class Bounds:
     disk_bytes: int = 0
 
     def check(self, triggers: Sequence[Trigger]) -> None:
-        """Check that the limits fit each other and the triggers.
-
-        Raises:
-            UsageError: The limits contradict each other or the triggers; the text includes the remedy.
-        """
+        """Raise UsageError, with the remedy, if the limits contradict each other or the triggers."""
         keep = max((trigger.action.keep for trigger in triggers if trigger.action.stops), default=-1)
         if keep < 0:
             raise UsageError("the recorder needs a rule that ends an incident, as in WHEN ... THEN STOP")
@@ -250,14 +238,9 @@ def names_tail(
 ) -> Slots:
     """Return slots, shape (n, 4), with names of processes and threads, as a 7.x kernel appends them to a ring.
 
-    The events with these names at the start of the recording are no longer in the ring.
-
-    Args:
-        names: The names, each process before its threads.
-        now_cycles: Time of the last event in the ring, by the target's clock.
-        cycles_per_s: Rate of that clock.
-        sequence: Sequence number of the last buffer; None = the release has no such numbers.
-        byte_order: Byte order of the target.
+    The events with these names at the start of the recording are no longer in the ring. Of the names, each process
+    comes before its threads. `now_cycles` is the time of the last event, `sequence` the number of the last buffer; None
+    = the release has no such numbers.
     """
     writer = SlotWriter(byte_order)
     time = now_cycles + int(_NAMES_PAUSE_S * cycles_per_s)
@@ -390,11 +373,7 @@ class TriggeredOutput:
                 yield self.watch.hits[number]
 
     def finish(self) -> list[str]:
-        """Write the file of an incident that has not ended; return messages for the user, one sentence each.
-
-        Raises:
-            CaptureError: The file cannot be written.
-        """
+        """Write the file of an incident that has not ended, or raise CaptureError; return sentences for the user."""
         messages = []
         recorder, lost = self.recorder, len(self.watch.hits) - self.received_marks
         if recorder is not None and not recorder.is_done:
@@ -414,12 +393,8 @@ def recorder_writer(
 ) -> Callable[[Path, NDArray[np.uint32], Sequence[Hit]], None]:
     """Return a function that writes buffers of a kernel to a file and appends the names of its current processes.
 
-    The arguments of this function are the file, the slots of the buffers, and hits of triggers, which it ignores.
-
-    Args:
-        kernel: The traced kernel.
-        started_cycles: Start of the capture, for the header.
-        attributes: Extra header keys and values.
+    The function takes the file, the slots of the buffers, and hits of triggers, which it ignores. `started_cycles` and
+    `attributes` are for the header.
     """
     target = kernel.target
 
@@ -504,24 +479,13 @@ class QstFile:
         return False
 
     def write(self, slots: NDArray[np.uint32]) -> None:  # noqa: ARG002
-        """Not supported, because `finish` writes the whole file.
-
-        Raises:
-            CaptureError: Always.
-        """
+        """Raise CaptureError, because `finish` writes the whole file."""
         raise CaptureError(f"{self._path.name}: a QST file is written in one piece")
 
     def finish(self, rings: Sequence[BufferRing], names: Sequence[BufferRing], begin: int, end: int) -> None:
-        """Write the file.
+        """Write the rings of the kernel, and those of the second trace with the names, or raise CaptureError.
 
-        Args:
-            rings: The kernel's rings at the end of tracing.
-            names: The rings of the second trace, which contains the names.
-            begin: Start of tracing, in cycles.
-            end: End of tracing, in cycles.
-
-        Raises:
-            CaptureError: The file cannot be written.
+        `begin` and `end` of tracing are in cycles.
         """
         main, pinf = _kernel_buffers(rings), _kernel_buffers(names)
         last_stamp, last = _last(main, end)

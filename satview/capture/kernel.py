@@ -65,11 +65,7 @@ def dump_state(machine: Machine, emitter: Emitter, cpu: int) -> None:
 def dump_names(machine: Machine, emitter: Emitter, cpu: int, start_cycles: int) -> int:
     """Emit the names of all processes and threads, a microsecond apart; return the time after the last event.
 
-    Args:
-        machine: The machine with the processes.
-        emitter: Writes the events that pass the filters.
-        cpu: CPU of the events.
-        start_cycles: Time of the first event, by the machine's clock; it may be in the future.
+    `start_cycles` is the time of the first event, by the machine's clock; it may be in the future.
     """
     time, step = start_cycles, max(1, machine.target.cycles(1000))
     for process in sorted(machine.processes.values(), key=lambda p: p.pid & 0xFFF):
@@ -303,11 +299,8 @@ class TraceControl:
     def report_names(self, pause_ns: int, cpu: int = 0) -> None:
         """Write the names of all processes and threads into a ring that was saved, as kernels of 7.x and 8.0 do.
 
-        In 8.0 the last buffer gets sequence number 1, like the last buffer of a linear capture.
-
-        Args:
-            pause_ns: Nanoseconds from the machine's current time to the first name.
-            cpu: CPU of the events.
+        In 8.0 the last buffer gets sequence number 1, like the last buffer of a linear capture. The first name comes
+        `pause_ns` after the machine's current time.
         """
         buffers, machine = self.emitter.buffers, self.machine
         if buffers is None or self.emitter.is_tracing:

@@ -111,12 +111,7 @@ _SYSTEM_PROCESSES = frozenset({"procnto-instr", "procnto-smp-instr", "tracelogge
 
 
 def why_nothing(kernel: Kernel, options: LoggerOptions) -> str:
-    """Return the reason why a logger that ended without an error saved no event: a sentence without a full stop.
-
-    Args:
-        kernel: The kernel, before the logger resets its filters and frees its buffers.
-        options: Options of the logger.
-    """
+    """Return why a logger that ended without an error saved no event; called before it resets filters and buffers."""
     if not kernel.control.was_started:
         return "START was never called"
     release, codes = kernel.target.release, kernel.emitter.rules.codes_at()

@@ -18,13 +18,7 @@ class PartitionScheduler:
         self.window = kernel.target.cycles(WINDOW_MS * 1_000_000)
 
     def add(self, name: str, budget_percent: int, critical_ms: int = 0) -> Partition:
-        """Add a partition and return it; its share is taken from the System partition.
-
-        Args:
-            name: Name of the partition.
-            budget_percent: Share of the CPU time, in percent.
-            critical_ms: Critical budget in milliseconds; 0 = none.
-        """
+        """Add a partition, whose share is taken from the System partition, and return it; `critical_ms` 0 = none."""
         partitions = self.kernel.partitions
         partition = Partition(len(partitions), name, budget_percent, critical_ms)
         if partitions:
@@ -67,23 +61,12 @@ class PartitionScheduler:
         partition.used_total += used
 
     def lend(self, server: Thread, client: Thread, lender: object) -> bool:
-        """Move a server to the partition of a client until `take_back`; return whether partition or criticality change.
-
-        Args:
-            server: The thread that received the client's message.
-            client: The sender of the message; may itself run in another client's partition.
-            lender: The message.
-        """
+        """Move a server to the partition of a client, for the message `lender`; return whether anything changed."""
         server.lender = lender
         return self._move(server, client.partition, client.is_critical)
 
     def take_back(self, server: Thread, lender: object = None) -> bool:
-        """Move a server back to its own partition; return whether partition or criticality change.
-
-        Args:
-            server: The thread that received a message.
-            lender: The message that is replied to; no change if the server serves another message. None = any message.
-        """
+        """Move a server back if it serves the message `lender`, None = any; return whether anything changed."""
         if server.lender is None or (lender is not None and server.lender is not lender):
             return False
         server.lender = None

@@ -369,10 +369,6 @@ def polled(recorder: Recorder, loop: EventLoop) -> Recorder:
 
     Interrupts also occur between two slots of an event. Without polling after each event they would occur later if a
     filter drops the event, and the simulated history would depend on the filters.
-
-    Args:
-        recorder: Receives the events.
-        loop: The clock, which knows the interrupts.
     """
     due = loop.events_due
 
@@ -532,8 +528,7 @@ class KernelServices(EventLoop):
     def enter(self, cpu: Cpu, thread: Thread, call: PendingCall) -> None:
         """Emit the entry of a kernel call; used by `Call.carry_out`, because the library completes some calls itself.
 
-        Raises:
-            QnxError: ENOSYS; the release has no such call, and its library has no older call to make instead.
+        Raises ENOSYS as a QnxError if the release has no such call, and its library has no older call to make instead.
         """
         if not self.target.has_call(call.name):
             older = call.older()
@@ -615,13 +610,7 @@ class KernelServices(EventLoop):
     ) -> None:
         """End a wait and begin another one without making the thread ready (SEND to REPLY, CONDVAR to MUTEX).
 
-        Args:
-            cpu: CPU on which the kernel runs.
-            thread: The blocked thread.
-            state: State that the thread enters.
-            on: Object for which the thread waits from now on.
-            owners: Threads that hold this object, for the history.
-            waker: Thread whose call ended the first wait, for the history; None = no thread.
+        `on` is the object for which the thread waits from now on, and `owners` hold it; `waker` ended the first wait.
         """
         thread.waiting_on = on
         time = self.set_state(cpu, thread, state)
@@ -633,12 +622,9 @@ class KernelServices(EventLoop):
     ) -> None:
         """Make a blocked thread ready; the result of its call is already set.
 
-        Args:
-            cpu: CPU on which the kernel runs.
-            thread: The blocked thread.
-            waker: Thread whose call ends the wait, for the history; None = no thread.
-            outcome: How the wait ended: `ok`, `timeout`, `signal`, `dead` or `cancelled`.
-            handoff: Let the thread run next on `cpu`, bypassing the ready queue, if the CPU is free and allowed.
+        The call of `waker` ends the wait (None = no thread), and `outcome` is `ok`, `timeout`, `signal`, `dead` or
+        `cancelled`. With `handoff` the thread runs next on `cpu`, bypassing the ready queue, if the CPU is free and
+        allowed.
         """
         thread.waiting_on = None
         thread.timeout_ns = None
@@ -692,12 +678,7 @@ class KernelServices(EventLoop):
     def guard(self, thread: Thread, what: str, function: Callable[[], Any]) -> Any:
         """Call a function that a program passed to the kernel, and return its result; None after an exception.
 
-        An exception is recorded as a fault of the program.
-
-        Args:
-            thread: The thread whose program passed the function.
-            what: Kind of the function, for the fault: `interrupt handler`.
-            function: The function.
+        An exception is recorded as a fault of the program; `what` is the kind of the function, `interrupt handler`.
         """
         try:
             return function()
@@ -708,13 +689,7 @@ class KernelServices(EventLoop):
             return None
 
     def fault(self, culprit: Thread | str, what: str, location: str) -> None:
-        """Record a fault of a program, up to `MAX_FAULTS` faults.
-
-        Args:
-            culprit: The thread at fault, or its name.
-            what: What happened.
-            location: File and line, such as `name.py:12`; empty = unknown.
-        """
+        """Record a fault of a program, up to `MAX_FAULTS`; `location` is file and line, `name.py:12`, if known."""
         if len(self.faults) < MAX_FAULTS:
             label = culprit if isinstance(culprit, str) else culprit.label
             self.faults.append(WorkloadError(label, location, what))

@@ -555,14 +555,7 @@ class TraceHooks:
         self._hooks: list[_TraceHook] = []
 
     def attach(self, ident: int, process: Process, handler: Callable[[FullBuffer], None], flags: int) -> None:
-        """Add a handler: with FLAGS_END in `flags` at the end of the calling order, else at its start.
-
-        Args:
-            ident: Id by which the handler is detached.
-            process: Process of the handler.
-            handler: Called with each full buffer.
-            flags: Flags of InterruptHookTrace().
-        """
+        """Add a handler, called with each full buffer: with FLAGS_END at the end of the calling order, else first."""
         hook = _TraceHook(ident, process, handler)
         if flags & FLAGS_END:
             self._hooks.append(hook)

@@ -56,11 +56,7 @@ def has_io(kernel: KernelServices, thread: Thread) -> bool:
 
 
 def check_io(kernel: KernelServices, thread: Thread) -> None:
-    """Check that a thread has I/O privilege if the target requires it.
-
-    Raises:
-        QnxError: EPERM; the thread lacks the privilege.
-    """
+    """Raise EPERM as a QnxError if the target requires I/O privilege and a thread lacks it."""
     if not has_io(kernel, thread):
         raise QnxError(Errno.EPERM, MISSING)
 

@@ -70,15 +70,7 @@ def send_pulse(
 ) -> None:
     """Give a pulse to a thread that waits at the channel of `connection`, or queue it.
 
-    Args:
-        kernel: The kernel.
-        cpu: CPU on which the kernel runs.
-        connection: The sender's connection to the channel.
-        event: Name of the COMM event to log, such as `SPULSE_DEA`.
-        priority: Priority of the pulse.
-        code: Code of the pulse.
-        value: Value of the pulse.
-        sender: Thread that sends the pulse; None = the kernel.
+    `event` is the name of the COMM event to log, such as `SPULSE_DEA`; without a `sender` the kernel sends the pulse.
     """
     channel = connection.channel
     scoid = SIDE_CHANNEL | connection.scoid
@@ -104,15 +96,10 @@ def send_pulse(
 def deliver(
     kernel: KernelServices, cpu: Cpu, process: Process, target: Thread | None, event: Sigevent, pulse: str
 ) -> None:
-    """Deliver the sigevent `event`, which a process has set up: send its pulse or signal, or wake InterruptWait.
+    """Deliver a sigevent, which a process has set up: send its pulse or signal, or wake InterruptWait.
 
-    Args:
-        kernel: The kernel.
-        cpu: CPU on which the kernel runs.
-        process: The process that set up the sigevent.
-        target: Thread to wake or to signal; None = any thread for a signal, no thread to wake.
-        event: The sigevent.
-        pulse: Name of the event that is logged if a pulse is sent.
+    `target` is the thread to wake or to signal; None = any thread for a signal, no thread to wake. `pulse` is the name
+    of the event that is logged if a pulse is sent.
     """
     if process.is_dead:
         return
@@ -195,11 +182,7 @@ class MsgVerifyEvent(MsgDeliverEvent):
     name = "MSG_VERIFY_EVENT"
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Check that the client has the connection for a pulse; other events are always valid.
-
-        Raises:
-            QnxError: EBADF (the client has no such connection).
-        """
+        """Check that the client has the connection for a pulse, else fail with EBADF; other events are always valid."""
         kernel.enter(cpu, thread, self)
         client = received_message(thread, self.rcvid).client
         if self.event.kind == "pulse" and self.event.coid not in client.process.connections:
@@ -332,11 +315,7 @@ class ConnectAttach(Call):
         return {"nd": self.nd, "pid": self.pid, "chid": self.chid, "index": index}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Connect the caller's process to a channel of another process, or of the same process (pid 0).
-
-        Raises:
-            QnxError: ESRCH (no such channel in the process).
-        """
+        """Connect to a channel of another process or the same (pid 0); fails with ESRCH (no such channel)."""
         kernel.enter(cpu, thread, self)
         server = kernel.processes.get(self.pid) if self.pid else thread.process
         channel = server.channels.get(self.chid) if server is not None else None

@@ -172,11 +172,7 @@ class InterruptMask(_MaskCall):
     ident: int = -1
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Mask the attachments of the caller's process.
-
-        Raises:
-            QnxError: EINVAL (the process has nothing attached to the interrupt).
-        """
+        """Mask the attachments of the caller's process; fails with EINVAL (the process has nothing attached)."""
         kernel.enter(cpu, thread, self)
         source = kernel.sources.get(self.vector)
         own = [a for a in source.attachments if a.process is thread.process] if source is not None else []

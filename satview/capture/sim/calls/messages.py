@@ -149,11 +149,7 @@ def live_connection(thread: Thread, coid: int) -> Connection:
 
 
 def received_message(thread: Thread, rcvid: int) -> Envelope:
-    """Return the message with an rcvid that a thread of the caller's process has received.
-
-    Raises:
-        QnxError: ESRCH; no thread of the process serves such a message.
-    """
+    """Return the message that a thread of the caller's process serves under an rcvid; QnxError ESRCH = none does."""
     for server in thread.process.threads.values():
         if rcvid in server.serving:
             envelope: Envelope = server.serving[rcvid]

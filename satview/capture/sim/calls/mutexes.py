@@ -29,11 +29,7 @@ LIBRARY_CYCLES = 40  # user code that acquires or releases a free object without
 
 
 def check_exists(kernel: KernelServices, cpu: Cpu, thread: Thread, call: Call, thing: SyncObject) -> None:
-    """Check that SyncDestroy() has not destroyed `thing`, the synchronization object that a thread passes to `call`.
-
-    Raises:
-        QnxError: EINVAL; the object is destroyed.
-    """
+    """Raise EINVAL as a QnxError if SyncDestroy() has destroyed the object `thing` that a thread passes to `call`."""
     if thing.is_destroyed:
         kernel.enter(cpu, thread, call)
         raise QnxError(Errno.EINVAL, f"{thing.label} is destroyed")
@@ -92,13 +88,7 @@ def reacquire_mutex(
 ) -> None:
     """End a thread's wait on a condition variable: give it the mutex, or let it wait for the mutex.
 
-    Args:
-        kernel: The kernel.
-        cpu: CPU on which the kernel runs.
-        condvar: The condition variable.
-        waiter: The thread that waits.
-        waker: The thread whose call ends the wait; None = no thread.
-        outcome: How the wait ends, as in `TrueWait`: `ok`, `timeout`, `signal`, `dead` or `cancelled`.
+    `waker` is the thread whose call ends the wait, None = no thread, and `outcome` how it ends, as in `TrueWait`.
     """
     mutex = condvar.mutex_of.pop(waiter)
     if mutex.owner is None:
@@ -119,11 +109,7 @@ class MutexLock(Call):
     mutex: Mutex
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Lock a free mutex in user code; otherwise enter the kernel and wait.
-
-        Raises:
-            QnxError: EDEADLK (the caller has locked the mutex already).
-        """
+        """Lock a free mutex in user code, else enter the kernel and wait; fails with EDEADLK (the caller has it)."""
         mutex = self.mutex
         check_exists(kernel, cpu, thread, self, mutex)
         if mutex.owner is None and not mutex.waiters:
@@ -151,11 +137,7 @@ class MutexUnlock(Call):
     mutex: Mutex
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Unlock the mutex; if threads wait, the kernel gives the mutex to one of them.
-
-        Raises:
-            QnxError: EPERM (the mutex belongs to another thread).
-        """
+        """Unlock the mutex, or let the kernel give it to a waiting thread; fails with EPERM (the caller has it not)."""
         mutex = self.mutex
         if mutex.owner is not thread:
             kernel.enter(cpu, thread, self)
@@ -276,11 +258,7 @@ class SyncMutexRevive(Call):
     mutex: Mutex
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Make the caller the owner of the mutex.
-
-        Raises:
-            QnxError: EINVAL (the mutex has no owner, or the owner has not ended).
-        """
+        """Make the caller the owner; fails with EINVAL (the mutex has no owner, or the owner has not ended)."""
         kernel.enter(cpu, thread, self)
         owner = self.mutex.owner
         if owner is None or owner.state != "DEAD":
@@ -438,11 +416,7 @@ class RwLockRelease(Call):
         return LibraryWake(self.lock)
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Release the lock, and give it to the next threads in the queue.
-
-        Raises:
-            QnxError: EPERM (the caller does not hold the lock).
-        """
+        """Release the lock, and give it to the next threads in the queue; fails with EPERM (the caller has it not)."""
         lock = self.lock
         if lock.writer is not thread and thread not in lock.readers:
             kernel.enter(cpu, thread, self)

@@ -170,15 +170,7 @@ class ThreadDestroyAll(Call):
 
 
 def add_process(kernel: KernelServices, name: str, parent: int = 0, bits: int = 0, pid: int = 0) -> Process:
-    """Add a process without threads and return it.
-
-    Args:
-        kernel: The kernel.
-        name: Name of the process.
-        parent: Pid of the parent.
-        bits: 32 or 64; 0 = the target's default.
-        pid: Pid of the process; 0 = choose a pid.
-    """
+    """Add a process without threads and return it; 0 stands for the target's default `bits`, and an unused `pid`."""
     pid = pid or _new_pid(kernel)
     bits = bits or (64 if kernel.target.is_64bit else 32)
     process = Process(pid, parent, name, bits, kernel.partitions[0] if kernel.partitions else None)
@@ -204,16 +196,7 @@ def add_thread(
     name: str = "",
     runmask: int = ANY_CPU,
 ) -> Thread:
-    """Add a thread to a process and return it; `start` makes it ready.
-
-    Args:
-        process: The process.
-        program: Generator that yields the thread's kernel calls.
-        priority: Base priority.
-        policy: Scheduling policy.
-        name: Name of the thread; empty = unnamed.
-        runmask: The CPUs on which the thread may run, as a bit mask.
-    """
+    """Add a thread to a process and return it; `start` makes it ready. `runmask` = the CPUs on which it may run."""
     thread = Thread(process, process.next_tid, program, priority, policy, name, runmask)
     process.next_tid += 1
     process.threads[thread.tid] = thread
@@ -441,12 +424,7 @@ class ThreadCreate(Call):
         }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Start a thread in the caller's process.
-
-        Raises:
-            QnxError: EINVAL (the body is no generator function, the priority is above 255, or the runmask is not a
-                number).
-        """
+        """Start a thread; fails with EINVAL (no generator function, priority above 255, or runmask no number)."""
         kernel.enter(cpu, thread, self)
         if not isinstance(self.runmask, int) or not self.priority <= _HIGHEST_PRIORITY:
             raise QnxError(Errno.EINVAL, f"priority {self.priority!r:.40}, runmask {self.runmask!r:.40}")
@@ -477,9 +455,8 @@ class ThreadJoin(Call):
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Wait for the end of the thread; return at once if it has ended.
 
-        Raises:
-            QnxError: ESRCH (no such thread); EDEADLK (the thread is the caller); EINVAL (the thread is detached, or
-                another thread joins it).
+        Fails with ESRCH (no such thread), EDEADLK (it is the caller) or EINVAL (it is detached, or another thread joins
+        it).
         """
         kernel.enter(cpu, thread, self)
         other = thread.process.threads.get(self.tid)
@@ -523,11 +500,7 @@ class ThreadRunmask(Call):
         return {"cmd": 4, "data_p": self.mask & 0xFFFFFFFF}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Set the caller's runmask; if it excludes the current CPU, move the caller to another CPU.
-
-        Raises:
-            QnxError: EINVAL (the mask contains no CPU of this machine).
-        """
+        """Set the runmask, and leave a CPU that is not in it; fails with EINVAL (it contains no CPU of the machine)."""
         kernel.enter(cpu, thread, self)
         mask = self.mask & (1 << len(kernel.cpus)) - 1
         if not mask:

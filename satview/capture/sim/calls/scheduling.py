@@ -78,8 +78,7 @@ class SchedSet(Call):
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Set priority and policy of the caller.
 
-        Raises:
-            QnxError: EINVAL (the priority is not 1 to 255; sporadic: not low priority < priority, or budget > period).
+        Fails with EINVAL (the priority is not 1 to 255; sporadic: not low priority < priority, or budget > period).
         """
         kernel.enter(cpu, thread, self)
         if not 1 <= self.priority <= 255:
@@ -384,9 +383,8 @@ class KernelCall(Call):
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Check the call's arguments and precondition, and complete the call.
 
-        Raises:
-            QnxError: EINVAL (the call is not in the table, or does not have an argument); ENOSYS (a spare call number);
-                the error of its precondition, or `error`.
+        Fails with EINVAL (the call is not in the table, or does not have an argument), ENOSYS (a spare call number),
+        the error of its precondition, or `error`.
         """
         check = PLAIN_CALLS.get(self.name)
         if check is None:

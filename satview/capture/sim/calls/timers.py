@@ -58,11 +58,7 @@ class ClockPeriod(Call):
     new_ns: int = 0
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Set the period, which applies from the tick after the next one; 0 = only query.
-
-        Raises:
-            QnxError: EINVAL (the period is less than 10 us).
-        """
+        """Set the period from the tick after the next one; 0 = only query. Fails with EINVAL (less than 10 us)."""
         kernel.enter(cpu, thread, self)
         clock = kernel.sources[CLOCK_VECTOR]
         old = clock.gap_ns() or 0
@@ -151,12 +147,7 @@ class Timers:
 def log_expiry(kernel: KernelServices, cpu: Cpu, thread: Thread, ident: int, flags: int) -> None:
     """Log a timer's expiry, and record it as the cause of the changes that follow; before 6.6 the tick is their cause.
 
-    Args:
-        kernel: The kernel.
-        cpu: CPU on which the kernel runs.
-        thread: Thread that is the owner in the event's payload.
-        ident: Id of the timer in the payload; `NO_TIMER` for a sleep or timeout.
-        flags: Flags in the payload.
+    `ident` is the id of the timer in the payload; `NO_TIMER` for a sleep or timeout.
     """
     time = kernel.stamp()
     kernel.record.timer(cpu.index, time, thread, ident, flags)
@@ -164,11 +155,7 @@ def log_expiry(kernel: KernelServices, cpu: Cpu, thread: Thread, ident: int, fla
 
 
 def ask_to_unblock(kernel: KernelServices, cpu: Cpu, thread: Thread) -> bool:
-    """Send an unblock pulse to the server that has received a thread's message, if its channel requests such pulses.
-
-    Returns:
-        Whether a pulse was sent, so that the thread stays blocked until the server replies.
-    """
+    """Send an unblock pulse to the server of a thread's message, if it requests such pulses; True = one was sent."""
     thing = thread.waiting_on
     if not isinstance(thing, Envelope) or thing.server is None:
         return False
@@ -181,16 +168,8 @@ def ask_to_unblock(kernel: KernelServices, cpu: Cpu, thread: Thread) -> bool:
 def unblock(kernel: KernelServices, cpu: Cpu, thread: Thread, error: Errno, outcome: str) -> bool:
     """End a thread's wait, so that its call fails with `error`; after CondWait the thread needs its mutex first.
 
-    Args:
-        kernel: The kernel.
-        cpu: CPU on which the kernel runs.
-        thread: The blocked thread.
-        error: Error number of the call.
-        outcome: How the wait ends, as in `TrueWait`; with `timeout` and `signal`, a server that has received the
-            thread's message can delay the end.
-
-    Returns:
-        Whether the wait has ended; False = the thread stays blocked until the server replies to an unblock pulse.
+    `outcome` is how the wait ends, as in `TrueWait`. With `timeout` and `signal`, a server that has received the
+    thread's message can delay the end: the result is then False, and the thread stays blocked until the server replies.
     """
     if outcome in ("signal", "timeout") and ask_to_unblock(kernel, cpu, thread):
         return False
