@@ -285,11 +285,7 @@ class AxisPayloads:
             part.trace.payloads.tolerate_loss()
 
     def words(self, event: int) -> Words:
-        """Return all payload words of one event, with a pid converted to that of the axis.
-
-        Returns:
-            uint32 (words,).
-        """
+        """Return all payload words of one event, uint32 (words,), with a pid converted to that of the axis."""
         part, own = self._file_and_row(event)
         words = part.trace.payloads.words(own).copy()
         word = _PID_WORD_OF_CLASS.get(int(self._codes[event]) >> CLASS_SHIFT)
@@ -303,32 +299,20 @@ class AxisPayloads:
         return part.trace.payloads.raw(own)
 
     def decode(self, event: int, most: int | None = None) -> Payload:
-        """Return the named arguments of one event; `most` limits those of giant events (`PayloadSource.decode`).
-
-        Pids are those of the axis, and a note shows the pid in the file.
-        """
+        """Return the arguments of one event as `PayloadSource.decode`; pids are those of the axis, with a note."""
         part, own = self._file_and_row(event)
         payload = part.trace.payloads.decode(own, most)
         return replace(payload, arguments=tuple(_with_axis_number(part, argument) for argument in payload.arguments))
 
     def column(self, events: NDArray[np.integer], word: int) -> Words:
-        """Return payload word number `word` of many events, uint32 (len(events),); 0 if an event is shorter.
-
-        Pids are those of the axis.
-        """
+        """Return payload word `word` of many events with pids of the axis, uint32 (len(events),); 0 = not there."""
         out = np.zeros(len(events), np.uint32)
         for part, rows, own in self._axis.split(events):
             out[rows] = self._with_pids(part, events[rows], word, part.trace.payloads.column(own, word))
         return out
 
     def pair(self, events: NDArray[np.integer], word: int) -> tuple[Words, Words]:
-        """Return the payload words `word` and `word` + 1 of many events; 0 if an event is shorter.
-
-        Pids are those of the axis.
-
-        Returns:
-            Two arrays, uint32 (len(events),) each.
-        """
+        """Return the payload words `word` and `word` + 1 of many events, each as `column` does."""
         firsts, seconds = np.zeros(len(events), np.uint32), np.zeros(len(events), np.uint32)
         for part, rows, own in self._axis.split(events):
             low, high = part.trace.payloads.pair(own, word)
@@ -337,13 +321,7 @@ class AxisPayloads:
         return firsts, seconds
 
     def block(self, events: NDArray[np.integer], count: int) -> Words:
-        """Return the first `count` payload words of many events; 0 for words that an event does not have.
-
-        Pids are those of the axis.
-
-        Returns:
-            uint32 (len(events), count).
-        """
+        """Return the first words of many events with pids of the axis, uint32 (len(events), count); 0 = not there."""
         out = np.zeros((len(events), count), np.uint32)
         for part, rows, own in self._axis.split(events):
             out[rows] = part.trace.payloads.block(own, count)
@@ -364,11 +342,7 @@ class AxisPayloads:
         """Return None in place of the header words of slots, because the slots are from several targets."""
 
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return the number of payload words of many events, padding included.
-
-        Returns:
-            int64 (len(events),).
-        """
+        """Return the number of payload words of many events, padding included, int64 (len(events),)."""
         out = np.zeros(len(events), np.int64)
         for part, rows, own in self._axis.split(events):
             out[rows] = part.trace.payloads.word_counts(own)
@@ -437,14 +411,10 @@ class _EventColumns(NamedTuple):
 
 
 def trace_on_axis(path: Path, members: Sequence[Member]) -> Trace:
-    """Return one trace with the events of several traces.
+    """Return one trace with the events of several traces, of which the first has no offset.
 
-    Args:
-        path: The axis file.
-        members: The files, at least one; the offset of the first is ignored.
-
-    Raises:
-        TraceFormatError: The files together have too many CPUs, events or kinds of events, or an offset is too large.
+    Raises TraceFormatError if the files together have too many CPUs, events or kinds of events, or an offset is too
+    large.
     """
     _refuse(path, members)
     rate = max(member.trace.clock.cycles_per_s for member in members)

@@ -101,12 +101,7 @@ class Symbols:
         return sum(binary.function_count for binary in programs.values())
 
     def place(self, process: int, address: int) -> Place:
-        """Return the source location of an address in a process; an empty location if it is not known.
-
-        Args:
-            process: Row of the process table.
-            address: Address on the target.
-        """
+        """Return the source location of an address in a process, a row of the table; empty if it is not known."""
         key = process, address
         if key not in self._places:
             places = (binary.place(address - moved) for binary, moved in self.trace_programs.get(process, ()))
@@ -139,11 +134,7 @@ def _added(trace: Trace) -> list[Symbols]:
 
 
 def check_folder(folder: Path) -> None:
-    """Check that a folder of programs exists.
-
-    Raises:
-        UsageError: The folder does not exist.
-    """
+    """Raise UsageError if a folder of programs does not exist."""
     if not folder.is_dir():
         raise UsageError(
             f"{folder}: there is no such folder; --symbols names the folder with the programs of the target"
@@ -373,11 +364,7 @@ def read_pidin(path: Path) -> PidinNames:
 
 
 def with_names(trace: Trace, names: PidinNames) -> Trace:
-    """Return a trace with names from pidin for unnamed processes and threads; these replace names from earlier texts.
-
-    Raises:
-        UsageError: The trace is not that of one QNX target.
-    """
+    """Return a trace with names from pidin where it has none of its own; UsageError if it is not of one QNX target."""
     if not trace.has_slots:
         raise UsageError(f"{trace.path.name}: names from pidin are for the trace of one QNX target")
     noted = trace.problems.values()

@@ -90,10 +90,7 @@ class Buffers:
 
     @classmethod
     def of(cls, columns: tuple[_Ints, _Ints, _Ints, _Ints]) -> Buffers:
-        """Return the buffers that have slots, in the order in which the kernel filled them.
-
-        `columns` are offset, slots, CPU and sequence number of all buffers, int64 (n,) each.
-        """
+        """Return the buffers that have slots, in the order in which the kernel filled them, from all columns."""
         offsets, slots, cpu, sequence = columns
         used = np.flatnonzero(slots > 0)
         order = used[_in_order(cpu[used], sequence[used])]
@@ -536,14 +533,7 @@ _CHUNK = 1 << 17
 
 
 def times_without_clock(slots: SlotSource) -> _Ints | None:
-    """Return the time of every slot in cycles if any CPU has no TIME event; None if all CPUs have TIME events.
-
-    Args:
-        slots: The slots, in the order in which the kernel filled the buffers of each CPU.
-
-    Returns:
-        int64 (len(slots),).
-    """
+    """Return the time of every slot, cycles, int64, if any CPU has no TIME event; None if all CPUs have TIME events."""
     cpu, is_time = _heads(slots)
     present = np.flatnonzero(np.bincount(cpu, minlength=64))
     timed = np.bincount(cpu[is_time], minlength=64)

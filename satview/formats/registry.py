@@ -169,11 +169,7 @@ def _zstd(packed: _Counting) -> tuple[_Zstd, type[Exception]]:
 
 
 def zstd_block(data: bytes, size: int) -> bytes:
-    """Unpack zstd frames to at most `size` bytes.
-
-    Raises:
-        ValueError: The data is damaged, or unpacks to more bytes.
-    """
+    """Unpack zstd frames to at most `size` bytes; ValueError if they are damaged, or unpack to more."""
     frames, fault = _zstd(_Counting(b"", io.BytesIO(data)))
     content = bytearray()
     try:

@@ -172,16 +172,10 @@ def _forget_runners(decoded: Decoded, begin: int, end: int, cpu: int) -> None:
 
 
 def open_interrupts(events: EventTable, known: Gaps, region: EventRegion, problems: Problems) -> Gaps:
-    """Return gaps in which interrupt exits are missing: from a CPU's interrupt event until the CPU runs a thread again.
+    """Return gaps in which interrupt exits are missing, as `cut_buffers`: until the CPU runs a thread again.
 
-    Args:
-        events: Events in time order.
-        known: Other gaps, after which the nesting depth is reset.
-        region: Converts slots to byte offsets, for reports.
-        problems: Receives a `contradiction` for each interrupt whose exit is missing.
-
-    Returns:
-        As for `cut_buffers`. A CPU has no gaps if so many of its interrupts lack an exit that nothing can be concluded.
+    Each interrupt whose exit is missing is reported. A CPU has no gaps if so many of its interrupts lack an exit that
+    nothing can be concluded. After the other gaps `known` the nesting depth is reset.
     """
     rows = links.rows_with(events.code, np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.INT)
     gaps: list[Gaps] = [no_gaps()]

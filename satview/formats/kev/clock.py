@@ -94,11 +94,10 @@ class ClockReview:
                 self._first_odd_row = int(claims.row[np.argmax(is_odd)])
 
     def verdicts(self, ends: dict[int, tuple[int, int]], *, is_damaged: bool = False) -> ClockVerdicts:
-        """Return the verdicts on all TIME events so far, as if no events followed; more events can be added afterwards.
+        """Return the verdicts on all TIME events so far, as if no events followed; more can be added afterwards.
 
-        Args:
-            ends: By CPU, row and time (cycles) of its last event, if known.
-            is_damaged: Whether there are TIME events with an impossible value.
+        `ends` has row and time (cycles) of the last event of each CPU, if known; `is_damaged` = there are TIME events
+        with an impossible value.
         """
         settled = self.settled
         if self._first_odd_row is None and not (is_damaged and self._parts):  # the usual case
@@ -115,15 +114,10 @@ class ClockReview:
         return self._parts[0] if self._parts else _NONE
 
     def after_lost(self, rows: list[int], cpus: list[int], corrections: list[Correction]) -> list[tuple[int, int, int]]:
-        """Return doubts about events after TIME events with an impossible value: their times may lack rollovers.
+        """Return doubts about events after the TIME events `rows` with an impossible value: times may lack rollovers.
 
         The next TIME event of the CPU shows the number of missing rollovers. Without a next TIME event, each impossible
         value may hide a rollover. The result has the form of `ClockVerdicts.doubtful`.
-
-        Args:
-            rows: Rows of the TIME events with an impossible value.
-            cpus: CPUs of these events.
-            corrections: Corrections of the times.
         """
         doubts, claims = [], self._claims()
         for cpu in sorted(set(cpus)):
@@ -143,10 +137,7 @@ class ClockReview:
         return doubts
 
     def final_corrections(self) -> list[Correction]:
-        """Return the settled corrections, each with an end.
-
-        A correction without an end yet ends at the next TIME event or rollover that was noted for its CPU.
-        """
+        """Return the settled corrections, each with an end: if it has none yet, the next note for its CPU."""
         if not self.settled.corrections:
             return []
         claims = self._claims()
@@ -175,12 +166,7 @@ class ClockReview:
         return row - waits_since > LOOK_AHEAD_EVENTS
 
     def settle(self, row: int, ends: dict[int, tuple[int, int]]) -> None:
-        """Make final which TIME events so far are damaged, and how times are corrected.
-
-        Args:
-            row: Number of events so far.
-            ends: As for `verdicts`.
-        """
+        """Make final which of the TIME events in the first `row` events are damaged, and how times are corrected."""
         claims = self._claims()
         self.settled = self.verdicts(ends)
         shifts = {correction.cpu: correction.rollovers for correction in self.settled.corrections
@@ -214,16 +200,8 @@ def misplaced(
     """Return the events that damaged stamps put far from their neighbours on the same CPU, and how far.
 
     An event is misplaced if the times of the events before and after are close to each other, and the time of the event
-    itself is far earlier or far later than both.
-
-    Args:
-        time: int64 (n,), cycles, in file order.
-        cpu: (n,).
-        rows: (k,), rows that a sort by time would move, ascending; no other row can be misplaced.
-
-    Returns:
-        Rows of the events, intp (m,), and cycles to subtract from their times, int64 (m,): the distance from the event
-        before on the same CPU.
+    itself is far earlier or far later than both. Only `rows`, ascending, which a sort by time would move, can be
+    misplaced. The results are rows, intp (m,), and the cycles from the event before on the same CPU, int64 (m,).
     """
     rows = rows[slice(*np.searchsorted(rows, (1, len(time) - 1)).tolist())]
     # In pieces that fit the cache, because `rows` are nearly all events if each CPU has its own buffers.
@@ -259,16 +237,9 @@ def correct(
     code: NDArray[np.unsignedinteger],
     first_row: int = 0,
 ) -> None:
-    """Apply corrections to the times of events.
+    """Apply corrections for the whole file to the times of events from row `first_row` on, in place.
 
     A BUFFER event with the same time as the next event is corrected like the next event.
-
-    Args:
-        corrections: Corrections for the whole file.
-        time: int64 (n,), cycles, changed in place.
-        cpu: (n,).
-        code: (n,), class and event number.
-        first_row: Row of the first of these events in the file.
     """
     for correction in corrections:
         start, end = (min(max(row - first_row, 0), len(time)) for row in (correction.first_row, correction.end_row))
@@ -328,16 +299,7 @@ class ClockChunk:
         buffer_rows: NDArray[np.intp],
         first_row: int,
     ) -> ClockChunk:
-        """Return the input for a chunk.
-
-        Args:
-            slots: uint32 (k, 4), the first slot of each TIME event.
-            stamps: uint32 (n,), of all events.
-            cpus: uint8 (n,), of all events.
-            time_rows: Positions of the k TIME events, ascending.
-            buffer_rows: Positions of the BUFFER events, ascending.
-            first_row: Number of the first event.
-        """
+        """Return the input for a chunk, from row `first_row` on; `slots` are the first slots of its TIME events."""
         values = time_values(slots[:, 2], slots[:, 3], slots[:, 1])
         is_unusable = values < 0
         if is_unusable.any():
@@ -401,12 +363,9 @@ def _distance(stamps: NDArray[np.uint32], others: NDArray[np.uint32]) -> NDArray
 
 
 def time_values(upper: NDArray[np.uint32], lower: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return the 64-bit clock values in TIME events, cycles, same shape; -1 for values that no kernel writes.
+    """Return the 64-bit clock values in TIME events, cycles; -1 for values that no kernel writes.
 
-    Args:
-        upper: First payload words.
-        lower: Second payload words.
-        stamps: Stamps of the TIME slots, read right after the clock.
+    `upper` and `lower` are their payload words, and `stamps` are read right after the clock; all have the same shape.
     """
     values = upper.astype(np.int64) << 32 | lower
     # The counter in the payload is read before the slot's own stamp (section 5.2), so a real pair is a little apart;
@@ -454,16 +413,9 @@ class ClockRebuilder:
         self.last = time
 
     def hold(self, chunk: ClockChunk, held: int, value: int, out: NDArray[np.int64]) -> ClockChunk:
-        """Set the times of the events before the first usable TIME of the file, counting backwards from its value.
+        """Set the times of the first `held` events, counting backwards from the first usable TIME; return the others.
 
-        Args:
-            chunk: The first events of the file.
-            held: Number of events before this TIME event.
-            value: Clock value in this TIME event, cycles.
-            out: int64 (n,), receives the times, cycles.
-
-        Returns:
-            The chunk without these events.
+        `value` is the clock value in this TIME event, and `out`, int64 (n,), receives the times, both in cycles.
         """
         if held:
             self._ignore(chunk.time_rows[chunk.time_rows < held], chunk)
@@ -495,12 +447,7 @@ class ClockRebuilder:
         return replace(verdicts, doubtful=verdicts.doubtful + lost)
 
     def verdicts_before(self, row: int, ends: dict[int, tuple[int, int]]) -> ClockVerdicts:
-        """Return corrections and reports for the events before a row, as if the file ended there.
-
-        Args:
-            row: The first event that is left out.
-            ends: By CPU, row and time (cycles) of its last event before `row`.
-        """
+        """Return verdicts on the events before a row, as if the file ended there; `ends` as for the review."""
         ignored = [
             (time_row, cpu) for time_row, cpu in zip(self.ignored, self._ignored_cpus, strict=True) if time_row < row
         ]
@@ -510,10 +457,7 @@ class ClockRebuilder:
         return replace(verdicts, doubtful=verdicts.doubtful + review.after_lost(rows, cpus, verdicts.corrections))
 
     def settle(self) -> None:
-        """Make final the decisions on TIME events that can no longer wait.
-
-        Called by a reader that passes on events before the file ends.
-        """
+        """Make final the decisions on TIME events that can no longer wait, as a reader passes on their events."""
         if self.review.is_due(self.rows):
             self.review.settle(self.rows, self._ends())
 
@@ -529,12 +473,7 @@ class ClockRebuilder:
         return {cpu: end for cpu, end in ends.items() if end[1] != _UNSET}
 
     def unwrap(self, chunk: ClockChunk, out: NDArray[np.int64]) -> None:
-        """Set the times of the events of a chunk.
-
-        Args:
-            chunk: The n events; chunks come in file order.
-            out: int64 (n,), receives the times, cycles.
-        """
+        """Set the times, int64 (n,), cycles, of the events of a chunk; chunks come in file order."""
         self.rows = chunk.first_row + len(chunk.stamps)
         if not len(chunk.stamps):
             return
@@ -604,10 +543,6 @@ def _rollovers_after(stamps: NDArray[np.uint32], cpus: NDArray[np.uint8], time: 
 
 
 def held_times(stamps: NDArray[np.uint32], value: int) -> NDArray[np.int64]:
-    """Return the times of events before the first TIME of the file, counting backwards from its value.
-
-    Returns:
-        int64 (n,), cycles.
-    """
+    """Return the times of events before the first TIME of the file, counting backwards from its value, int64 (n,)."""
     back = (value - stamps.astype(np.int64)) % ROLLOVER
     return value - np.where(back > ROLLOVER - SLACK, back - ROLLOVER, back)

@@ -86,13 +86,7 @@ class Parts:
         )  # fmt: skip
 
     def note_rare(self, first_row: int, rows: NDArray[np.intp], slots: NDArray[np.uint32]) -> None:
-        """Record the CONTROL and PROCESS events of a chunk.
-
-        Args:
-            first_row: Row of the first event of the chunk.
-            rows: Positions of the events in the chunk.
-            slots: uint32 (rows, 4), first slots of the events.
-        """
+        """Record the CONTROL and PROCESS events of a chunk: positions in it, and first slots, uint32 (rows, 4)."""
         self.rare_rows.append(rows + first_row)
         self.rare_words.append(slots[:, 2:4].copy())  # a view would keep all of the slots
 
@@ -175,11 +169,7 @@ class ThreadNumbers:
         return self._count
 
     def keys(self) -> NDArray[np.uint64]:
-        """Return the key (pid, tid) of each row; that of row 0 is meaningless.
-
-        Returns:
-            uint64 (threads,).
-        """
+        """Return the key (pid, tid) of each row, uint64 (threads,); that of row 0 is meaningless."""
         return self._known[: self._count]
 
     def numbers(self, keys: NDArray[np.uint64]) -> NDArray[np.uint32]:
@@ -261,11 +251,7 @@ class Discontinuities:
     ) -> list[tuple[int, int]]:
         """Return position and CPU (-1 = all) of every discontinuity of buffer numbers in a chunk.
 
-        Args:
-            rows: (k,), positions of BUFFER and DROPPED events, ascending.
-            cpus: (k,), CPUs of these events.
-            sequence: (k,), first payload words: the number of a BUFFER.
-            dropped: (k,), which of the events are DROPPED.
+        `rows` are the BUFFER and DROPPED events, ascending, with their CPUs and first payload words, (k,) each.
         """
         if not len(rows):
             return []
@@ -324,29 +310,14 @@ class GrowingColumn:
         self._size = 0
 
     def writable(self, rows: int) -> NDArray[np.generic]:
-        """Return the column, extended to `rows` rows, for writing; rows written before are kept.
-
-        Returns:
-            (rows,), of the column's type.
-
-        Raises:
-            OSError: There is not enough memory or disk space.
-        """
+        """Return the column, extended to `rows` rows, for writing, or raise OSError; rows written before are kept."""
         self._grow(rows * self._dtype.itemsize)
         return self._mapped(rows, mmap.ACCESS_WRITE)
 
     def reading(self, written: NDArray[np.generic], settled: int) -> NDArray[np.generic]:
-        """Return a private copy of the column for one trace: changes to it are not visible elsewhere.
+        """Return a private copy of the column for one trace, or raise OSError: changes are not visible elsewhere.
 
-        Args:
-            written: All rows, as returned by `writable`.
-            settled: Number of rows that will not be written again; further rows are copied at once.
-
-        Returns:
-            (rows,), of the column's type.
-
-        Raises:
-            OSError: There is not enough memory or disk space.
+        `written` are all rows; those from number `settled` on may be written again, and are copied at once.
         """
         column = self._mapped(len(written), mmap.ACCESS_COPY)
         # The decoder writes the unsettled rows again at the next reload, which must not change this trace.
@@ -513,11 +484,7 @@ class Decoder:
     def run(
         self, progress: Callable[[float], None] | None = None, cancelled: Callable[[], bool] | None = None
     ) -> Decoded:
-        """Decode all slots and return the columns.
-
-        Raises:
-            Cancelled: `cancelled()` returned True.
-        """
+        """Decode all slots and return the columns; raises Cancelled if `cancelled()` returned True."""
         n, start = len(self._slots), self._mark.start
         self._return_to_mark()
         if not start:

@@ -235,13 +235,8 @@ Pairs = tuple[tuple[str, str], ...]
 def windowed_pairs(pairs: Sequence[tuple[str, str]]) -> Pairs:
     """Split pairs so that they fit the windows of 99 bytes in which the vendor's tools read the header.
 
-    A pair that only pads may be added at the end, so that a window does not split the end mark.
-
-    Args:
-        pairs: Key without `TRACE_`, value.
-
-    Raises:
-        UsageError: A key is too long for a window.
+    A pair that only pads may be added at the end, so that a window does not split the end mark. Raises UsageError if a
+    key is too long for a window.
     """
     parts = [part for key, value in pairs for part in _split(key, value)]
     sizes = [_pair_bytes(key, value) for key, value in parts]
@@ -427,11 +422,7 @@ def _typed_strings(page: _Page) -> Iterator[tuple[str, str]]:
 
 
 def parse_syspage(image: bytes, byte_order: str) -> tuple[SystemInfo | None, list[str]]:
-    """Return the content of a system page, and sentences on its faults.
-
-    Returns:
-        The content (None if there is none, or nothing can be read), and sentences about invalid parts.
-    """
+    """Return the content of a system page, None = nothing can be read, and sentences about invalid parts."""
     if not image:
         return None, []
     if len(image) < 80:
@@ -482,15 +473,7 @@ def syspage_bytes(
 ) -> bytes:
     """Build a small system page with CPUs, qtime and typed strings, for tests, samples and the simulated target.
 
-    Args:
-        byte_order: `little` or `big`.
-        kind: Type field, such as 0 (x86), 0x100 (x86_64), 0x1101 (AArch64 of 8.0).
-        cycles_per_s: Rate of the counter.
-        boot_time_s: Seconds since 1970 UTC.
-        cpu_names: One name per CPU.
-        speed_mhz: Speed of every CPU.
-        strings: (type number, text) of the typed strings.
-        flags: qtime flags.
+    `kind` is the type field, such as 0 (x86), 0x100 (x86_64), 0x1101 (AArch64 of 8.0), and `strings` have type numbers.
     """
     structs = page_structs(byte_order)
     is_8 = bool(kind & VERSIONED)
@@ -555,12 +538,8 @@ class SlotWriter:
     def event(self, code: int, cpu: int, stamp: int, words: Sequence[int], flags: int = 0) -> None:
         """Append one event: a simple slot for up to two words, else adjacent combine slots, padded with 0.
 
-        Args:
-            code: Internal class and event number, 15 bits.
-            cpu: 0 to 63.
-            stamp: Low 32 bits of the clock; higher bits are ignored.
-            words: Payload, each word taken modulo 2^32.
-            flags: Further header bits, such as `wire.PROCESS_INJECTED`.
+        Numbers are taken modulo their width, such as 32 bits for `stamp`. `flags` are further header bits, such as
+        `wire.PROCESS_INJECTED`.
         """
         for slot in self.slots_of(code, cpu, stamp, words, flags):
             self._words.extend(slot)
@@ -569,10 +548,7 @@ class SlotWriter:
     def slots_of(
         code: int, cpu: int, stamp: int, words: Sequence[int], flags: int = 0
     ) -> list[tuple[int, int, int, int]]:
-        """Return the slots of an event without appending them, for callers that interleave the slots of events.
-
-        Arguments are as for `event`.
-        """
+        """Return the slots of an event without appending them, for callers that interleave the slots of events."""
         header = code & 0x7FFF | (cpu & CPU_MASK) << CPU_SHIFT | flags
         stamp &= 0xFFFFFFFF
         payload = [word & 0xFFFFFFFF for word in words]

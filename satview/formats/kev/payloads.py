@@ -54,12 +54,7 @@ def signed(value: int, words: int) -> int:
 def message(name: str, raw: bytes, words: Sequence[int], first_word: int, count: int) -> Argument:
     """Return message words as one argument, shown as `"RSVP" (0x50565352)`, with their bytes as value.
 
-    Args:
-        name: Name of the argument.
-        raw: Payload bytes.
-        words: Payload words.
-        first_word: Number of the first message word in the payload.
-        count: Number of message words.
+    `first_word` is the number of the first message word in the payload, whose bytes are `raw`.
     """
     data = raw[4 * first_word : 4 * (first_word + count)]
     numbers = " ".join(hex_text(word, 1) for word in words[first_word : first_word + count])
@@ -84,15 +79,7 @@ def message_text(data: bytes) -> str:
 
 
 def text_argument(name: str, data: bytes, first_word: int, words: int, note: str = "") -> Argument:
-    """Return a text as an argument: the value is UTF-8 with replacement characters, `text` shows all bytes escaped.
-
-    Args:
-        name: Name of the argument.
-        data: Bytes of the text.
-        first_word: Number of the payload word in which the text begins.
-        words: Number of payload words of the text.
-        note: Note to show with the argument.
-    """
+    """Return a text that begins in payload word `first_word` as an argument: value UTF-8, `text` with escaped bytes."""
     return Argument(name, data.decode("utf-8", "replace"), byte_text(data), first_word, words, note)
 
 
@@ -114,14 +101,7 @@ def text_as_logged(raw: bytes) -> str:
 
 
 def number_argument(spec: EventSpec, part: PayloadPart, value: int, catalogue: Catalogue) -> Argument:
-    """Return a number as an argument, in the notation that the layout gives for it, and with a note on its meaning.
-
-    Args:
-        spec: Row of the catalogue for the event's code.
-        part: Part of the payload layout that contains the number.
-        value: The number.
-        catalogue: Catalogue of the release, for names of errors.
-    """
+    """Return a number as an argument, in the notation of its part of the layout, and with a note on its meaning."""
     text = str(value) if part.is_signed else hex_text(value, part.words)
     text = part.template % value if part.template else text
     note = _meaning(spec, part, value, catalogue)
@@ -133,27 +113,14 @@ def number_argument(spec: EventSpec, part: PayloadPart, value: int, catalogue: C
 
 
 def errno_argument(value: int, first_word: int, catalogue: Catalogue, note: str = "") -> Argument:
-    """Return the errno of a failed call: `ETIMEDOUT (260)`, with QNX's names.
-
-    Args:
-        value: The error number.
-        first_word: Number of the payload word that contains the number.
-        catalogue: Catalogue of the release, for the names.
-        note: Note to show with the argument.
-    """
+    """Return the errno of a failed call, in payload word `first_word`: `ETIMEDOUT (260)`, with QNX's names."""
     value = signed(value, 1)
     name = catalogue.errno_name(value)
     return Argument("errno", value, f"{name} ({value})" if name else str(value), first_word, 1, note)
 
 
 def sigevent(event: Any, raw: bytes, first_word: int) -> Argument:
-    """Return the sigevent structure of 6.x as an argument; its text is that of `sigevent_text`.
-
-    Args:
-        event: The parsed structure: notify, number (signo, coid or id), value, code and priority of 16 bits each.
-        raw: Payload bytes.
-        first_word: Number of the payload word in which the structure begins.
-    """
+    """Return the sigevent structure of 6.x, parsed as `event`, as an argument; its text is that of `sigevent_text`."""
     data = raw[4 * first_word : 4 * (first_word + SIGEVENT_WORDS)]
     if not any(data):
         return Argument("sigevent", data, "NONE", first_word, SIGEVENT_WORDS, "the handler returned no event")
@@ -164,13 +131,8 @@ def sigevent(event: Any, raw: bytes, first_word: int) -> Argument:
 def sigevent_text(notify: int, number: int, value: int, code: int, priority: int, *, is_vendor: bool = False) -> str:
     """Return a sigevent as the 6.4 printer writes it on a QNX host.
 
-    Args:
-        notify: Type in the low byte, and flags.
-        number: Signal, connection or function.
-        value: Value of a pulse, signal or thread.
-        code: Signed.
-        priority: Signed.
-        is_vendor: Show only the low byte of an unknown type, as the vendor's printer does.
+    `notify` has the type in the low byte, and flags; `number` is a signal, connection or function. `is_vendor` shows
+    only the low byte of an unknown type, as the vendor's printer does.
     """
     code32, priority = code & 0xFFFFFFFF, signed(priority & 0xFFFFFFFF, 1)
     kind = flag_names("sigev_notify").get(notify & 0xFF)
@@ -237,25 +199,13 @@ def struct_of(layout: Layout, byte_order: str) -> construct.Struct:
 def prepared(
     release: Release, code: int, count: int, variant: int, byte_order: str
 ) -> tuple[Layout, tuple[str, ...], construct.Struct]:
-    """Return the layout of a payload, the names of the members of its `construct` structure, and this structure.
-
-    Args:
-        release: Release family.
-        code: Event code.
-        count: Number of payload words.
-        variant: Variant of the layout.
-        byte_order: `little` or `big`.
-    """
+    """Return the layout of a payload of `count` words, and names and `construct` structure of its members."""
     layout = layout_of(release, code, count, variant)
     return layout, part_names(layout), struct_of(layout, byte_order)
 
 
 def build(layout: Layout, values: Mapping[str, Any], byte_order: str) -> bytes:
-    """Return the payload for values by member name, padded with zeros to whole slots as the kernel does.
-
-    Raises:
-        construct.ConstructError: A value is missing, or does not fit its member.
-    """
+    """Return the payload for values by member name, padded to whole slots; ConstructError if a value does not fit."""
     data: bytes = struct_of(layout, byte_order).build(values)
     return data + bytes(-len(data) % SLOT_PAYLOAD_BYTES)
 
@@ -472,13 +422,9 @@ class WordsAhead:
         self._words.wait()
 
     def halves(self, rows: NDArray[np.integer], step: int) -> NDArray[np.uint32] | None:
-        """Return the payload words of a slot of each event, uint32 (n, 2), 0 = no such slot; None if not read ahead.
+        """Return the payload words of slot `step` of events, uint32 (n, 2), 0 = no such slot; None if not read ahead.
 
         While the thread is still reading, the result for a few events is None, too.
-
-        Args:
-            rows: (n,), rows of the event table.
-            step: Number of the slot within the event.
         """
         # Waiting is cheapest for the thread that requested the words, as it needs all of them, and for many events,
         # which are spread over the file. Other threads read their few events themselves.
@@ -578,11 +524,7 @@ class SlotPayloads:
         return self._slots.read(0, len(self._slots))
 
     def slots_of(self, event: int) -> NDArray[np.int64]:
-        """Return the slot indices of one event, ascending.
-
-        Returns:
-            int64 (slots of the event,).
-        """
+        """Return the slot indices of one event, ascending, int64 (slots of the event,)."""
         entry = int(np.searchsorted(self._fragments.event, event))
         if entry < len(self._fragments.event) and self._fragments.event[entry] == event:
             begin, end = self._fragments.start[entry], self._fragments.start[entry + 1]
@@ -596,11 +538,7 @@ class SlotPayloads:
         return int(self._slot(event)[0])
 
     def headers(self) -> NDArray[np.uint32]:
-        """Return the header word of the first slot of every event.
-
-        Returns:
-            uint32 (events,).
-        """
+        """Return the header word of the first slot of every event, uint32 (events,)."""
         self.check()
         return np.ascontiguousarray(self._slots.take_halves(self._events.slot.astype(np.int64), 0)[:, 0])
 
@@ -615,11 +553,7 @@ class SlotPayloads:
         return slot
 
     def words(self, event: int) -> NDArray[np.uint32]:
-        """Return all payload words of an event in host order, padding included.
-
-        Returns:
-            uint32 (words,).
-        """
+        """Return all payload words of an event in host order, padding included, uint32 (words,)."""
         self.check()
         slots = self.slots_of(event)
         first_slot, end = int(slots[0]), int(slots[-1]) + 1
@@ -652,11 +586,7 @@ class SlotPayloads:
         return np.ascontiguousarray(self.pair(events, word & ~1)[word & 1])
 
     def pair(self, events: NDArray[np.integer], word: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Return the payload words `word` and `word` + 1 of many events, like `column`; faster if `word` is even.
-
-        Returns:
-            Two arrays, uint32 (len(events),) each.
-        """
+        """Return the payload words `word` and `word` + 1 of many events, each as `column`; faster if `word` is even."""
         if word % 2:
             return self.column(events, word), self.column(events, word + 1)
         out = self._halves(events, word // 2)
@@ -664,11 +594,7 @@ class SlotPayloads:
 
     @contextmanager
     def reading_ahead(self, events: NDArray[np.uint32]) -> Iterator[None]:
-        """Read the first words of many events ahead in a thread, for all code that reads them within the context.
-
-        Args:
-            events: uint32 (n,), rows of the event table, ascending.
-        """
+        """Read the first words of events (ascending rows) in a thread, for all code that reads them in the context."""
         if not self._one_reads_ahead.acquire(blocking=False):  # another window of the trace is reading ahead
             yield
             return
@@ -707,10 +633,7 @@ class SlotPayloads:
         return slots[inside], inside
 
     def block(self, events: NDArray[np.integer], count: int) -> NDArray[np.uint32]:
-        """Return the first payload words of many events in one pass over the file, shape (len(events), count).
-
-        Missing words are 0.
-        """
+        """Return the first words of many events in one pass over the file, (len(events), count); 0 = not there."""
         self.check()
         steps = (count + 1) // 2
         first_slots, slots = self._events.slot[events].astype(np.int64), self._events.slot_count[events]
@@ -736,9 +659,5 @@ class SlotPayloads:
         return apart, entries[apart]
 
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return the number of payload words of many events, padding included.
-
-        Returns:
-            int64 (len(events),).
-        """
+        """Return the number of payload words of many events, padding included, int64 (len(events),)."""
         return np.asarray(self._events.slot_count[events], np.int64) * 2

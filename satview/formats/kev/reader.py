@@ -150,14 +150,7 @@ def read_start(path: Path | str) -> KevStart:
 
 
 def byte_order_of(header: Header, page: bytes, sample: bytes, problems: Problems) -> str:
-    """Return the byte order of a file from its header; if the header has none, guess from the data and report this.
-
-    Args:
-        header: The text header.
-        page: Image of the system page.
-        sample: Bytes of the first slots.
-        problems: Receives the report.
-    """
+    """Return the byte order of a file from its header, else guess it from page and first slots, and report this."""
     order = key_byte_order(header)
     if order is not None:
         return order
@@ -190,14 +183,7 @@ _HEADS: Final = {
 
 
 def slots_of(file: SourceFile, offset: int, byte_order: str, problems: Problems) -> FileSlots | ScatteredSlots:
-    """Return the slots of a file from an offset on, even if bytes are missing or inserted between slots.
-
-    Args:
-        file: The file.
-        offset: Byte offset of the first slot.
-        byte_order: Byte order of the file.
-        problems: Receives `shifted-slots`.
-    """
+    """Return the slots from an offset on, even if bytes are missing or inserted between slots, which is reported."""
     in_a_row = FileSlots(file, offset, (file.size - offset) // SLOT_BYTES, byte_order)
     tail = max(offset, file.size - _CHUNK_BYTES)
     if not (file.size - offset) % SLOT_BYTES:
@@ -307,11 +293,7 @@ _CPUS: Final = 64
 
 
 def arrays_of(trace: Trace) -> dict[str, NDArray[Any]]:
-    """Return the columns of a trace by name (`TABLE.COLUMN`), without copying them.
-
-    Returns:
-        Arrays (n,) of the types in `satview.store.tables`; `gaps` is `Trace.gaps`, flattened.
-    """
+    """Return the columns of a trace, (n,) each, by `TABLE.COLUMN`, without copying; `gaps` are flattened."""
     columns = {
         f"{name}.{column.name}": getattr(getattr(trace, name), column.name)
         for name, table in _TABLES.items()

@@ -84,13 +84,7 @@ def sampled(path: Path, cancelled: Callable[[], bool] | None = None) -> Sampled 
 
 
 def sample_of(path: Path, start: KevStart, cancelled: Callable[[], bool] | None = None) -> Sampled | None:
-    """Return samples of a file; None if the times are doubtful.
-
-    Args:
-        path: The file.
-        start: Header, system page and slots of the file.
-        cancelled: Polled during the work; True stops the work.
-    """
+    """Return samples of a file; None if the times are doubtful."""
     count = len(start.slots)
     with timed("sample"):
         first_slots = _read_order(count)
@@ -270,11 +264,7 @@ class GrowingFile:
 
     @property
     def has_changed(self) -> bool:
-        """Whether size or modification time have changed since the last `read`.
-
-        Raises:
-            OSError: The file does not exist or cannot be queried.
-        """
+        """Whether size or modification time have changed since the last `read`; OSError if they cannot be queried."""
         status = self.path.stat()
         return (status.st_size, status.st_mtime_ns) != self._last_status
 

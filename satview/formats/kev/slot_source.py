@@ -81,19 +81,11 @@ class MemorySlots:
         """Do nothing: no file is open."""
 
     def read(self, start: int, end: int, scratch: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:  # noqa: ARG002
-        """Return slots, as for `SlotSource.read`.
-
-        Returns:
-            uint32 (n, 4).
-        """
+        """Implement `SlotSource.read`."""
         return self._slots[start:end]
 
     def take(self, slot_numbers: NDArray[np.int64], word: int) -> NDArray[np.uint32]:
-        """Return word number `word`, 0 to 3, of each given slot.
-
-        Returns:
-            uint32 (n,).
-        """
+        """Implement `SlotSource.take`."""
         words: NDArray[np.uint32] = self._slots[slot_numbers, word]
         return words
 
@@ -140,11 +132,7 @@ class SourceFile:
         return os.fstat(self._file).st_size
 
     def check(self) -> None:
-        """Raise an error if the content of the file has changed. Takes a microsecond.
-
-        Raises:
-            SourceChangedError: The file is shorter, has other first bytes, or cannot be queried.
-        """
+        """Raise SourceChangedError if the file is shorter or has other first bytes; takes a microsecond."""
         try:
             status = os.fstat(self._file)
             if status.st_size < self.size:
@@ -158,11 +146,7 @@ class SourceFile:
             self._refuse_error(0, error)
 
     def bytes_at(self, count: int, offset: int) -> bytes:
-        """Return bytes from an offset on.
-
-        Raises:
-            SourceChangedError: The file was truncated, or cannot be read any more.
-        """
+        """Return bytes from an offset on; SourceChangedError if the file was truncated, or cannot be read."""
         content = bytearray()
         while len(content) < count:
             try:
@@ -175,11 +159,7 @@ class SourceFile:
         return bytes(content)
 
     def read_into(self, buffer: NDArray[np.uint32], offset: int) -> None:
-        """Fill the array `buffer` with bytes of the file from an offset on.
-
-        Raises:
-            SourceChangedError: The file was truncated, or cannot be read any more.
-        """
+        """Fill an array with bytes from an offset on; SourceChangedError if the file was cut, or cannot be read."""
         view = buffer.data.cast("B")
         if not hasattr(os, "preadv"):
             view[:] = self.bytes_at(len(view), offset)
@@ -197,13 +177,9 @@ class SourceFile:
     def take_halves(
         self, slot_numbers: NDArray[np.int64], offset: int, slots: int, half: int
     ) -> NDArray[np.uint64] | None:
-        """Return words 0 and 1, or 2 and 3, of each slot as one uint64, (n,); None if any slot cannot be read.
+        """Return words 0 and 1 (half 0), or 2 and 3, of slots as one uint64 each; None if any slot cannot be read.
 
-        Args:
-            slot_numbers: int64 (n,), ascending.
-            offset: Byte offset of slot 0.
-            slots: Number of slots in the file.
-            half: 0 = words 0 and 1, 1 = words 2 and 3.
+        The slot numbers ascend; `offset` is the byte offset of slot 0, and `slots` the number of slots in the file.
         """
         return loading.take_halves(self._file, offset, slot_numbers, slots, half, _CORE_GAP, 1 << _BLOCK_SHIFT)
 

@@ -87,11 +87,7 @@ class OpenEvents:
         return self._count
 
     def keys(self) -> NDArray[np.uint64]:
-        """Return the keys (CPU, stamp, class and event number) that have an open event.
-
-        Returns:
-            uint64 (n,).
-        """
+        """Return the keys (CPU, stamp, class and event number) that have an open event, uint64 (n,)."""
         return np.fromiter(self._queues, np.uint64, len(self._queues))
 
     def has_room(self, events: int, words: int) -> bool:
@@ -112,18 +108,9 @@ class OpenEvents:
     ) -> OpenEvent | None:
         """Append slots to the oldest open event of a key; return the event if it is now complete, else None.
 
-        An event that reaches the maximum number of slots is returned as if it were complete.
-
-        Args:
-            key: Key of the event.
-            words: Payload to append.
-            slots: Number of slots to append.
-            now_cycles: Time of the last event before the slots on their CPU; open events a rollover or more away are
-                dropped.
-            closes: Whether the last slot is an end slot.
-
-        Raises:
-            KeyError: No event of the key is open, or all were dropped.
+        An event that reaches the maximum number of slots is returned as if it were complete. Open events a rollover or
+        more from `now_cycles`, the time of the last event before the slots on their CPU, are dropped. `closes` = the
+        last slot is an end slot. Raises KeyError if no event of the key is open, or all were dropped.
         """
         queue = self._queues[key]
         # Rule 7 of section 3.3: the stamp may have rolled over, and the slots belong to a later event.
@@ -178,14 +165,9 @@ def cpus_of(headers: NDArray[np.uint32]) -> NDArray[np.uint8]:
 
 
 def without_contested(slots: NDArray[np.uint32], groups: Groups, open_keys: NDArray[np.uint64]) -> Groups:
-    """Mark events as incomplete if an open event has the same CPU, stamp, class and number; return the groups.
+    """Mark events as incomplete if an open event (or one of `open_keys`) has the same key; return the groups.
 
     The continuation slots after a marked event belong to the oldest open event of its key, which may be another event.
-
-    Args:
-        slots: The chunk.
-        groups: Groups of the chunk.
-        open_keys: uint64, keys of events that earlier chunks left open.
     """
     opens = groups.other[slots[groups.group_slot[groups.other], 0] < FIRST_TAIL]
     if not len(open_keys) and not len(opens):
@@ -205,24 +187,13 @@ def without_contested(slots: NDArray[np.uint32], groups: Groups, open_keys: NDAr
 
 
 def keys_of(slots: NDArray[np.uint32], groups: Groups, numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Return the keys (CPU, stamp, class and event number) of groups of slots, uint64 (n,).
-
-    Args:
-        slots: uint32 (k, 4), the chunk.
-        groups: Groups of the chunk.
-        numbers: int64 (n,), the groups whose keys are returned.
-    """
+    """Return the keys (CPU, stamp, class and event number) of some groups of slots of a chunk, uint64 (n,)."""
     first_slots = groups.group_slot[numbers]
     return combine.keys(slots[first_slots, 0], slots[first_slots, 1])
 
 
 def ended(events: Sequence[OpenEvent], last: Sequence[int]) -> StreamColumns:
-    """Return complete events as columns.
-
-    Args:
-        events: The events.
-        last: Position in the chunk of each event's last slot, ascending.
-    """
+    """Return complete events as columns; `last` are the positions of their last slots in the chunk, ascending."""
     words = [np.concatenate(event.words) for event in events]
     start = np.zeros(len(events) + 1, np.int64)
     np.cumsum([len(part) for part in words], out=start[1:])
@@ -272,15 +243,8 @@ def pairs_of(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the event starts that are completed by a single run of continuation slots, and these runs.
 
-    No other group and no open event has the same key, so the result equals that of `OpenEvents`, without a loop.
-
-    Args:
-        runs: The groups.
-        open_keys: uint64, keys of events that earlier chunks left open.
-        time: int64, times of the events that begin in the chunk.
-
-    Returns:
-        Positions in `runs` of the event starts, and of the runs that complete them, intp (k,) each.
+    No other group and no open event (`open_keys`) has the same key, so the result equals that of `OpenEvents`, without
+    a loop. `time` is that of the events that begin in the chunk. The results are positions in `runs`, intp (k,) each.
     """
     order = np.argsort(runs.key, kind="stable")
     key = runs.key[order]
@@ -300,12 +264,8 @@ def ended_by(
 ) -> StreamColumns:
     """Return events that are ended by one run of continuation slots each, in the order of their last slots.
 
-    Args:
-        slots: uint32 (n, 4), the chunk.
-        heads: Groups with the first slots of the events.
-        tails: Groups with the other slots, in the same order.
-        time: int64, times of the events that begin in the chunk.
-        thread: uint32, threads of the events that begin in the chunk.
+    `heads` and `tails` are the groups with the first and the other slots; `time` and `thread` those of the chunk's
+    events.
     """
     order = np.argsort(tails.end)
     heads, tails = heads.at(order), tails.at(order)
@@ -514,11 +474,7 @@ class EventStream:
         self._clock = ClockRebuilder(review=ClockReview(surroundings))
 
     def thread_ids(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return pid and tid by thread number, for all threads so far; -1 for number 0.
-
-        Returns:
-            Two arrays, int32 (threads,) each.
-        """
+        """Return pid and tid by thread number, int32 (threads,) each, for all threads so far; -1 for number 0."""
         keys = np.ascontiguousarray(self._numbers.keys()).view(np.uint32).reshape(-1, 2).astype(np.int32)
         keys[0] = -1
         return keys[:, 0], keys[:, 1]
@@ -751,11 +707,7 @@ class EventStream:
 
 
 def blocks_of_array(slots: NDArray[np.uint32]) -> Iterator[NDArray[np.uint32]]:
-    """Yield the slots of an array of either byte order in chunks, converted to host order.
-
-    Yields:
-        uint32 (n, 4).
-    """
+    """Yield the slots of an array of either byte order in chunks, converted to host order, uint32 (n, 4)."""
     for start in range(0, len(slots), CHUNK_SLOTS):
         yield np.asarray(slots[start : start + CHUNK_SLOTS], dtype=np.uint32)
 
@@ -763,17 +715,9 @@ def blocks_of_array(slots: NDArray[np.uint32]) -> Iterator[NDArray[np.uint32]]:
 def blocks_of_file(
     file: BinaryIO, rest: bytes, byte_order: str, problems: Problems, offset: int = 0
 ) -> Iterator[NDArray[np.uint32]]:
-    """Yield the slots of an open file or pipe as they arrive; an incomplete last slot is reported.
+    """Yield slots, uint32 (n, 4), of an open file or pipe as they arrive; an incomplete last slot is reported.
 
-    Args:
-        file: Positioned after `rest`.
-        rest: Bytes of the event region that were read already.
-        byte_order: Byte order of the file.
-        problems: Receives `partial-slot`.
-        offset: Byte offset of the event region.
-
-    Yields:
-        uint32 (n, 4).
+    `rest` are the bytes of the event region, which begins at byte `offset`, that were read from the file already.
     """
     dtype = np.dtype("<u4" if byte_order == "little" else ">u4")
     read = getattr(file, "read1", file.read)  # read1 returns the bytes that a pipe has now, not a whole chunk

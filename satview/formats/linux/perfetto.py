@@ -100,13 +100,8 @@ def _add_compact_names(bundles: Fields, owner: Ints, thread: Ints, index: Ints, 
 def compact_switches(bundles: Fields, cpu_of: NDArray[np.int64], first_record: int, tasks: Tasks) -> CpuSwitches:
     """Return the thread switches in bundles of ftrace events that use the compact form.
 
-    A bundle contains only the thread that gets the CPU; the thread that leaves the CPU is known from the switch before.
-
-    Args:
-        bundles: The compact parts of bundles.
-        cpu_of: int64 (messages,), CPU of each bundle.
-        first_record: Number of the first record.
-        tasks: Receives the names of threads.
+    A bundle contains only the thread that gets the CPU (`cpu_of`); the thread that leaves the CPU is known from the
+    switch before. The names of threads are added to `tasks`.
     """
     deltas, owner = _column(bundles, 1)
     if not len(deltas):
@@ -196,16 +191,7 @@ def _codes() -> dict[int, int]:
 
 
 def read_perfetto(path: Path, data: NDArray[np.uint8], problems: Problems) -> Schedule:
-    """Return the scheduler events in a trace of Perfetto, as a `Schedule`.
-
-    Args:
-        path: The file, for errors.
-        data: Bytes of the file.
-        problems: Receives damage.
-
-    Raises:
-        TraceFormatError: The packets unpack to more than the limit.
-    """
+    """Return the scheduler events in a trace of Perfetto; TraceFormatError if its packets unpack to too much."""
     data, packets = _packets(path, data, problems)
     tasks, tracks = Tasks(), _Tracks()
     _read_trees(packets, tasks)

@@ -106,25 +106,13 @@ class Fields:
 
 
 def fields_of(data: NDArray[np.uint8], begin: Ints, end: Ints) -> Fields:
-    """Return the decoded fields of protobuf messages.
-
-    Args:
-        data: uint8, the bytes.
-        begin: int64 (n,), offset of each message.
-        end: int64 (n,), end of each message.
-    """
+    """Return the decoded fields of protobuf messages, by the offsets where they begin and end, int64 (n,) each."""
     begin, end = np.ascontiguousarray(begin, np.int64), np.ascontiguousarray(end, np.int64)
     return Fields(data, len(begin), *loading.protobuf_fields(data, begin, end))
 
 
 def packed(data: NDArray[np.uint8], begin: int, length: int) -> Ints:
-    """Return the numbers of a packed field, int64 (n,), without an incomplete number at the end.
-
-    Args:
-        data: uint8, bytes of the file.
-        begin: Offset of the field's content.
-        length: Its length in bytes.
-    """
+    """Return the numbers of a packed field of `length` bytes, int64 (n,), without an incomplete number at the end."""
     part = data[begin : begin + length]
     ends = np.flatnonzero(part < 0x80)
     if not len(ends):
@@ -265,14 +253,7 @@ class _KindPackets:
 
 
 def kernel_states(packets: Fields, tasks: Tasks, first_record: int, problems: Problems) -> KernelStates:
-    """Return the states of threads; names and processes are added to `tasks`.
-
-    Args:
-        packets: All packets.
-        tasks: Receives names and processes of threads.
-        first_record: Number of the first record.
-        problems: Receives rejected changes.
-    """
+    """Return the states of threads, and report those that are rejected; names and processes are added to `tasks`."""
     machines = np.unique(packets.numbers(_MACHINE))
     of_states, renames, trees, frequencies = (
         _packets_of(packets, number, machines) for number in (_STATE, _RENAME, _TREE, _FREQUENCY)

@@ -96,13 +96,7 @@ class _LineDetails:
 
 
 def read_perf_script(path: Path, data: NDArray[np.uint8], problems: Problems) -> Schedule:  # noqa: ARG001
-    """Return the scheduler events in a text of perf script, trace-cmd or ftrace, as a `Schedule`.
-
-    Args:
-        path: Not used.
-        data: Bytes of the text.
-        problems: Receives lines that are not events.
-    """
+    """Return the scheduler events in a text of perf script, trace-cmd or ftrace, and report lines without an event."""
     lines = _lines(data, problems)
     tasks = Tasks()
     # A line without a process does not say which process its thread belongs to.
@@ -278,10 +272,7 @@ class LinuxPayloads(NumberPayloads):
         return self.details.raw(int(self.record[event])) or NumberPayloads.raw(self, event)
 
     def decode(self, event: int, most: int | None = None) -> Payload:  # noqa: ARG002
-        """Return the named arguments of one event: the stored numbers, then the arguments from the file.
-
-        `most` is not used.
-        """
+        """Return the arguments of one event: the stored numbers, then those from the file; `most` is not used."""
         code, values = int(self.events.code[event]), self.values(event)
         name, file_arguments = self.details.text(int(self.record[event]))
         # A wake-up that only repeats another has no stored numbers, so the arguments of the file are shown.
@@ -339,17 +330,7 @@ _UNKNOWN: Final = -_MOST_NUMBER  # unknown thread
 
 
 def trace_from_schedule(path: Path, format_name: str, schedule: Schedule, problems: Problems) -> Trace:
-    """Build a trace from the scheduler events of a Linux recording.
-
-    Args:
-        path: The opened file.
-        format_name: For `Trace.format`.
-        schedule: Content of the file.
-        problems: Receives problems; becomes part of the trace.
-
-    Raises:
-        TraceFormatError: There is no event with a possible time.
-    """
+    """Build a trace from the scheduler events of a Linux recording; TraceFormatError if none has a possible time."""
     events = _Unsorted.concatenated([
         _switches(schedule), _gone(schedule, problems), _wakeups(schedule), _points(schedule), _states(schedule)
     ])  # fmt: skip

@@ -222,12 +222,7 @@ class TracepointFormat:
 
 
 def parse_format(text: str, group: str) -> TracepointFormat | None:
-    """Return the content of a `format` file; None if the text is not of this form.
-
-    Args:
-        text: Content of the file.
-        group: Group of the tracepoint, such as `sched`.
-    """
+    """Return the content of a `format` file of a `group` such as `sched`; None if the text is not of this form."""
     text = text[:_MOST_BYTES]
     name = re.search(r"^name:\s*(\S+)", text, re.MULTILINE)
     ident = re.search(r"^ID:\s*([0-9]{1,9})\b", text, re.MULTILINE)
@@ -254,14 +249,7 @@ def _number_of_c(text: str) -> int:
 
 
 def lane_value(state: int, flags: tuple[tuple[int, str], ...]) -> int:
-    """Return the number on lanes (`events.states`) of the state in `prev_state`.
-
-    READY is returned for 0, or if only an unnamed flag is set.
-
-    Args:
-        state: Value of the field `prev_state`.
-        flags: (flag, letter) of each named flag.
-    """
+    """Return the state on lanes (`events.states`) of a `prev_state`; READY for 0, or if only an unnamed flag is set."""
     letters = linux.value_of_letter()
     for flag, letter in flags:
         if state & flag and letter in letters:
@@ -297,11 +285,7 @@ class Cursor:
         return len(self.data) - self.position
 
     def take(self, count: int, what: str) -> bytes:
-        """Return the next `count` bytes.
-
-        Raises:
-            TraceFormatError: There are fewer bytes; the message contains `what`, the meaning of the bytes.
-        """
+        """Return the next `count` bytes; TraceFormatError, with their meaning `what`, if there are fewer."""
         if not 0 <= count <= self.left:
             raise TraceFormatError(self.path, self.base + self.position, f"the file ends inside {what}",
                                    "it was cut short; copy it again")  # fmt: skip
@@ -309,19 +293,11 @@ class Cursor:
         return bytes(self.data[self.position - count : self.position])
 
     def number(self, size: int, what: str) -> int:
-        """Return the next `size` bytes as an unsigned number.
-
-        Raises:
-            TraceFormatError: There are fewer bytes.
-        """
+        """Return the next `size` bytes as an unsigned number; errors as for `take`."""
         return int.from_bytes(self.take(size, what), self.order)
 
     def text(self, what: str) -> str:
-        """Return the text before the next NUL.
-
-        Raises:
-            TraceFormatError: There is no NUL.
-        """
+        """Return the text before the next NUL; TraceFormatError if there is none."""
         end = self.position
         step = bytes(self.data[self.position : self.position + 4096])
         while (length := step.find(0)) < 0:
@@ -402,13 +378,7 @@ def read_names(cursor: Cursor, metadata: Metadata) -> None:
 
 
 def read_all(cursor: Cursor, metadata: Metadata, *, has_names: bool = True) -> None:
-    """Read the sections after byte order and page size in version 6 of trace.dat, and in perf.data.
-
-    Args:
-        cursor: Cursor at the first of the sections.
-        metadata: Receives the contents.
-        has_names: Whether the last section has the names of threads.
-    """
+    """Read the sections after byte order and page size in version 6 of trace.dat, and in perf.data."""
     read_header_info(cursor, metadata)
     read_ftrace_formats(cursor, metadata)
     read_event_formats(cursor, metadata)
@@ -444,14 +414,7 @@ class Records:
     order: str = "<"
 
     def numbers(self, rows: Ints, offset: int, size: int, *, is_signed: bool) -> Ints:
-        """Return the number at an offset in each of some records, int64 (len(rows),); 0 if a record is shorter.
-
-        Args:
-            rows: The records.
-            offset: Bytes from the start of a record.
-            size: Bytes of the number: 1, 2, 4 or 8.
-            is_signed: Whether the number may be negative.
-        """
+        """Return the number of 1, 2, 4 or 8 bytes at an offset in some records, int64; 0 if a record is shorter."""
         is_there = self.size[rows] >= offset + size
         offsets = np.where(is_there, self.offsets[rows] + offset, 0)
         wide = np.empty((len(rows), size), np.uint8)
@@ -523,13 +486,7 @@ class RecordContents:
 
 
 def schedule_of(records: Records, formats: dict[int, TracepointFormat], tasks: Tasks) -> RecordContents:
-    """Return the switches, wake-ups and other events in records.
-
-    Args:
-        records: The records.
-        formats: Formats of tracepoints, by number.
-        tasks: Known names and processes; those in records are added.
-    """
+    """Return the switches, wake-ups and other events in records; names and processes in them are added to `tasks`."""
     everything = np.arange(len(records.offsets), dtype=np.int64)
     kind = records.numbers(everything, 0, 2, is_signed=False)
     pid = records.numbers(everything, _PID_AT, 4, is_signed=True)

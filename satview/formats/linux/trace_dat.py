@@ -80,13 +80,7 @@ class Walked:
 
 
 def walk(data: NDArray[np.uint8], pages: Pages, order: str) -> Walked:
-    """Return the records of tracepoints in some pages.
-
-    Args:
-        data: uint8, bytes of the file.
-        pages: The pages; each is completely in `data`.
-        order: Byte order, `<` or `>`.
-    """
+    """Return the records of tracepoints in pages that are all in `data`; `order` is the byte order, `<` or `>`."""
     bytes_of = Records(
         data, pages.offsets, pages.cpu, pages.offsets, np.full(len(pages.offsets), pages.page_bytes), order
     )
@@ -484,16 +478,7 @@ _NAMES: Final = {_TID: "threads", _TIME: "times", _CPU: "CPUs", _RAW: "fields of
 
 
 def read_perf_data(path: Path, data: NDArray[np.uint8], problems: Problems) -> Schedule:
-    """Return the scheduler events in a perf.data file, as a `Schedule`.
-
-    Args:
-        path: The file, for errors.
-        data: Bytes of the file.
-        problems: Receives damage.
-
-    Raises:
-        TraceFormatError: The header is damaged, or the samples cannot be read.
-    """
+    """Return the scheduler events in a perf.data file; TraceFormatError if header or samples cannot be read."""
     order = MAGICS[data[:8].tobytes()]
     cursor = Cursor(data.data, path, 8, order)
     head = {name: cursor.number(8, "the head of the file") for name in _HEAD}

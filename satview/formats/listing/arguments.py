@@ -110,12 +110,9 @@ def compile_list(
 ) -> ListPattern:
     """Return the pattern of an argument list.
 
-    Args:
-        fields: The argument list.
-        code: Event code of the list.
-        is_whole: False if the text may end after any value, as for a long event with a short payload.
-        has_short_hex: Whether addresses and 64-bit values lack leading zeros, as in 6.x.
-        is_lenient: Accept decimal and hexadecimal numbers, any leading zeros, and any blanks and commas.
+    If not `is_whole`, the text may end after any value, as for a long event with a short payload. `has_short_hex` =
+    addresses and 64-bit values lack leading zeros, as in 6.x. `is_lenient` accepts decimal and hexadecimal numbers, any
+    leading zeros, and any blanks and commas.
     """
     before, colon = (r"[\s,]+", r"\s*[:=]\s*") if is_lenient else (r"\s+", ":")
     pieces: list[str] = []
@@ -320,11 +317,7 @@ def _value(argument: re.Match[str]) -> Value:
 def placed(values: Sequence[Value], rows: Iterable[tuple[Field, ...]], byte_order: str, *, is_long: bool) -> Placed:
     """Return the payload of a line, made by the row of the catalogue that has most of the line's arguments.
 
-    Args:
-        values: The arguments of the line.
-        rows: The argument lists of the event, most likely first; empty for an unknown event.
-        byte_order: Byte order of the target.
-        is_long: Whether the line was printed as an event of more than two words.
+    `rows` are the lists of the event, most likely first; `is_long` = it was printed as an event of more than two words.
     """
     best = Placed((), [], -1)
     for row in (*rows, ()):

@@ -209,10 +209,7 @@ class EventParser:
         return replace(self._unlisted(text, own_lines), foreign=foreign)
 
     def fits(self, text: str, body: Sequence[str] = ()) -> bool:
-        """Return whether an event matches a row; the state of the parser does not change.
-
-        Arguments are as for `parse`.
-        """
+        """Return whether an event, as for `parse`, matches a row; the state of the parser does not change."""
         own_lines = self._own_lines(text, body)
         if self._parse("\n".join((text, *own_lines))) is not None:
             return True

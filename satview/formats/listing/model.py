@@ -71,9 +71,7 @@ class Stamps:
     def notation(self, default_digits: int, has_clock: bool) -> StampNotation | None:
         """Return the notation of times; None if times are printed as by the release's printer, `0x%08x`.
 
-        Args:
-            default_digits: Digits of the printer: 8 for the low half, more for the whole clock.
-            has_clock: Whether TIME events have an upper half that is not zero.
+        `default_digits` are those of the printer; `has_clock` = TIME events have an upper half that is not zero.
         """
         if self.is_wall or not (self._widths or self.is_decimal):
             return None
@@ -87,13 +85,9 @@ class Stamps:
         return StampNotation(template, is_low)
 
     def cycles(self, line: int, cpu: int, text: str, rate: int) -> int:
-        """Return the time of an event in cycles.
+        """Return the time of an event; `text` before it has `t:`, `c:` and `e:` with their values, in any order.
 
-        Args:
-            line: Line of the event, for the report of a damaged number.
-            cpu: CPU of the event.
-            text: Text before the event: `t:`, `c:` and `e:` with their values, in any order.
-            rate: Cycles per second, for times in seconds.
+        `rate` is for times in seconds, and `line` for the report of a damaged number.
         """
         if count := _COUNT.search(text):
             self.is_wall = True
@@ -182,12 +176,8 @@ class SlotList:
     def event(self, code: int, cpu: int, time_cycles: int, words: list[int], variant: int = 0) -> None:
         """Append an event: one slot for up to two words, else combine slots, padded with a zero word.
 
-        Args:
-            code: 15 bits.
-            cpu: 0 to 63.
-            time_cycles: Printed time, 32 or up to 63 bits.
-            words: Payload.
-            variant: Variant of the payload layout if the layout comes from the line; else 0.
+        The printed time has 32 or up to 63 bits. `variant` is that of a payload layout that comes from the line; else
+        0.
         """
         if variant:
             self._listed_slot.append(len(self) + max(1, (len(words) + 1) // 2) - 1)
@@ -215,11 +205,7 @@ class SlotList:
         return np.frombuffer(self._words, np.uint32).reshape(-1, 4)
 
     def listed(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Return the last slot and the layout variant of each event whose layout comes from its line; slots ascend.
-
-        Returns:
-            int64 (n,) and int32 (n,).
-        """
+        """Return last slot, int64, ascending, and layout variant, int32, of the events whose layout is their line's."""
         return np.frombuffer(self._listed_slot, np.int64), np.frombuffer(self._listed_variant, np.int32)
 
     def times(self) -> NDArray[np.int64]:
@@ -343,12 +329,8 @@ def head_lines(
 ) -> Iterator[str]:
     """Yield the text before the first event, line ends included.
 
-    Args:
-        header: The header of the file.
-        system: The system page; None if there is none.
-        byte_order: Byte order of the target.
-        is_vendor: Leave out unprintable characters of values, like traceprinter; else they are escaped.
-        is_verbose: Add lengths of values and the system page (`-v`).
+    `is_vendor` leaves out unprintable characters of values, like traceprinter; else they are escaped. `is_verbose` adds
+    lengths of values and the system page (`-v`).
     """
     yield BANNER + LIBRARY_BANNER + HEADER_TITLE
     yield from header_lines(header, is_vendor=is_vendor, is_verbose=is_verbose)
@@ -361,10 +343,7 @@ def head_lines(
 
 
 def header_lines(header: Header, *, is_vendor: bool, is_verbose: bool) -> Iterator[str]:
-    """Yield a line for each header key; `is_vendor` and `is_verbose` as for `head_lines`.
-
-    Verbose lines also have the length of the value.
-    """
+    """Yield a line for each header key, when verbose with the length of the value; arguments as for `head_lines`."""
     for key, value in header.pairs:
         text = _printable(value) if is_vendor else _escaped(value)
         if is_verbose:
@@ -424,12 +403,7 @@ def _clock_lines(values: dict[str, int]) -> Iterator[str]:
 
 
 def slot_lines(slots: NDArray[np.uint32], byte_order: str) -> list[str]:
-    """Return the verbose line of every slot; payload words are printed as a little-endian host reads them.
-
-    Args:
-        slots: (n, 4), host order.
-        byte_order: Byte order of the target.
-    """
+    """Return the verbose line of every slot, (n, 4); payload words are printed as a little-endian host reads them."""
     payload = slots[:, 2:4].byteswap() if byte_order == "big" else slots[:, 2:4]
     values = np.column_stack((slots[:, :2], payload)).ravel().tolist()
     template = "event => h:0x%08x d0:0x%08x d1:0x%08x d2:0x%08x\n\0" * len(slots)

@@ -52,10 +52,7 @@ def possible_releases(events: Sequence[tuple[str, str]]) -> tuple[Release, ...]:
 
     If an event exists only in 8.0, the result is 8.0. Otherwise the result is the releases that have the most of the
     printed kernel calls, by number and name. A narrow class column makes 6.x the most likely; a wide column, or times
-    above 32 bits, exclude 6.x.
-
-    Args:
-        events: For some events, the text after `CPU:00 ` and the text before it.
+    above 32 bits, exclude 6.x. For each event the text after `CPU:00 ` and the text before it are given.
     """
     calls: set[tuple[str, int]] = set()
     is_new: bool | None = None
@@ -440,11 +437,7 @@ def trace_of_stream(
 
 
 def trace_of_listing(listing: Listing, path: Path, cancelled: Callable[[], bool] | None = None) -> Trace:
-    """Build the trace of a listing.
-
-    Raises:
-        TraceFormatError: The listing has neither a header nor an event.
-    """
+    """Build the trace of a listing; TraceFormatError if it has neither a header nor an event."""
     if not len(listing.slots) and not listing.pairs:
         raise TraceFormatError(
             path, 0, "it has no line with an event", "open a .kev file, or text printed by traceprinter"

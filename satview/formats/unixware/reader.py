@@ -86,11 +86,7 @@ class PairedRecords:
 
 
 def which_of(code: NDArray[np.uint16]) -> NDArray[np.uint16]:
-    """Return the field `which` of every code: 0 = the only record of a call, 1 or 2 = its first or second record.
-
-    Returns:
-        uint16 (n,).
-    """
+    """Return the field `which` of codes, uint16 (n,): 0 = only record of a call, 1 or 2 = first or second record."""
     return code >> np.uint16(WHICH_SHIFT) & np.uint16(3)
 
 
@@ -147,12 +143,8 @@ def last_of_thread(calls: PairedRecords) -> Bools:
 def waits(calls: PairedRecords, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]) -> Bools:
     """Return for every record whether it is the first of a call in which the thread had to wait, bool (records,).
 
-    A call whose end was not recorded counts as a wait if it is the last record of its thread.
-
-    Args:
-        calls: The records.
-        thread_of_id: Row in the thread table by (process row, tid).
-        process: Process row of every thread.
+    A call whose end was not recorded counts as a wait if it is the last record of its thread. `thread_of_id` has rows
+    of the thread table by (process row, tid).
     """
     out = np.zeros(len(calls.code), np.bool_)
     is_last = last_of_thread(calls)
@@ -287,16 +279,7 @@ def effects(
 
 
 def with_outcomes(calls: PairedRecords, waiting: Bools, other: Effects) -> NDArray[np.uint16]:
-    """Return the codes with their outcome (`RecordOutcome`); creations and ends of threads get the codes of QNX.
-
-    Args:
-        calls: The records.
-        waiting: bool (n,), which records begin a wait.
-        other: Records that change the state of another thread.
-
-    Returns:
-        uint16 (n,).
-    """
+    """Return the codes with their outcome, uint16 (n,); creations and ends of threads get the codes of QNX."""
     is_last = last_of_thread(calls)
     outcome = np.zeros(len(calls.code), np.uint16)
     outcome[is_last] = RecordOutcome.ENDS
@@ -428,11 +411,6 @@ def needed_for_own_state(calls: PairedRecords, waiting: Bools, lwp: NDArray[np.u
     """Return which records show a change of their own thread, bool (records,).
 
     These are the first record of a thread, the record after a wait, and the first record on another LWP.
-
-    Args:
-        calls: The records.
-        waiting: bool (records,), which records begin a wait.
-        lwp: uint8 (records,), lane of the LWP of each record.
     """
     by_thread = calls.by_thread
     needed = np.zeros(len(calls.code), np.bool_)
@@ -450,13 +428,6 @@ def state_index(
 
     Every record shows that its thread runs, so only records with a change are returned: another state, another LWP, or
     the thread has its LWP back from another thread.
-
-    Args:
-        calls: The records, in time order.
-        code: uint16 (records,), codes from `with_outcomes`.
-        lwp: Lane of the LWP of every record.
-        other: Records that change another thread's state.
-        thread_count: Number of rows of the thread table.
     """
     values = state_values()
     own = np.ones(len(code), np.bool_)
@@ -586,12 +557,7 @@ def trace_from_columns(
 ) -> Trace:
     """Build a trace from the records of a set.
 
-    Args:
-        path: The opened path, for titles.
-        files: The files that were read.
-        columns: Records of the files; the lists are emptied, so that the records are not in memory twice.
-        names: Names from the files beside the traces.
-        problems: Receives problems; becomes part of the trace.
+    The lists of `columns` are emptied, so that the records are not in memory twice.
     """
     time_ns = np.concatenate(columns.time_ns) if columns.time_ns else np.empty(0, np.int64)
     columns.time_ns.clear()
