@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -399,17 +399,6 @@ class Member:
     offset_ps: int = 0
 
 
-class _EventColumns(NamedTuple):
-    """The columns of an event table while they are filled, (events,) each."""
-
-    time_cycles: _Ints
-    code: NDArray[np.uint16]
-    cpu: NDArray[np.uint8]
-    thread: NDArray[np.unsignedinteger]
-    slot: NDArray[np.unsignedinteger]
-    slot_count: NDArray[np.unsignedinteger]
-
-
 def trace_on_axis(path: Path, members: Sequence[Member]) -> Trace:
     """Return one trace with the events of several traces, of which the first has no offset.
 
@@ -572,24 +561,20 @@ def _events(parts: list[AxisPart]) -> EventTable:
     slots = sum(part.trace.slot_count for part in parts)
     count = sum(len(part.rows) for part in parts)
     cpu_of = np.arange(_MOST_CPUS + 1)
-    out = _EventColumns(
-        np.empty(count, np.int64),
-        np.empty(count, np.uint16),
-        np.empty(count, np.uint8),
-        np.empty(count, np.uint16 if threads < 1 << 16 else np.uint32),
-        np.empty(count, np.uint32 if slots < 1 << 32 else np.uint64),
-        np.empty(count, np.result_type(*(part.trace.events.slot_count for part in parts))),
-    )
+    time, code, cpu = np.empty(count, np.int64), np.empty(count, np.uint16), np.empty(count, np.uint8)
+    thread: NDArray[np.unsignedinteger] = np.empty(count, np.uint16 if threads < 1 << 16 else np.uint32)
+    slot: NDArray[np.unsignedinteger] = np.empty(count, np.uint32 if slots < 1 << 32 else np.uint64)
+    slot_count = np.empty(count, np.result_type(*(part.trace.events.slot_count for part in parts)))
     for part, first_slot in zip(parts, _first_slots(parts), strict=True):
         own, rows = part.trace.events, part.rows
-        out.time_cycles[rows] = part.cycles(own.time_cycles)
-        out.code[rows] = part.codes.take(own.code)
+        time[rows] = part.cycles(own.time_cycles)
+        code[rows] = part.codes.take(own.code)
         table = np.where(cpu_of < part.trace.cpu_count, cpu_of + part.first_cpu, cpus).astype(np.uint8)
-        out.cpu[rows] = table.take(own.cpu)
-        out.thread[rows] = part.threads.astype(out.thread.dtype).take(own.thread)
-        out.slot[rows] = own.slot + out.slot.dtype.type(first_slot)
-        out.slot_count[rows] = own.slot_count
-    return EventTable(*out)
+        cpu[rows] = table.take(own.cpu)
+        thread[rows] = part.threads.astype(thread.dtype).take(own.thread)
+        slot[rows] = own.slot + slot.dtype.type(first_slot)
+        slot_count[rows] = own.slot_count
+    return EventTable(time, code, cpu, thread, slot, slot_count)
 
 
 def _first_slots(parts: list[AxisPart]) -> list[int]:
@@ -599,9 +584,8 @@ def _first_slots(parts: list[AxisPart]) -> list[int]:
 
 def _threads(parts: list[AxisPart]) -> ThreadTable:
     tables = [part.trace.threads for part in parts]
-    pid = [part.pids[table.process[1:]] for part, table in zip(parts, tables, strict=True)]
     return ThreadTable(
-        np.concatenate(([-1], *pid)).astype(np.int32),
+        np.concatenate(([-1], *(part.pids[part.trace.threads.process[1:]] for part in parts))).astype(np.int32),
         np.concatenate(([-1], *(table.tid[1:] for table in tables))).astype(np.int32),
         np.concatenate(([0], *(part.processes[part.trace.threads.process[1:]] for part in parts))).astype(np.int32),
         ("", *(name for table in tables for name in table.names[1:])),

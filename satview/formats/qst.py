@@ -186,7 +186,9 @@ def _version_4(file: SourceFile, path: Path, problems: Problems) -> Contents:
     if DATA in sections:
         shape = _Shape.of(head, path)
         main = _kernel_buffers(file, sections[DATA], shape, order, problems)
-        names = _names_of(file, sections, shape, order, problems)
+        names = Buffers.run(0, 0)
+        if NAMES in sections:
+            names = _kernel_buffers(file, sections[NAMES], shape, order, problems, is_main=False)
     else:
         main = _listed_slots(file, sections, problems)
         names = _slots_of(sections.get(NAMES), problems)
@@ -291,15 +293,6 @@ def _report_repeated(offsets: _Ints, slots: _Ints, cpu: _Ints, sequence: _Ints, 
     for buffer in again[:_MANY].tolist():
         what = f"a kernel buffer has the number {sequence[buffer]} of another one"
         problems.add("buffer-order", what, int(offsets[buffer]) + SEQUENCE_AT)
-
-
-def _names_of(
-    file: SourceFile, sections: dict[int, _Section], shape: _Shape, order: str, problems: Problems
-) -> Buffers:
-    section = sections.get(NAMES)
-    if section is None:
-        return Buffers.run(0, 0)
-    return _kernel_buffers(file, section, shape, order, problems, is_main=False)
 
 
 def _slots_of(section: _Section | None, problems: Problems) -> Buffers:

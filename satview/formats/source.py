@@ -46,6 +46,16 @@ if TYPE_CHECKING:
 _BLOCK: Final = 1 << 16
 _SAMPLE: Final = 1 << 12
 _CERTAIN: Final = 100
+_AS_CSV: Final = "list their events with `satview export FILE -o events.csv --format list`"
+# Formats that only `open_trace` reads: score of a file, least score, reason and remedy.
+_NOT_IN_ONE_PASS: Final = (
+    (qst.score, _CERTAIN, "the buffers of a QST file are not in time order, so it cannot be read as it comes",
+     "unpack it, or write it to a file first"),
+    (linux.score, 1, "a trace of Linux is not printed in the vendor's layout",
+     "list its events with `satview export FILE -o events.csv --format list`"),
+    (unixware.score, 1, "a trace of the threads library is not printed in the vendor's layout",
+     "print it with `satview records`"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,34 +146,11 @@ def source_of(file: BinaryIO, path: Path) -> TraceSource:
         return _kev(file, path, first_bytes)
     if listing_score(first_bytes, path) > 0:
         return _listing(file, path, first_bytes)
-    if qst.score(first_bytes, path) == _CERTAIN:
-        raise TraceFormatError(
-            path,
-            0,
-            "the buffers of a QST file are not in time order, so it cannot be read as it comes",
-            "unpack it, or write it to a file first",
-        )
-    if linux.score(first_bytes, path) > 0:
-        raise TraceFormatError(
-            path,
-            0,
-            "a trace of Linux is not printed in the vendor's layout",
-            "list its events with `satview export FILE -o events.csv --format list`",
-        )
-    if unixware.score(first_bytes, path) > 0:
-        raise TraceFormatError(
-            path,
-            0,
-            "a trace of the threads library is not printed in the vendor's layout",
-            "print it with `satview records`",
-        )
+    for score, least, what, remedy in _NOT_IN_ONE_PASS:
+        if score(first_bytes, path) >= least:
+            raise TraceFormatError(path, 0, what, remedy)
     if looks_like_axis(first_bytes, path):
-        raise TraceFormatError(
-            path,
-            None,
-            "files on one axis are not printed together",
-            "print each, or list their events with `satview export FILE -o events.csv --format list`",
-        )
+        raise TraceFormatError(path, None, "files on one axis are not printed together", f"print each, or {_AS_CSV}")
     raise TraceFormatError(
         path,
         0,
@@ -237,8 +224,7 @@ def _read_at_most(file: BinaryIO, size: int) -> bytes:
 
 def _listing(file: BinaryIO, path: Path, first_bytes: bytes) -> TraceSource:
     problems = Problems()
-    chained = io.BufferedReader(_Chained(first_bytes, file))
-    listing = read_listing(chained, problems)
+    listing = read_listing(unpacked_stream(first_bytes, file, path), problems)
     if not len(listing.slots):
         raise TraceFormatError(
             path, 0, "it has no line with an event", "give a .kev file, or text printed by traceprinter"
@@ -278,23 +264,3 @@ class _TraceFile(io.FileIO):
     def readall(self) -> bytes:
         """Read as `FileIO` does, but with `readinto` above."""
         return io.RawIOBase.readall(self) or b""
-
-
-class _Chained(io.RawIOBase):
-    """The bytes read to detect the format, followed by the rest of the file."""
-
-    def __init__(self, first_bytes: bytes, file: BinaryIO) -> None:
-        self._first = first_bytes
-        self._file = file
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        data, self._first = (
-            (self._first[: len(buffer)], self._first[len(buffer) :])
-            if self._first
-            else (self._file.read(len(buffer)), b"")
-        )
-        buffer[: len(data)] = data
-        return len(data)

@@ -8,15 +8,12 @@ import pytest
 from satview.events import wire
 from satview.events.spec import Field, Show
 from satview.formats.listing.arguments import (
-    any32,
+    bare_value,
     compile_list,
-    hex32,
-    hex64,
     is_argument_line,
     is_wide,
     message_words,
-    number32,
-    number64,
+    number_reader,
     placed,
     printed_as,
     value_of,
@@ -39,6 +36,8 @@ from satview.store.trace import CpuInfo, Header, SystemInfo
 
 def test_numbers_at_their_limits():
     low, high = -(1 << 31), (1 << 31) - 1
+    number32, any32 = number_reader(1, int, is_signed=True), number_reader(1, value_of)
+    number64, hex32, hex64 = number_reader(2, value_of), number_reader(1, bare_value), number_reader(2, bare_value)
     assert [number32(str(value), "little") for value in (low - 1, low, -1, high, high + 1)] == [
         None, [0x80000000], [0xFFFFFFFF], [0x7FFFFFFF], None
     ]  # fmt: skip

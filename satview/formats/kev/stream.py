@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import BinaryIO, Final, NamedTuple
 
 import numpy as np
@@ -192,8 +192,9 @@ def keys_of(slots: NDArray[np.uint32], groups: Groups, numbers: NDArray[np.int64
     return combine.keys(slots[first_slots, 0], slots[first_slots, 1])
 
 
-def ended(events: Sequence[OpenEvent], last: Sequence[int]) -> StreamColumns:
-    """Return complete events as columns; `last` are the positions of their last slots in the chunk, ascending."""
+def ended(done: Sequence[tuple[OpenEvent, int]]) -> StreamColumns:
+    """Return complete events as columns, given with the positions of their last slots in the chunk, ascending."""
+    events, last = [event for event, _ in done], [slot for _, slot in done]
     words = [np.concatenate(event.words) for event in events]
     start = np.zeros(len(events) + 1, np.int64)
     np.cumsum([len(part) for part in words], out=start[1:])
@@ -402,14 +403,6 @@ _KIND_SHIFT: Final = np.uint32(wire.STRUCT_SHIFT)
 _MOST_WAITING: Final = 1024  # maximum number of successive BUFFER slots that wait; more are garbage
 _FIRST_BYTES: Final = 1 << 14  # one kernel buffer
 _SPELLED_OUT: Final = 100  # number of orphans of a chunk that are reported one by one; the others are counted
-
-
-@dataclass(slots=True)
-class _Done:
-    """Events completed by runs of continuation slots, and their last slots, in order."""
-
-    events: list[OpenEvent] = field(default_factory=list)
-    last: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -635,7 +628,7 @@ class EventStream:
     ) -> tuple[StreamColumns, NDArray[np.int64]]:
         """Add open events, and append slots to the oldest with their key; return complete events, and stray slots."""
         if not len(groups.other):
-            return ended((), ()), np.empty(0, np.int64)
+            return ended(()), np.empty(0, np.int64)
         begin, end = groups.group_slot[groups.other], groups.group_slot[groups.other + 1]
         heads = slots[begin]
         keys, opens = combine.keys(heads[:, 0], heads[:, 1]), heads[:, 0] < FIRST_TAIL
@@ -649,13 +642,13 @@ class EventStream:
         now = last_times(cpus_of(heads[:, 0]), rows, time, groups.cpu, self._last_times)
         closes = slots[end - 1, 0] >> _KIND_SHIFT == _END
         runs = TailRuns(keys, rows, begin, end, heads[:, 0], heads[:, 1], opens, closes, now).at(has_event)
-        near = ended((), ())
+        near = ended(())
         if self._open.has_room(len(runs.key), 2 * int((runs.end - runs.start).sum())):
             head_rows, tail_rows = pairs_of(runs, open_keys, time)
             near = ended_by(slots, runs.at(head_rows), runs.at(tail_rows), time, thread)
             runs = runs.at(np.delete(np.arange(len(runs.key)), np.concatenate((head_rows, tail_rows))))
         done = self._one_by_one(slots, runs, time, thread, strays)
-        return merged(near, ended(done.events, done.last)), self._report_strays(strays)
+        return merged(near, ended(done)), self._report_strays(strays)
 
     def _one_by_one(
         self,
@@ -664,9 +657,9 @@ class EventStream:
         time: NDArray[np.int64],
         thread: NDArray[np.uint32],
         strays: list[NDArray[np.int64]],
-    ) -> _Done:
-        """Return the events that the groups `runs` complete; `strays` receives continuation slots without an event."""
-        done = _Done()
+    ) -> list[tuple[OpenEvent, int]]:
+        """Return the events that `runs` complete, and their last slots; `strays` receives slots without an event."""
+        done: list[tuple[OpenEvent, int]] = []
         # These groups are rare in real traces, so a loop is fast enough.
         for key, row, first_slot, end_slot, header, stamp, is_head, is_end, now_cycles in zip(
             *(column.tolist() for column in runs), strict=True
@@ -686,8 +679,7 @@ class EventStream:
                 strays.append(np.arange(start, end_slot))
                 continue
             if event is not None:
-                done.events.append(event)
-                done.last.append(end_slot - 1)
+                done.append((event, end_slot - 1))
         return done
 
     def _report_strays(self, strays: list[NDArray[np.int64]]) -> NDArray[np.int64]:

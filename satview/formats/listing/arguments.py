@@ -160,50 +160,31 @@ def _more_words(fields: Sequence[Field]) -> int:
 def _number(field: Field, has_short_hex: bool) -> tuple[str, Reader]:
     wide = field.words == 2
     if field.show == Show.DEC:
-        return r"(-?\d{1,20})", number64 if wide else number32
+        return r"(-?\d{1,20})", number_reader(field.words, int, is_signed=field.words == 1)
     digits = 8 * field.words
     # 6.x prints %p and 0x%llx, which omit leading zeros, but 0x%08x for all other numbers.
     is_short = has_short_hex and (wide or field.show == Show.POINTER)
     count = f"{{1,{digits}}}" if is_short else f"{{{digits}}}"
     prefix = "(?:0x)?" if field.show == Show.POINTER else "0x"
-    return rf"({prefix}[0-9a-f]{count})", hex64 if wide else hex32
+    return rf"({prefix}[0-9a-f]{count})", number_reader(field.words, bare_value)
 
 
 def _any_number(field: Field, has_short_hex: bool) -> tuple[str, Reader]:
     """Return pattern and reader of a number in any notation; in 6.x addresses have short hex without `0x`."""
-    wide = field.words == 2
     if field.show == Show.POINTER and has_short_hex:
-        return BARE_HEX, hex64 if wide else hex32
-    return NUMBER, number64 if wide else any32
+        return BARE_HEX, number_reader(field.words, bare_value)
+    return NUMBER, number_reader(field.words, value_of)
 
 
-def number32(text: str, byte_order: str) -> Words | None:  # noqa: ARG001  -- one signature for all
-    """Return a signed decimal number as one word; None if it has more than 32 bits."""
-    value = int(text)
-    return [value & WORD_MASK] if -1 << 31 <= value < 1 << 31 else None
+def number_reader(words: int, read: Callable[[str], int], *, is_signed: bool = False) -> Reader:
+    """Return a function that returns a number as payload words; None if it does not fit, or the sign bit is needed."""
 
+    def payload(text: str, byte_order: str) -> Words | None:
+        value = read(text)
+        fits = _has_room(value, words) and (not is_signed or _is_signed(value, words))
+        return _words_of(value, words, byte_order) if fits else None
 
-def any32(text: str, byte_order: str) -> Words | None:  # noqa: ARG001  -- one signature for all
-    """Return a decimal or hexadecimal number, signed or not, as one word; None if it has more than 32 bits."""
-    value = value_of(text)
-    return [value & WORD_MASK] if -1 << 31 <= value <= WORD_MASK else None
-
-
-def number64(text: str, byte_order: str) -> Words | None:
-    """Return a number as two words in payload order; None if it has more than 64 bits."""
-    value = value_of(text)
-    return list(split64(value, byte_order)) if -1 << 63 <= value < 1 << 64 else None
-
-
-def hex32(text: str, byte_order: str) -> Words | None:  # noqa: ARG001  -- one signature for all
-    """Return a hexadecimal number, with or without `0x`, as one word; None if it has more than 32 bits."""
-    value = int(text, 16)
-    return [value] if value <= WORD_MASK else None
-
-
-def hex64(text: str, byte_order: str) -> Words:
-    """Return a hexadecimal number, with or without `0x`, as two words in payload order."""
-    return list(split64(int(text, 16), byte_order))
+    return payload
 
 
 def message_words(text: str, byte_order: str) -> Words | None:  # noqa: ARG001  -- one signature for all

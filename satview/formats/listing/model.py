@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from satview.events import wire
 from satview.events.spec import Release
 from satview.events.variants import WORD_MASK
-from satview.events.wire import CPU_SHIFT, STRUCT_SHIFT, Struct
-from satview.formats.kev.header import CPU_ENTRY_BYTES, plain_pairs
+from satview.formats.kev.header import CPU_ENTRY_BYTES, SlotWriter, plain_pairs
 from satview.store.problems import Problems
 from satview.store.trace import Header, SystemInfo
 
@@ -156,11 +155,6 @@ def _restored(digits: str, last: int) -> int:
 # Builds slots from events, in host order.
 
 
-_BEGIN = Struct.COMBINE_BEGIN << STRUCT_SHIFT
-_CONTINUE = Struct.COMBINE_CONTINUE << STRUCT_SHIFT
-_END = Struct.COMBINE_END << STRUCT_SHIFT
-
-
 class SlotList:
     """A growing list of slots: 16 bytes each, and 8 for the full time if the listing has it."""
 
@@ -182,17 +176,9 @@ class SlotList:
         if variant:
             self._listed_slot.append(len(self) + max(1, (len(words) + 1) // 2) - 1)
             self._listed_variant.append(variant)
-        header, stamp = code | cpu << CPU_SHIFT, time_cycles & WORD_MASK
         self.has_full_times |= time_cycles > WORD_MASK
-        if len(words) <= 2:
-            self._words.extend((header, stamp, words[0], words[1] if len(words) > 1 else 0))
-            self._times.append(time_cycles)
-            return
-        last = len(words) - 1 & ~1
-        for position in range(0, len(words), 2):
-            kind = _BEGIN if position == 0 else _END if position == last else _CONTINUE
-            second = words[position + 1] if position + 1 < len(words) else 0
-            self._words.extend((header | kind, stamp, words[position], second))
+        for slot in SlotWriter.slots_of(code, cpu, time_cycles, words):
+            self._words.extend(slot)
             self._times.append(time_cycles)
 
     def slot(self, header: int, stamp: int, first_word: int, second_word: int) -> None:
@@ -215,19 +201,9 @@ class SlotList:
 
 MOST_UNLISTED: Final = 4096
 _KIND_OF_LINE = {
-    "title": "title",
-    "header": "header",
-    "syspage": "system page",
-    "event": "event",
-    "part": "event that fits its row in part",
-    "raw": "event with raw values",
-    "raw_slot": "slot",
-    "continuation": "part of event",
-    "blank": "blank",
-    "cut": "left out",
-    "notice": "message of the printer",
-    "foreign": "foreign",
-}
+    "syspage": "system page", "part": "event that fits its row in part", "raw": "event with raw values",
+    "raw_slot": "slot", "continuation": "part of event", "cut": "left out", "notice": "message of the printer",
+}  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -254,7 +230,7 @@ class LineCounts:
 
     def counts(self) -> dict[str, int]:
         """Return the number of lines of each kind, without zeros."""
-        return {_KIND_OF_LINE[name]: count for name, count in asdict(self).items() if count}
+        return {_KIND_OF_LINE.get(name, name): count for name, count in asdict(self).items() if count}
 
 
 @dataclass(slots=True)
