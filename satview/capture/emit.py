@@ -12,7 +12,7 @@ from satview.capture.buffers import Buffer, TraceBuffers
 from satview.capture.sim.calls import TraceEvent
 from satview.capture.sim.target import Target
 from satview.events import naming, wire
-from satview.events.catalogue import Catalogue, catalogue
+from satview.events.catalogue import catalogue
 from satview.events.layout import logged_list, plan_of
 from satview.events.spec import Release
 from satview.events.variants import WORD_MASK, Plan, encode, name_bytes, sigevent_words, text_words
@@ -273,66 +273,34 @@ _UNKNOWN: Plan = (("word 0", 1), ("word 1", 1))  # names of raw words, as in lis
 _UNKNOWN_EXIT: Plan = (("ret_val", 1), ("empty", 1))
 
 
-class CallPayloads:
-    """Codes and argument lists of the kernel calls of one release.
-
-    Both depend on the mode (fast, wide) and on the process (32 or 64 bits): from 7.x on, the code of an event whose
-    argument list has 64-bit values contains a flag.
-    """
-
-    def __init__(self, release: Release) -> None:
-        self.catalogue: Catalogue = catalogue(release)
-        self.has_flag = release in (Release.QNX_7, Release.QNX_8)
-        self._forms: dict[tuple[int, bool, bool], tuple[int, Plan]] = {}
-        self._plans: dict[tuple[int, bool], Plan] = {}
-        self._numbers: dict[str, int | None] = {}
-
-    def number(self, name: str) -> int | None:
-        """Return the number of a kernel call by name; None if the release does not have the call."""
-        if name not in self._numbers:
-            self._numbers[name] = self.catalogue.kernel_call_number(name)
-        return self._numbers[name]
-
-    def system_code(self, name: str) -> int | None:
-        """Return the code of a SYSTEM event by name; None if the release does not have the event."""
-        return next(iter(self.catalogue.find(f"SYSTEM/{name}")), None)
-
-    def form(self, event: int, wide: bool, is_64bit: bool) -> tuple[int, Plan]:
-        """Return code and argument list of an event for the entry or exit of a kernel call.
-
-        `event` is the number of the call, plus 128 for an exit; `is_64bit` = the calling process is 64-bit.
-        """
-        key = (event, wide, is_64bit)
-        form = self._forms.get(key)
-        if form is None:
-            form = self._forms[key] = self._find(event, wide, is_64bit)
-        return form
-
-    def _find(self, event: int, wide: bool, is_64bit: bool) -> tuple[int, Plan]:
-        code = wire.code(WireClass.KER_CALL, event) | (wire.KER_64BIT if is_64bit and self.has_flag else 0)
-        logged, fields = logged_list(self.catalogue.release, code, is_wide=wide)
-        unknown = _UNKNOWN if event < _EXIT else _UNKNOWN_EXIT
-        return logged, plan_of(fields) if fields else unknown
-
-    def plan(self, code: int, wide: bool = False) -> Plan:
-        """Return the argument list of an event that is not a kernel call, for wide mode if `wide`, else for fast mode.
-
-        Raises:
-            ValueError: The release has no argument list for this code.
-        """
-        plan = self._plans.get((code, wide))
-        if plan is None:
-            fields = logged_list(self.catalogue.release, code, is_wide=wide)[1]
-            if fields is None:
-                raise ValueError(f"{self.catalogue.release} has no list for code 0x{code:x}")
-            plan = self._plans[code, wide] = plan_of(fields)
-        return plan
+_WITH_FLAG = (Release.QNX_7, Release.QNX_8)  # the code of an event whose argument list has 64-bit values has a flag
 
 
 @cache
-def call_payloads(release: Release) -> CallPayloads:
-    """Return the codes and argument lists of kernel calls in a release; the object is cached."""
-    return CallPayloads(release)
+def _call_number(release: Release, name: str) -> int | None:
+    """Return the number of a kernel call by name; None if the release does not have the call."""
+    return catalogue(release).kernel_call_number(name)
+
+
+@cache
+def _call_form(release: Release, event: int, wide: bool, is_64bit: bool) -> tuple[int, Plan]:
+    """Return code and argument list of the event for the entry or exit (number of the call plus 128) of a kernel call.
+
+    Both depend on the mode (fast, wide) and on the calling process (32 or 64 bits).
+    """
+    code = wire.code(WireClass.KER_CALL, event) | (wire.KER_64BIT if is_64bit and release in _WITH_FLAG else 0)
+    logged, fields = logged_list(release, code, is_wide=wide)
+    unknown = _UNKNOWN if event < _EXIT else _UNKNOWN_EXIT
+    return logged, plan_of(fields) if fields else unknown
+
+
+@cache
+def _plan(release: Release, code: int, wide: bool = False) -> Plan:
+    """Return the argument list of an event that is not a kernel call; ValueError if the release has none."""
+    fields = logged_list(release, code, is_wide=wide)[1]
+    if fields is None:
+        raise ValueError(f"{release} has no list for code 0x{code:x}")
+    return plan_of(fields)
 
 
 # Events of interrupts and of the system class: timers, partitions, inter-processor interrupts, path names.
@@ -353,10 +321,6 @@ _HANDLER_AREA = 0x8060000
 class SystemEvents(Gate):
     """Emits interrupt events and SYSTEM events; the base class of `Emitter`."""
 
-    def __init__(self, target: Target) -> None:
-        super().__init__(target)
-        self._payloads = call_payloads(target.release)
-
     def _words(self, code: int, values: dict[str, int | bytes], wide: bool = False) -> list[int]:
         """Return the payload words of an event; a missing number is 0, a missing text is left out.
 
@@ -365,7 +329,7 @@ class SystemEvents(Gate):
             values: Arguments by name.
             wide: Whether the event is logged in wide mode, not in fast mode.
         """
-        return encode(self._payloads.plan(code, wide), values, self.byte_order)
+        return encode(_plan(self.target.release, code, wide), values, self.byte_order)
 
     @property
     def _has_newer_system(self) -> bool:
@@ -475,7 +439,7 @@ class SystemEvents(Gate):
 
     def system(self, cpu: int, time: int, name: str, values: dict[str, int | bytes]) -> None:
         """Emit a SYSTEM event by its name in listings; does nothing if the release does not have the event."""
-        code = self._payloads.system_code(name)
+        code = next(iter(catalogue(self.target.release).find(f"SYSTEM/{name}")), None)
         if code is not None:
             self._system(cpu, time, code, values)
 
@@ -627,7 +591,7 @@ class Emitter(SystemEvents):
 
     def _number(self, call: PendingCall) -> int | None:
         """Return the number of a call; None if the kernel does not log it."""
-        return None if call.is_silent(self.target) else self._payloads.number(call.name)
+        return None if call.is_silent(self.target) else _call_number(self.target.release, call.name)
 
     def kernel_enter(self, cpu: int, time: int, thread: Thread, call: PendingCall) -> None:
         """Emit the entry of a kernel call."""
@@ -638,9 +602,9 @@ class Emitter(SystemEvents):
         flags = self._flags[base] or self.find(base)
         if not flags & ON:
             return
-        code, plan = self._payloads.form(number, bool(flags & WIDE), thread.process.bits == 64)
+        code, plan = _call_form(self.target.release, number, bool(flags & WIDE), thread.process.bits == 64)
         words = encode(plan, call.arguments(thread), self.byte_order)
-        if isinstance(call, TraceEvent) and flags & WIDE and not self._payloads.has_flag:
+        if isinstance(call, TraceEvent) and flags & WIDE and self.target.release not in _WITH_FLAG:
             words = [call.mode, *words[1 : max(1, call.mode >> 28)]]
         if not flags & TESTED or self.admit(cpu, code, time, words, thread):
             self.put(cpu, code, time, words)
@@ -657,7 +621,7 @@ class Emitter(SystemEvents):
         if thread.exit_error:
             code, words = base, [WORD_MASK, thread.exit_error]
         else:
-            code, plan = self._payloads.form(number + _EXIT, bool(flags & WIDE), thread.process.bits == 64)
+            code, plan = _call_form(self.target.release, number + _EXIT, bool(flags & WIDE), thread.process.bits == 64)
             words = encode(plan, thread.exit_values, self.byte_order)
         if not flags & TESTED or self.admit(cpu, code, time, words, thread):
             self.put(cpu, code, time, words)
@@ -685,7 +649,7 @@ class Emitter(SystemEvents):
     def thread_life(self, cpu: int, time: int, thread: Thread, event: str) -> None:
         """Emit CREATE or DESTROY of a thread; in 6.x these events have two payload words in fast and in wide mode."""
         code = self._states[event]
-        self._thread(cpu, time, thread, code, has_wide=len(self._payloads.plan(code, True)) > 2)
+        self._thread(cpu, time, thread, code, has_wide=len(_plan(self.target.release, code, True)) > 2)
 
     def _thread(self, cpu: int, time: int, thread: Thread, code: int, has_wide: bool = True) -> None:
         flags = self._flags[code] or self.find(code)

@@ -162,7 +162,7 @@ def _wait_for_thread(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
     worker = cpu.thread
     if worker is None:
         raise AssertionError("the worker runs this")
-    processes.create(kernel, cpu, thread)
+    processes.report_life(kernel, cpu, thread, "CREATE")
     kernel.block(cpu, worker, "WAITTHREAD", f"set-up of {thread.label}", (thread,))
 
     def set_up() -> None:

@@ -15,7 +15,7 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Final, NoReturn, Protocol
+from typing import Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,38 +30,37 @@ _GAP: Final = 8192  # number of unneeded slots that are read as fast as by anoth
 _CORE_GAP: Final = 512  # as `_GAP`, for calls from the core
 
 
-class SlotSource(Protocol):
+class SlotSource(ABC):
     """The slots of a trace, always in host byte order."""
 
+    @abstractmethod
     def __len__(self) -> int:
         """Return the number of slots."""
 
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027  -- memory does not change
         """Raise SourceChangedError if the slots have changed since they were opened."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  -- memory needs no end
         """Close the file, if there is one."""
 
+    @abstractmethod
     def read(self, start: int, end: int, scratch: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
-        """Return slots from `start` on, shape (end - start, 4); callers must not change them.
+        """Return slots from `start` to before `end`, uint32 (n, 4); callers must not change them.
 
-        Args:
-            start: First slot.
-            end: Slot after the last.
-            scratch: Memory that may be filled and returned instead of new memory; at least (end - start, 4).
+        `scratch` is memory that may be filled and returned instead of new memory. Raises IndexError if there are no
+        such slots, and SourceChangedError.
         """
 
     def take(self, slot_numbers: NDArray[np.int64], word: int) -> NDArray[np.uint32]:
-        """Return a word, 0 to 3, of each slot, shape (len(slot_numbers),)."""
+        """Return a word, 0 to 3, of each slot, uint32 (n,); slots near each other are read together."""
+        return np.ascontiguousarray(self.take_halves(slot_numbers, word // 2)[:, word % 2])
 
+    @abstractmethod
     def take_halves(self, slot_numbers: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
-        """Return words 0 and 1 (half 0), or 2 and 3 (half 1), of the slots `slot_numbers`, uint32 (slots, 2).
-
-        This is as fast as reading one word.
-        """
+        """Return words 0 and 1 (half 0), or 2 and 3 (half 1), of slots, uint32 (n, 2); as fast as one word."""
 
 
-class MemorySlots:
+class MemorySlots(SlotSource):
     """A source of slots that are in memory.
 
     Args:
@@ -74,23 +73,12 @@ class MemorySlots:
     def __len__(self) -> int:
         return len(self._slots)
 
-    def check(self) -> None:
-        """Do nothing: memory does not change."""
-
-    def close(self) -> None:
-        """Do nothing: no file is open."""
-
     def read(self, start: int, end: int, scratch: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:  # noqa: ARG002
         """Implement `SlotSource.read`."""
         return self._slots[start:end]
 
-    def take(self, slot_numbers: NDArray[np.int64], word: int) -> NDArray[np.uint32]:
-        """Implement `SlotSource.take`."""
-        words: NDArray[np.uint32] = self._slots[slot_numbers, word]
-        return words
-
     def take_halves(self, slot_numbers: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
-        """Return words 0 and 1 (half 0), or 2 and 3 (half 1), of some slots, shape (len(slot_numbers), 2)."""
+        """Implement `SlotSource.take_halves`."""
         words: NDArray[np.uint32] = self._slots[slot_numbers, 2 * half : 2 * half + 2]
         return words
 
@@ -201,23 +189,15 @@ class SourceFile:
         raise SourceChangedError(self._path, offset, what, "open it again")
 
 
-class _SlotsOfFile(ABC):
+class _SlotsOfFile(SlotSource):
     """Base class of the sources of slots in a file."""
 
     def __init__(self, file: SourceFile) -> None:
         self._file = file
 
     @abstractmethod
-    def __len__(self) -> int:
-        """Return the number of slots."""
-
-    @abstractmethod
     def byte(self, slot: int) -> int:
         """Return the file offset of a slot."""
-
-    @abstractmethod
-    def take_halves(self, slot_numbers: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
-        """Implement `SlotSource.take_halves`; as fast as one word."""
 
     @abstractmethod
     def fill(self, out: NDArray[np.uint32], start: int) -> None:
@@ -238,10 +218,6 @@ class _SlotsOfFile(ABC):
         out = np.empty((end - start, 4), np.uint32) if scratch is None else scratch[: end - start]
         self.fill(out, start)
         return out
-
-    def take(self, slot_numbers: NDArray[np.int64], word: int) -> NDArray[np.uint32]:
-        """Implement `SlotSource.take`; slots near each other are read together."""
-        return np.ascontiguousarray(self.take_halves(slot_numbers, word // 2)[:, word % 2])
 
 
 class FileSlots(_SlotsOfFile):
@@ -274,7 +250,7 @@ class FileSlots(_SlotsOfFile):
             out.byteswap(inplace=True)
 
     def take_halves(self, slot_numbers: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
-        """Return words 0 and 1 (half 0), or 2 and 3, of slots, as for `SlotSource.take_halves`, uint32 (slots, 2)."""
+        """Implement `SlotSource.take_halves`."""
         slot_numbers = np.asarray(slot_numbers, np.int64)
         if len(slot_numbers) > 1 and (slot_numbers[1:] < slot_numbers[:-1]).any():
             order = np.argsort(slot_numbers, kind="stable")
@@ -343,7 +319,7 @@ class ScatteredSlots(_SlotsOfFile):
             slot = stop
 
     def take_halves(self, slot_numbers: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
-        """Return words 0 and 1 (half 0), or 2 and 3, of slots, as for `SlotSource.take_halves`, uint32 (slots, 2)."""
+        """Implement `SlotSource.take_halves`."""
         out = np.empty((len(slot_numbers), 2), np.uint32)
         order = np.argsort(slot_numbers, kind="stable")
         edges = np.searchsorted(slot_numbers[order], self._first)

@@ -213,12 +213,8 @@ def new_process(kernel: KernelServices, name: str, parent: int = 1, bits: int = 
     return process
 
 
-def create(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-    """Emit the creation of a thread; the caller sets its first state."""
-    _report(kernel, cpu, thread, "CREATE")
-
-
-def _report(kernel: KernelServices, cpu: Cpu, thread: Thread, event: str) -> None:
+def report_life(kernel: KernelServices, cpu: Cpu, thread: Thread, event: str) -> None:
+    """Emit CREATE or DESTROY of a thread; the caller sets its next state."""
     time = kernel.stamp()
     kernel.history.life(time, thread, event, cpu.index)
     kernel.record.thread_life(cpu.index, time, thread, event)
@@ -228,7 +224,7 @@ def _report(kernel: KernelServices, cpu: Cpu, thread: Thread, event: str) -> Non
 
 def start(kernel: KernelServices, cpu: Cpu, thread: Thread, is_boot: bool = False) -> None:
     """Start a new thread: emit its creation and its name (not if `is_boot`), and make it ready."""
-    create(kernel, cpu, thread)
+    report_life(kernel, cpu, thread, "CREATE")
     if thread.name and not is_boot:
         kernel.record.thread_name(cpu.index, kernel.stamp(), thread)
     kernel.scheduler.make_ready(cpu, thread)
@@ -236,7 +232,7 @@ def start(kernel: KernelServices, cpu: Cpu, thread: Thread, is_boot: bool = Fals
 
 def _start_without_stack(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
     """Start a new thread in state STACK, where it waits until the process manager has created its stack."""
-    create(kernel, cpu, thread)
+    report_life(kernel, cpu, thread, "CREATE")
     if thread.name:
         kernel.record.thread_name(cpu.index, kernel.stamp(), thread)
     thread.waiting_on = "stack"
@@ -284,7 +280,7 @@ def end_of_program(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
 
 def destroy_thread(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
     """Destroy a thread in any state; fail the calls of its clients and wake the thread that joins it."""
-    _report(kernel, cpu, thread, "DESTROY")
+    report_life(kernel, cpu, thread, "DESTROY")
     if thread.cpu >= 0:
         other = kernel.cpus[thread.cpu]
         kernel.scheduler.release(other, thread)
