@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Any, BinaryIO, Final, Protocol, Self
+from typing import Annotated, Any, BinaryIO, Final, Self
 
 import msgspec
 import numpy as np
@@ -374,7 +374,40 @@ def start_of_file(
     return pairs, page, order
 
 
-class KevFile:
+class Output:
+    """A receiver of slots, such as a file; as a context manager it is closed at the end.
+
+    Attributes:
+        is_cut: The output accepts no more slots.
+        is_waiting: A write is in progress, which takes long if the reader of a pipe is slow.
+        written: Bytes written so far, including a header.
+    """
+
+    is_cut = False
+    is_waiting = False
+    written = 0
+
+    def write(self, slots: NDArray[np.uint32]) -> None:
+        """Append slots, shape (n, 4), in host byte order; raises CaptureError if they cannot be written."""
+        raise NotImplementedError
+
+    def is_behind(self) -> bool:
+        """Return whether the logger must wait before it can write more; a file never makes it wait."""
+        return False
+
+    def close(self, error: BaseException | None = None) -> None:
+        """Complete the output, or after an error close it as it is; raises CaptureError if it cannot be finished."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close(error)
+
+
+class KevFile(Output):
     """A .kev file that grows by whole buffers.
 
     Args:
@@ -391,11 +424,6 @@ class KevFile:
     Raises:
         UsageError: The limit is smaller than the header.
         CaptureError: The file cannot be written, or the path is a folder or a disk.
-
-    Attributes:
-        written: Bytes written so far, including the header.
-        is_cut: True once data was cut off at the limit.
-        is_waiting: True during a write, which takes long if the reader of a pipe is slow.
     """
 
     def __init__(
@@ -411,8 +439,6 @@ class KevFile:
     ) -> None:
         self.path = path
         self.limit = limit_bytes
-        self.is_cut = self.is_waiting = False
-        self.written = 0
         pairs, page, self._order = start_of_file(target, path.name, started_cycles, attributes)
         start = header_bytes(pairs) + page
         self._start_bytes = len(start)
@@ -439,10 +465,6 @@ class KevFile:
             self.is_cut = True
         self._put(data)
 
-    def is_behind(self) -> bool:
-        """Return False, because a file never makes the logger wait."""
-        return False
-
     def _put(self, data: bytes) -> None:
         left = memoryview(data)
         self.is_waiting = True
@@ -461,10 +483,7 @@ class KevFile:
             self.is_waiting = False
 
     def _give_up(self, error: BaseException) -> str:
-        """Close the file after an error; return how the error message ends: what the user finds in place of the file.
-
-        The end is empty for a stream, and for a file that is closed already.
-        """
+        """Close the file after an error; return how the message ends: what is in its place, empty for a stream."""
         new, self._new = self._new, None
         if new is None:
             return ""
@@ -486,14 +505,6 @@ class KevFile:
         except WriteError as fault:
             raise CaptureError(f"{self.path.name}: could not be finished: {fault.what}") from fault
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close(error)
-
 
 # Options and results of a logger.
 
@@ -510,24 +521,6 @@ _CLASSES_OF_F = {
     5: ExternalClass.VTHREAD, 6: ExternalClass.COMM, 7: ExternalClass.SYSTEM,
 }  # fmt: skip
 _CLEARED = (ExternalClass.KERCALL, ExternalClass.THREAD, ExternalClass.VTHREAD, ExternalClass.COMM)
-
-
-class Output(Protocol):
-    """Interface of a receiver of slots, such as a file.
-
-    Attributes:
-        is_cut: The output accepts no more slots.
-        written: Bytes written so far.
-    """
-
-    is_cut: bool
-    written: int
-
-    def write(self, slots: NDArray[np.uint32]) -> None:
-        """Append slots; raises CaptureError on failure."""
-
-    def is_behind(self) -> bool:
-        """Return whether the logger must wait before it can write more."""
 
 
 @dataclass(slots=True)

@@ -185,10 +185,7 @@ class Gate:
         return is_written
 
     def _logged(self, cpu: int, code: int, time: int, words: Sequence[int]) -> EventContext:
-        """Return what conditions can read about a logged event.
-
-        A thread state event belongs to the thread named in its payload, any other event to the thread that `cpu` runs.
-        """
+        """Return what conditions can read about an event; a state belongs to the thread in its payload."""
         thread = self.running[cpu]
         is_of_thread = (
             code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH
@@ -283,7 +280,7 @@ def _call_number(release: Release, name: str) -> int | None:
 
 
 @cache
-def _call_form(release: Release, event: int, wide: bool, is_64bit: bool) -> tuple[int, Plan]:
+def call_form(release: Release, event: int, wide: bool, is_64bit: bool) -> tuple[int, Plan]:
     """Return code and argument list of the event for the entry or exit (number of the call plus 128) of a kernel call.
 
     Both depend on the mode (fast, wide) and on the calling process (32 or 64 bits).
@@ -322,13 +319,7 @@ class SystemEvents(Gate):
     """Emits interrupt events and SYSTEM events; the base class of `Emitter`."""
 
     def _words(self, code: int, values: dict[str, int | bytes], wide: bool = False) -> list[int]:
-        """Return the payload words of an event; a missing number is 0, a missing text is left out.
-
-        Args:
-            code: Event code, which determines the argument list.
-            values: Arguments by name.
-            wide: Whether the event is logged in wide mode, not in fast mode.
-        """
+        """Return the payload words of an event by its argument list; missing numbers are 0, missing texts left out."""
         return encode(_plan(self.target.release, code, wide), values, self.byte_order)
 
     @property
@@ -602,7 +593,7 @@ class Emitter(SystemEvents):
         flags = self._flags[base] or self.find(base)
         if not flags & ON:
             return
-        code, plan = _call_form(self.target.release, number, bool(flags & WIDE), thread.process.bits == 64)
+        code, plan = call_form(self.target.release, number, bool(flags & WIDE), thread.process.bits == 64)
         words = encode(plan, call.arguments(thread), self.byte_order)
         if isinstance(call, TraceEvent) and flags & WIDE and self.target.release not in _WITH_FLAG:
             words = [call.mode, *words[1 : max(1, call.mode >> 28)]]
@@ -621,7 +612,7 @@ class Emitter(SystemEvents):
         if thread.exit_error:
             code, words = base, [WORD_MASK, thread.exit_error]
         else:
-            code, plan = _call_form(self.target.release, number + _EXIT, bool(flags & WIDE), thread.process.bits == 64)
+            code, plan = call_form(self.target.release, number + _EXIT, bool(flags & WIDE), thread.process.bits == 64)
             words = encode(plan, thread.exit_values, self.byte_order)
         if not flags & TESTED or self.admit(cpu, code, time, words, thread):
             self.put(cpu, code, time, words)

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from satview.base.errors import UsageError, WriteError
 from satview.base.new_file import write_file
 from satview.base.time import NS_PER_S
-from satview.capture.buffers import BufferRing, CaptureError, KevFile, LoggerOptions, Say, start_of_file
+from satview.capture.buffers import BufferRing, CaptureError, KevFile, LoggerOptions, Output, Say, start_of_file
 from satview.capture.kernel import Kernel, mode
 from satview.capture.logger import Probe
 from satview.capture.sim.target import Target
@@ -306,8 +305,8 @@ class TriggerWatch:
             self._kernel.control.call(mode("FLUSHBUFFER"), ())
 
 
-@dataclass(slots=True)
-class TriggeredOutput:
+@dataclass
+class TriggeredOutput(Output):
     """Receives the buffers of a logger, and ends the capture after a hit of a trigger with STOP.
 
     Attributes:
@@ -315,8 +314,6 @@ class TriggeredOutput:
         output: The file of a linear capture; None in ring mode.
         recorder: The flight recorder; None for a linear capture.
         byte_order: Byte order of the target.
-        is_cut: No more buffers are accepted.
-        written: Bytes received so far.
         received_marks: Number of marks in the buffers received so far.
     """
 
@@ -324,13 +321,11 @@ class TriggeredOutput:
     output: KevFile | None
     recorder: FlightRecorder | None
     byte_order: str
-    is_cut: bool = False
-    written: int = 0
     received_marks: int = 0
     _awaited_buffers: int = -1  # buffers to write before the capture ends; -1 = no trigger has ended it
 
     @property
-    def is_waiting(self) -> bool:
+    def is_waiting(self) -> bool:  # type: ignore[override]
         """Whether a write is in progress."""
         return self.output is not None and self.output.is_waiting
 
@@ -338,12 +333,8 @@ class TriggeredOutput:
         """Return whether the logger must wait before it can write more."""
         return self.output is not None and self.output.is_behind()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self, error: BaseException | None = None) -> None:
+        """Close the file of a linear capture."""
         if self.output is not None:
             self.output.close(error)
 
@@ -449,7 +440,7 @@ class _KernelBuffer:
     slots: NDArray[np.uint32]
 
 
-class QstFile:
+class QstFile(Output):
     """A QST file, written as a whole at the end of a capture.
 
     Args:
@@ -462,21 +453,13 @@ class QstFile:
 
     Attributes:
         written: Bytes of slots written.
-        is_cut, is_waiting: Always False; `capture.run` reads these attributes of every output.
     """
-
-    is_cut = is_waiting = False
 
     def __init__(self, path: Path, form: QstForm, target: Target) -> None:
         if target.release not in _SYSTEM or (form is QstForm.VERSION_3 and target.release is not Release.QNX_7):
             allowed = "7.x" if form is QstForm.VERSION_3 else "7.x and 8.0"
             raise UsageError(f"QST files of form {form} are written by tracers of {allowed}, not of {target.release}")
         self._path, self._form, self._target = path, form, target
-        self.written = 0
-
-    def is_behind(self) -> bool:
-        """Return False: the file never makes the logger wait."""
-        return False
 
     def write(self, slots: NDArray[np.uint32]) -> None:  # noqa: ARG002
         """Raise CaptureError, because `finish` writes the whole file."""
@@ -500,14 +483,6 @@ class QstFile:
         except WriteError as error:
             raise CaptureError(f"{self._path.name}: cannot be written: {error.what}") from error
         self.written = sum(len(buffer.slots) for buffer in main) * SLOT_BYTES
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Do nothing: the file is either complete or does not exist."""
 
 
 class QstTracer(Probe):
@@ -555,10 +530,7 @@ def _kernel_buffers(rings: Sequence[BufferRing]) -> list[_KernelBuffer]:
 
 
 def _last(buffers: Sequence[_KernelBuffer], end: int) -> tuple[int, int]:
-    """Return the stamp and the time, in cycles, of the last event in several buffers; (0, `end`) without an event.
-
-    `end` is the end of tracing in cycles, less than one rollover after the event.
-    """
+    """Return stamp and time, cycles, of the last event, within a rollover before `end`; (0, `end`) = no event."""
     stamps = [int(buffer.slots[-1, 1]) for buffer in buffers if len(buffer.slots)]
     if not stamps:
         return 0, end
@@ -624,13 +596,7 @@ def _version_4(
 
 
 def _raw_section(magic: int, buffers: Sequence[_KernelBuffer], slots_at: int) -> bytes:
-    """Return a section of a QST file with kernel buffers, each padded to its full size.
-
-    Args:
-        magic: Number that marks the kind of section.
-        buffers: The buffers.
-        slots_at: Byte offset of the first slot in a buffer.
-    """
+    """Return a section with kernel buffers, each padded to its full size, whose slots begin at byte `slots_at`."""
     data: NDArray[Any] = np.zeros((len(buffers), BUFFER_BYTES), np.uint8)
     for row, buffer in zip(data, buffers, strict=True):
         head = np.array([len(buffer.slots), buffer.sequence & 0xFFFFFFFF], "<u4")

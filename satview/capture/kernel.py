@@ -204,11 +204,7 @@ class TraceControl:
     # Filters and handlers
 
     def _set_filter(self, known: Mode, args: Sequence[Any]) -> int:
-        """Execute the mode `known`, which sets a filter, with its arguments `args`; return 0.
-
-        Raises:
-            QnxError: The rule set reports an error, or the release has no event handlers.
-        """
+        """Execute a mode that sets a filter; QnxError if the rule set or the release refuses it."""
         if "HANDLER" in known.name and not self.machine.target.has_handlers:
             raise unsupported("this release has no event handlers")
         numbers = [arg for name, arg in zip(known.arguments, args, strict=True) if name not in NOT_NUMBERS]
@@ -221,14 +217,9 @@ class TraceControl:
         return 0
 
     def _handler(self, function: Any, data: Any) -> DynamicRule:
-        """Return the handler that a program attaches, in the form of a dynamic rule.
+        """Return the handler that a program attaches as a dynamic rule; tracelogger, with `RULE_DATA`, attaches one.
 
-        Args:
-            function: The program's function; tracelogger passes a dynamic rule, which is returned as it is.
-            data: The program's `EventData`; `RULE_DATA` if tracelogger calls.
-
-        Raises:
-            QnxError: EPERM (no privilege); EFAULT (`function` or `data` has the wrong type).
+        Raises EPERM (no privilege) or EFAULT (`function` or `data` has the wrong type) as a QnxError.
         """
         if data is RULE_DATA:
             rule: DynamicRule = function

@@ -24,6 +24,7 @@ from satview.capture.buffers import (
     KevFile,
     LoggerOptions,
     LoggerReport,
+    Output,
     Say,
 )
 from satview.capture.emit import RULE_DATA
@@ -363,11 +364,7 @@ def run(
 
 
 def _bounds(capture: Capture, triggers: Sequence[Trigger]) -> Bounds | None:
-    """Return the limits of the flight recorder; None if the capture needs none: no ring, or no trigger that ends it.
-
-    Raises:
-        UsageError: The options contradict each other.
-    """
+    """Return the limits of the flight recorder, None = there is none; UsageError if options contradict each other."""
     if triggers and capture.qst is not None:
         raise UsageError("--qst: a tracer that writes QST files has no triggers; leave it out")
     if not capture.options.is_ring or not any(trigger.action.stops for trigger in triggers):
@@ -384,11 +381,7 @@ def _say_nothing(_level: int, _text: str) -> None:
 
 
 def _times(capture: Capture, workload: Workload, machine: Machine) -> tuple[int, int]:
-    """Return the start of a capture and the end of the simulation, in cycles.
-
-    Raises:
-        UsageError: The duration is too long or negative.
-    """
+    """Return start and end of a capture in cycles; UsageError if the duration is too long or negative."""
     lead_in_ns = capture.lead_in_ns if capture.lead_in_ns >= 0 else workload.lead_in_ns
     duration_ns = capture.duration_ns or workload.duration_ns
     if capture.options.seconds and not capture.duration_ns:  # the logger ends it, even if the workload is shorter
@@ -404,10 +397,7 @@ def _times(capture: Capture, workload: Workload, machine: Machine) -> tuple[int,
 def _advance(
     machine: Machine, until: int, pace: float, cancelled: Callable[[], bool], progress: Callable[[int], None] | None
 ) -> None:
-    """Simulate up to the time `until`, cycles, with at most `pace` simulated seconds per real second.
-
-    A `pace` of 0 means as fast as possible. `progress` is called with the time reached, cycles.
-    """
+    """Simulate until a time in cycles, with at most `pace` simulated seconds per real second; 0 = no limit."""
     if not pace:
         machine.run(until, cancelled, progress)
         return
@@ -435,19 +425,8 @@ def _losses(kernel: Kernel) -> tuple[int, int]:
 def _file(
     capture: Capture, path: Path, kernel: Kernel, started: int, stream: BinaryIO | None, watch: TriggerWatch | None,
     bounds: Bounds | None, say: Say,
-) -> KevFile | QstFile | TriggeredOutput:  # fmt: skip
-    """Return the output of a capture: a file, or a flight recorder that writes files.
-
-    Args:
-        capture: Parameters of the capture.
-        path: The file to write.
-        kernel: The traced kernel.
-        started: Start of the capture, in cycles.
-        stream: Stream to write to instead of `path`; None = write to `path`.
-        watch: Checks events against triggers; None = the capture has no triggers.
-        bounds: Limits of a flight recorder; None = the capture is no flight recorder.
-        say: Called with the level and the text of each console message.
-    """
+) -> Output:  # fmt: skip
+    """Return the output of a capture: a file, or with `bounds` and a `watch` for triggers a flight recorder."""
     if capture.qst is not None:
         return QstFile(path, capture.qst, kernel.target)
     if bounds is not None and watch is not None:
@@ -461,13 +440,8 @@ def _file(
     return file if watch is None else TriggeredOutput(watch, file, None, kernel.emitter.byte_order)
 
 
-def _logger(
-    kernel: Kernel, options: LoggerOptions, file: KevFile | QstFile | TriggeredOutput, say: Say, program: Body | None
-) -> Logger | Probe:
-    """Start and return the logger of a capture: tracelogger, a probe or a QST tracer.
-
-    `program` is the control program, which starts when tracelogger is ready; None = there is none.
-    """
+def _logger(kernel: Kernel, options: LoggerOptions, file: Output, say: Say, program: Body | None) -> Logger | Probe:
+    """Start and return the logger: tracelogger, whose control program may follow, a probe or a QST tracer."""
     if isinstance(file, QstFile):
         return QstTracer(kernel, options, file, say)
     if options.is_probe:
@@ -481,10 +455,7 @@ def _logger(
 
 
 def _finish(kernel: Kernel, logger: Logger | Probe, patience_s: float) -> None:
-    """Stop the logger if it still runs, and let it write the remaining buffers.
-
-    `patience_s` is the maximum CPU time, in seconds, that the simulation may take for this.
-    """
+    """Stop a logger that still runs, and let it write its buffers within `patience_s` of CPU time."""
     machine, options = kernel.machine, logger.options
     if logger.is_done or logger.failure is not None:
         return
@@ -641,12 +612,7 @@ def make_tile(
 
 
 def _buffers_by_cpu(slots: NDArray[np.uint32], kind: Target) -> NDArray[np.int64]:
-    """Return how much the sequence numbers of each CPU's buffers increase within the slots: int64, shape (CPUs,).
-
-    Args:
-        slots: uint32, shape (n, 4).
-        kind: The target, which determines whether each CPU has its own buffers.
-    """
+    """Return how much the sequence numbers of each CPU's buffers increase within the slots: int64, shape (CPUs,)."""
     begins = slots[slots[:, 0] & wire.CODE_MASK == wire.CONTROL_BUFFER, 0]
     counts = np.bincount(begins >> wire.CPU_SHIFT & wire.CPU_MASK, minlength=kind.cpus)
     return counts if kind.has_buffer_end else np.full(len(counts), counts.sum())
@@ -661,14 +627,7 @@ def _states(kernel: Kernel) -> dict[Thread, tuple[str, int]]:
 
 
 def _seam(kernel: Kernel, before: dict[Thread, tuple[str, int]]) -> None:
-    """Put the threads back into the states that they had at the start of the tile, and emit each state that changes.
-
-    RUNNING comes last, when the CPUs are free.
-
-    Args:
-        kernel: The simulated target.
-        before: State and CPU of each thread at the start of the tile.
-    """
+    """Put threads back into their state at the start of the tile, and emit each change; RUNNING comes last."""
     changed = [(thread, *state) for thread, state in before.items() if (thread.state, thread.cpu) != state]
     for thread, state, cpu in sorted(changed, key=lambda entry: entry[1] == "RUNNING"):
         thread.state = state
@@ -725,11 +684,6 @@ def _end_of_buffer(slots: NDArray[np.uint32], begins: NDArray[np.intp], events: 
     """Return the number of slots up to the end of the buffer that contains the last of the first `events` events.
 
     A buffer end at which an event continues in its CPU's next buffer does not count; the next suitable one is used.
-
-    Args:
-        slots: uint32, shape (n, 4).
-        begins: Number of the first slot of each buffer, ascending, shape (buffers,).
-        events: Number of events, at least 1.
     """
     starts = np.flatnonzero(slots[:, 0] >> wire.STRUCT_SHIFT < wire.Struct.COMBINE_CONTINUE)
     slot = int(starts[events - 1])

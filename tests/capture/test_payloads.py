@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from satview.capture.emit import call_payloads
+from satview.capture.emit import call_form
 from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.events.variants import encode, name_bytes, text_words
@@ -61,12 +61,11 @@ def test_every_payload_fits_its_list(form: tuple[tuple[str, ...], ...], release:
 
 
 def test_64_bit_processes_set_the_flag_and_32_bit_ones_do_not() -> None:
-    payloads = call_payloads(Release.QNX_7)
-    assert payloads.form(11, wide=True, is_64bit=True)[0] == 2 << 10 | 11 | 0x200
-    assert payloads.form(11, wide=True, is_64bit=False)[0] == 2 << 10 | 11
-    code, plan = payloads.form(15, wide=False, is_64bit=True)
+    assert call_form(Release.QNX_7, 11, wide=True, is_64bit=True)[0] == 2 << 10 | 11 | 0x200
+    assert call_form(Release.QNX_7, 11, wide=True, is_64bit=False)[0] == 2 << 10 | 11
+    code, plan = call_form(Release.QNX_7, 15, wide=False, is_64bit=True)
     assert (code, [name for name, _ in plan]) == (2 << 10 | 15, ["rcvid", "status"]), "without the flag"
-    assert call_payloads(Release.QNX_6).form(11, wide=True, is_64bit=True)[0] == 2 << 10 | 11
+    assert call_form(Release.QNX_6, 11, wide=True, is_64bit=True)[0] == 2 << 10 | 11
 
 
 def test_encoding_by_hand() -> None:
@@ -80,7 +79,7 @@ def test_encoding_by_hand() -> None:
 
 
 def test_timer_timeout_has_two_fast_words() -> None:
-    _, plan = call_payloads(Release.QNX_7).form(75, wide=False, is_64bit=False)
+    _, plan = call_form(Release.QNX_7, 75, wide=False, is_64bit=False)
     assert [name for name, _ in plan] == ["timeout_flags", "ntime_sec"]
 
 

@@ -145,14 +145,7 @@ class InterruptController:
         return events
 
     def _handle(self, cpu: Cpu, attachment: Attachment, interrupt: int, handlers: list[HandlerSpan]) -> Sigevent | None:
-        """Run the handler of an attachment, if any, and record when it ran; return the sigevent to deliver, or None.
-
-        Args:
-            cpu: CPU that takes the interrupt.
-            attachment: A handler or event attached to the interrupt.
-            interrupt: Time when the entry of the interrupt was logged.
-            handlers: Receives entry and exit of the handler.
-        """
+        """Run the handler of an attachment, if any, and note its span in `handlers`; return the sigevent, or None."""
         kernel = self.kernel
         if attachment.handler is None:
             return self._event_of(attachment)
@@ -178,10 +171,7 @@ class InterruptController:
 
     @staticmethod
     def _event_of(attachment: Attachment) -> Sigevent | None:
-        """Return the sigevent of an attachment and mask the attachment.
-
-        If the attachment is masked already, record that the interrupt occurred, and return None.
-        """
+        """Return the sigevent of an attachment and mask it; if it is masked already, latch the interrupt: None."""
         if attachment.is_masked:
             attachment.is_latched = True
             return None
@@ -314,10 +304,7 @@ class Machine(ProgramRunner):
         thread.remaining = self.vary(self._user_cost)
 
     def _step(self, argument: tuple[Cpu, int]) -> None:
-        """Resume the program on a CPU whose user code has ended, and process the item that it yields.
-
-        `argument` is the CPU, and its `token` when this step was scheduled: if the token has changed, nothing happens.
-        """
+        """Resume the program on a CPU, unless its token has changed, and process the item that it yields."""
         cpu, token = argument
         thread = cpu.thread
         if token != cpu.token or thread is None:

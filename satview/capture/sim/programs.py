@@ -156,8 +156,7 @@ def _create(call: processes.Spawn | processes.Fork, parent: int, kernel: KernelS
 def _wait_for_thread(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
     """Block the worker until the thread that it creates has run its set-up.
 
-    The new thread gets the CPU at once, without a READY event, unless the CPU is about to switch directly to another
-    thread.
+    The new thread gets the CPU at once, without a READY event, unless another thread is handed over.
     """
     worker = cpu.thread
     if worker is None:
@@ -178,18 +177,7 @@ def _wait_for_thread(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
 
 
 def _replace(call: processes.Exec, pid: int, tid: int, kernel: KernelServices, cpu: Cpu) -> int:
-    """Replace the program of a process (exec): other threads end, and the caller's call has no exit event.
-
-    Args:
-        call: The exec request.
-        pid: The process.
-        tid: The caller.
-        kernel: The kernel.
-        cpu: CPU on which the kernel runs.
-
-    Returns:
-        0, or ESRCH if a signal has ended the caller or its wait.
-    """
+    """Run another program in a process (exec), without exit event; return 0, or ESRCH if the caller waits no more."""
     process = kernel.processes[pid]
     caller = process.threads[tid]
     if caller.state != "REPLY":  # a signal has ended the wait or the thread

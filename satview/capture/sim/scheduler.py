@@ -73,10 +73,7 @@ class PartitionScheduler:
         return self._move(server, server.own_partition, server.is_critical_itself)
 
     def _move(self, thread: Thread, partition: Partition | None, is_critical: bool) -> bool:
-        """Change a thread's partition and whether it is critical; return whether anything changed.
-
-        The thread's CPU time until now is charged to the old partition.
-        """
+        """Change partition and criticality of a thread, charging its time so far; return whether anything changed."""
         if thread.partition is partition and thread.is_critical == is_critical:
             return False
         if thread.state == "RUNNING" and thread.cpu >= 0:
@@ -245,10 +242,7 @@ class Scheduler:
         self.ready.remove(thread)
 
     def _find_cpu(self, here: Cpu, thread: Thread) -> None:
-        """Find a CPU for a ready thread: the current CPU `here` if it is free, else one that runs a less urgent thread.
-
-        Of several, the CPU with the thread of lowest priority is taken. Another CPU than `here` gets an IPI.
-        """
+        """Find a CPU for a ready thread: `here` if it is free, else the one with the least urgent thread, by an IPI."""
         if here.thread is None and thread.runmask >> here.index & 1 and here.handoff is None:
             here.expected += 1
             return
@@ -344,11 +338,7 @@ class Scheduler:
             self.set_priority(cpu, thread, thread.sporadic.low)
 
     def _charge_sporadic(self, thread: Thread, used: int, is_leaving: bool) -> None:
-        """Charge `used` cycles of CPU time to a thread's sporadic budget.
-
-        When the budget is used up, or the thread leaves the CPU (`is_leaving`), the replenishment is scheduled for one
-        period after the activation began.
-        """
+        """Charge cycles to a thread's sporadic budget; the end of budget or span schedules a replenishment."""
         account = thread.sporadic
         if account is None or thread.priority <= account.low:
             return
