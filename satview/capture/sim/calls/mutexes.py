@@ -137,7 +137,7 @@ class MutexUnlock(Call):
     mutex: Mutex
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Unlock the mutex, or let the kernel give it to a waiting thread; fails with EPERM (the caller has it not)."""
+        """Unlock the mutex, or let the kernel give it to a waiter; fails with EPERM (the caller does not hold it)."""
         mutex = self.mutex
         if mutex.owner is not thread:
             kernel.enter(cpu, thread, self)
@@ -416,7 +416,7 @@ class RwLockRelease(Call):
         return LibraryWake(self.lock)
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Release the lock, and give it to the next threads in the queue; fails with EPERM (the caller has it not)."""
+        """Release the lock to the next threads in the queue; fails with EPERM (the caller does not hold it)."""
         lock = self.lock
         if lock.writer is not thread and thread not in lock.readers:
             kernel.enter(cpu, thread, self)
