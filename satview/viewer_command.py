@@ -63,9 +63,6 @@ _FIRST_OPTIONS: Final = (
 def run_viewer(arguments: list[str]) -> int:
     """Carry out the options of the viewer: show windows, write a screenshot, set up, or print help.
 
-    Args:
-        arguments: Arguments of the process, without its name.
-
     Returns:
         The exit code.
 
@@ -196,11 +193,7 @@ def _version_lines() -> list[str]:
 
 
 def _refuse_misspelt(words: list[str]) -> None:
-    """Refuse a first word that looks like a command, as it has neither folder nor ending, and is no file either.
-
-    Raises:
-        UsageError: The word is refused; the message names the similar command, if any.
-    """
+    """Raise a `UsageError` for a first word that looks like a command, without folder or ending, and is no file."""
     word = words[0] if words else ""
     if not re.fullmatch(r"\w[\w-]*", word) or Path(word).exists():
         return
@@ -292,26 +285,14 @@ def _megabytes(text: str) -> int:
 
 
 def _check_names(text: str, known: Sequence[str], what: str) -> None:
-    """Check that all names in a text, separated by commas, are known.
-
-    Raises:
-        UsageError: A name is unknown.
-    """
+    """Raise a `UsageError` for an unknown name in a text, separated by commas."""
     for name in (part.strip() for part in text.split(",") if text):
         if name not in known:
             raise UsageError(f"{name!r:.60} is not one of the {what}: {', '.join(known)}")
 
 
 def _link(options: argparse.Namespace, file: str) -> TraceLink:
-    """Return what to open and show first.
-
-    Args:
-        options: The options, which say the range and the event to show first if the link does not.
-        file: A path or a link, from the command line.
-
-    Raises:
-        UsageError: The link or an option is faulty.
-    """
+    """Return what to open and show first: the options say it where the link, or path, does not."""
     link = parse_link(file)
     return replace(
         link,
@@ -524,11 +505,7 @@ def _data_folder() -> Path:
 
 
 def _refresh(folder: Path) -> list[str]:
-    """Run the commands after which desktops know the new menu entry and file type; return what failed, as lines.
-
-    Args:
-        folder: The user's folder of shared data, in which the entry, the file type and the icons were written.
-    """
+    """Run the commands after which desktops know the entries in `folder`; return what failed, as lines."""
     notes = []
     for command, inner, without in _REFRESH:
         program = absolute_program(command)

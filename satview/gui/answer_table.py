@@ -80,13 +80,6 @@ class AnswerModel(QAbstractTableModel):
     """
 
     def __init__(self, theme: Theme, parent: QObject | None = None, names: tuple[str, ...] = ()) -> None:
-        """Create an empty model.
-
-        Args:
-            theme: Colours.
-            parent: Owner.
-            names: Columns to show; empty = all.
-        """
         super().__init__(parent)
         self.names, self.follows = names, False
         self.set_theme(theme)
@@ -268,13 +261,7 @@ class TableExport(QObject):
         self._job = Task(self, self._on_done, self._on_failed)
 
     def save_as(self, table: Table, trace_path: Path) -> None:
-        """Ask for a file, and write a table to it.
-
-        Args:
-            table: The rows, in the order in which they are written. The proposed file name contains the name of the
-                table's question.
-            trace_path: The trace, whose files are never replaced.
-        """
+        """Ask for a file named after the table's question, other than the trace's, and write the rows to it."""
         proposed = Path(f"{trace_path.stem}-{table.question.name}.csv")
         path = dialogs.ask_save(self._panel, proposed, "CSV (*.csv)")
         if path is not None:
@@ -435,10 +422,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
         self._csv.close()
 
     def copied_text(self) -> str:
-        """Return the selected rows as text (all rows if none is selected) if the table has the focus; else "".
-
-        Without a selection, at most `_COPY_ROWS_MAX` rows are returned.
-        """
+        """Return the selected rows (without any, all up to `_COPY_ROWS_MAX`) if the table has the focus; else ""."""
         return self._rows_as_text(1) if self.table.hasFocus() else ""
 
     def _rows_as_text(self, least: int = 2) -> str:

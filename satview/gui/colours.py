@@ -227,13 +227,9 @@ _HATCH_OF: Final = {
 
 
 def value_colour(value: int, is_dark: bool, palette: str = STANDARD, looks: str = "") -> int | None:
-    """Return the colour of a lane value as 0xRRGGBB; None if the value is drawn as background.
+    """Return the colour of a lane value of `events.states`, 0xRRGGBB; None if it is drawn as background.
 
-    Args:
-        value: Lane value of `events.states`.
-        is_dark: True for the colour on a dark background.
-        palette: One of `session.settings.PALETTES`.
-        looks: The user's changes, in the format of `read_looks`.
+    `palette` is one of `session.settings.PALETTES`; `looks` are the user's changes in the format of `read_looks`.
     """
     look = read_looks(looks).get(value)
     if look is not None and (of_look := look.colour(is_dark)) is not None:
@@ -297,12 +293,7 @@ _QUIET: Final = (0xA9AFBA, 0x666D79)
 
 
 def process_colour(hue: int, palette: str = STANDARD) -> int:
-    """Return the colour of a process on CPU lanes, 0xRRGGBB.
-
-    Args:
-        hue: Number of the process; colours repeat after `PROCESS_HUES`.
-        palette: One of `session.settings.PALETTES`.
-    """
+    """Return the colour of a process on CPU lanes, 0xRRGGBB; hues repeat after `PROCESS_HUES`."""
     hue %= states.PROCESS_HUES
     if palette == PRINT:
         steps = states.PROCESS_HUES // 2  # two hues share a grey; neighbouring pairs have distant greys

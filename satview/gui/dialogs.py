@@ -50,11 +50,8 @@ from satview.store.trace import Trace
 def ask_open(parent: QWidget, folder: Path | None, take_link: Callable[[TraceLink], None] | None = None) -> list[Path]:
     """Ask for files to open; return an empty list if the user cancels, or typed a link.
 
-    Args:
-        parent: Parent.
-        folder: Initial folder.
-        take_link: Called with a link such as `boot.kev#t=1s..2s` that the user types as the file name. Works in Qt's
-            own dialog only; system dialogs look for a file of that name.
+    `take_link` gets a link such as `boot.kev#t=1s..2s` that is typed as file name into Qt's own dialog; system dialogs
+    look for a file of that name.
     """
     patterns = " ".join(pattern for file_format in FORMATS for pattern in file_format.patterns)
     kinds = [
@@ -77,11 +74,7 @@ def ask_open(parent: QWidget, folder: Path | None, take_link: Callable[[TraceLin
 
 
 class _TypedLink(QObject):
-    """Detects a link typed into Qt's file dialog and confirmed with Return.
-
-    Attributes:
-        link: The link; None until one is typed.
-    """
+    """Detects a link typed into Qt's file dialog and confirmed with Return; `link` is None until then."""
 
     def __init__(self, dialog: QFileDialog) -> None:
         super().__init__(dialog)
@@ -137,12 +130,8 @@ def folder_for_saving() -> Path:
 def ask_save(parent: QWidget, suggestion: Path, pattern: str) -> Path | None:
     """Ask where to save; return None if the user cancels. A name without extension gets that of the file type.
 
-    The files of traces that a window shows are refused, and the user is asked again.
-
-    Args:
-        parent: Parent.
-        suggestion: Suggested name; a relative path starts at `folder_for_saving`.
-        pattern: File types in Qt's filter syntax.
+    Files of traces that a window shows are refused, and the user is asked again. A relative suggestion starts at
+    `folder_for_saving`; `pattern` is in Qt's filter syntax.
     """
     while True:
         typed, kind = QFileDialog.getSaveFileName(parent, "Save", str(folder_for_saving() / suggestion), pattern)

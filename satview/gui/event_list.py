@@ -128,13 +128,7 @@ class EventListModel(QAbstractTableModel):
         self.endResetModel()
 
     def _grow(self, trace: Trace, rows: NDArray[np.uint32] | None, before: int) -> None:
-        """Switch to a refreshed trace: append or remove rows at the end; texts of all rows are formatted again.
-
-        Args:
-            trace: The refreshed trace.
-            rows: uint32, rows of the events that pass the filter; None = all events.
-            before: Number of model rows until now.
-        """
+        """Switch to a refreshed trace of which `rows` (None = all) pass; append or remove rows behind `before`."""
         count = min((len(trace.events) if rows is None else len(rows)) - self.first_row, self._limit)
         if count > before:
             self.beginInsertRows(QModelIndex(), before, count - 1)
@@ -447,11 +441,7 @@ class EventListPanel(TablePanel[EventListModel]):
 
     @Slot()
     def _follow_view(self) -> None:
-        """Scroll to the first event of the visible range.
-
-        The list stays if it is pinned, if the selected event is visible in both lanes and list, or if both are at their
-        end.
-        """
+        """Scroll to the first event in view, unless pinned, both ends show, or the selection shows in both."""
         opened, bar = self._opened, self.table.verticalScrollBar()
         window, events = opened.viewport.window, opened.trace.events
         is_at_both_ends = bar.value() >= bar.maximum() > 0 and window.end >= opened.trace.window.end

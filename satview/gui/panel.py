@@ -47,12 +47,7 @@ Value = str | int | bool
 
 
 def values_of(panel: QWidget, names: Iterable[str]) -> dict[str, Value]:
-    """Return the values of a panel's input fields, such as texts and check states, by attribute name.
-
-    Args:
-        panel: The panel with the fields.
-        names: Names of attributes of the panel; may be dotted.
-    """
+    """Return the values of a panel's input fields, such as texts and check states, by (dotted) attribute name."""
     return {name: _value(attrgetter(name)(panel)) for name in names}
 
 
@@ -154,10 +149,7 @@ class Panel(QWidget):
         self._theme = theme
 
     def reload(self) -> None:
-        """Show a refreshed trace; called once the panel is visible.
-
-        Panels that refresh themselves on signals need not override this method.
-        """
+        """Show a refreshed trace, once the panel is visible; panels that refresh themselves on signals need not."""
 
     def rest(self) -> None:
         """Stop background work, because the panel is hidden."""
@@ -247,14 +239,7 @@ HEIGHT_LIMIT_PX: Final = 2**31 - 1  # Qt counts the height of all rows in 32 bit
 
 
 def set_up_rows(table: QTableView, model: QAbstractItemModel, name: str, height_px: int) -> None:
-    """Set up a table whose rows have equal heights and are selected as a whole.
-
-    Args:
-        table: The table.
-        model: Its model.
-        name: Name for screen readers.
-        height_px: Row height.
-    """
+    """Set up a table, named for screen readers, whose rows have equal heights and are selected as a whole."""
     table.setAccessibleName(name)
     # If this header were visible, a reset would request a text for each row: minutes for ten million rows.
     rows = table.verticalHeader()
@@ -294,10 +279,6 @@ def select_row(table: QTableView, row: int) -> None:
     """Select one row only, even while Ctrl or Shift is held; a later Shift+click extends the selection from this row.
 
     `QTableView.selectRow` adds the row while Ctrl is held, and selects nothing while Shift is held.
-
-    Args:
-        table: The table.
-        row: Row of its model.
     """
     table.selectRow(row)
     flags, selected = QItemSelectionModel.SelectionFlag, table.selectionModel()
@@ -321,13 +302,7 @@ def selected_rows(table: QTableView) -> list[int]:
 
 
 def linked(target: str, html: str, theme: Theme) -> str:
-    """Return HTML that shows `html` as a link, which `follow` can open.
-
-    Args:
-        target: Where the link leads: `event:ROW`, `thread:ROW`, `process:ROW` or `at:THREAD/CYCLES`.
-        html: Content of the link.
-        theme: Colours.
-    """
+    """Return HTML as a link for `follow`: to `event:ROW`, `thread:ROW`, `process:ROW` or `at:THREAD/CYCLES`."""
     return f"<a href='{target}' style='color:{css(theme.accent)}; text-decoration:none'>{html}</a>"
 
 

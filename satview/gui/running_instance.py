@@ -53,12 +53,7 @@ def instance_name() -> str | None:
 
 
 def hand_over(links: list[TraceLink], is_followed: bool) -> bool:
-    """Let the running `satview` process open files; return False if none runs, or if it refused.
-
-    Args:
-        links: The files, and positions in them.
-        is_followed: True to follow the files while they grow.
-    """
+    """Let the running `satview` open, and perhaps follow, files; return False if none runs, or if it refused."""
     name = instance_name()
     if name is None or (not sys.platform.startswith("win") and not Path(name).exists()):
         return False
@@ -79,12 +74,7 @@ class InstanceServer(QObject):
     """Receives the files that other `satview` processes of the user pass on, and opens them here."""
 
     def __init__(self, open_links: Open, parent: QObject) -> None:
-        """Start to listen, unless another instance does.
-
-        Args:
-            open_links: Function that opens files in new windows; its second argument tells whether to follow the files.
-            parent: Owner.
-        """
+        """Start to listen, unless another instance does; `open_links` opens files in new windows."""
         super().__init__(parent)
         self._open = open_links
         self._server = QLocalServer(self)
@@ -167,11 +157,7 @@ class _Request:
 
 
 def _request(content: Any) -> tuple[list[TraceLink], bool]:
-    """Return the files of a request, and whether to follow them.
-
-    Raises:
-        DamagedFileError: The request is malformed.
-    """
+    """Return the files of a request, and whether to follow them; raise `DamagedFileError` if it is malformed."""
     request = as_declared(content, _Request)
     links = list(request.open)
     for name in (text for link in links for text in (str(link.path), link.session, link.beside)):

@@ -51,20 +51,19 @@ def write_events(
     is_cancelled: IsCancelled,
     report: Report,
 ) -> str:
-    """Write selected events of a trace; return a summary.
+    """Write selected events of a trace, all of them for None; return a summary.
 
     Args:
         trace: The trace.
         path: The new file, which appears once it is complete.
         kind: Key of `KINDS`.
-        rows: uint32, ascending event rows; None = all.
-        window: Only events in this window; None = all.
-        is_cancelled: Polled regularly.
+        rows: uint32, ascending event rows.
+        window: Only events in this window.
+        is_cancelled: Polled regularly; then `Cancelled` is raised.
         report: Called with the progress, 0 to 1.
 
     Raises:
         UsageError: The trace cannot be written as this kind, or the file cannot be written.
-        Cancelled: `is_cancelled()` returned True.
     """
     mask = event_mask(trace, rows, window)
     if kind == "kev":

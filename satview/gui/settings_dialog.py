@@ -59,14 +59,7 @@ class SaveSessionDialog(Dialog):
     """
 
     def __init__(self, state: WorkspaceState, existing: tuple[str, ...], save: Save, parent: QWidget) -> None:
-        """Show the parts that can be saved.
-
-        Args:
-            state: The present state of the window.
-            existing: Names of existing sessions.
-            save: Stores a session under a name; raises `SatviewError` on failure.
-            parent: The window.
-        """
+        """Show the parts that can be saved by `save`, which raises `SatviewError` on failure."""
         super().__init__("Save session", parent)
         self._state, self._existing, self._save = state, existing, save
         self.name = QLineEdit(self, placeholderText="Name")

@@ -108,10 +108,7 @@ class RowNavigator:
         self._opened, self._navigation = opened, navigation
 
     def select(self, table: Table, row: int) -> None:
-        """Select the lane of a row's thread, process or CPU, without moving the view.
-
-        For a row about a kind of event, select an event of that kind.
-        """
+        """Select the lane of a row's thread, process or CPU, else an event of its kind, without moving the view."""
         lane = self.lane_of(table, row)
         if lane is not None:
             self._navigation.show_lane(lane)
@@ -119,13 +116,7 @@ class RowNavigator:
             self._opened.select_event(event, reveal=False)
 
     def go_to(self, table: Table, name: str, row: int) -> None:
-        """Go to the time or event at which a value occurred; if the value has none, to the lane or event of the row.
-
-        Args:
-            table: The statistics.
-            name: Name of the column.
-            row: Row of the table.
-        """
+        """Go to the time or event at which a value occurred; if the value has none, to the lane or event of the row."""
         moment, event, lane = table.moment(row, name), table.event(row, name), self.lane_of(table, row)
         is_length = table.question.column(name).kind is Kind.DURATION
         if moment >= 0 and (lane is not None or subject_kind(table) is None):
@@ -405,11 +396,7 @@ class StatisticsPanel(AnswerPanel):
         self._report()
 
     def _reason(self, is_there: bool) -> str:
-        """Return a sentence on why no table is shown; "" if a table is shown.
-
-        Args:
-            is_there: True if the requested table has been computed.
-        """
+        """Return why no table is shown, "" if one is; `is_there` if the requested table has been computed."""
         view = self.view
         if view.error:
             return view.error

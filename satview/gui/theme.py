@@ -356,11 +356,7 @@ def _drawing(name: str) -> str:
 
 
 def icon(name: str, theme: Theme, size_px: int = 0) -> QIcon:
-    """Return an icon in the colours of a theme, for device pixel ratios 1 and 2; `size_px` 0 is the toolbar size.
-
-    Raises:
-        FileNotFoundError: There is no such icon.
-    """
+    """Return an icon in the colours of a theme, for device pixel ratios 1 and 2; `size_px` 0 is the toolbar size."""
     drawn_icon, size_px = QIcon(), size_px or theme.px(_SIZE_PX)
     for ratio in (1, 2):
         drawn = _pixmap(_drawing(name).replace("currentColor", "#000"), size_px, ratio)

@@ -56,13 +56,7 @@ class PlainLabel(QLabel):
     r"""A label that shows markup such as `<b>` literally, and control characters as `\x1b`."""
 
     def __init__(self, text: str | QWidget | None = "", parent: QWidget | None = None, *, role: str = "") -> None:
-        """Create a label.
-
-        Args:
-            text: Initial text, or the parent, as for QLabel.
-            parent: Parent.
-            role: Style of the text: dim, faint, title, error; empty = none.
-        """
+        """Create a label with a text (or the parent, as for QLabel), in the style dim, faint, title or error."""
         super().__init__(parent if isinstance(text, str) else text)
         self.setTextFormat(QtCore.Qt.TextFormat.PlainText)
         if isinstance(text, str):
@@ -216,11 +210,7 @@ class _WheelGuard(QObject):
 
 
 def guard_from_wheel(form: QWidget) -> None:
-    """Let the wheel change a field of a form only if the field has the keyboard focus.
-
-    Args:
-        form: The form; fields added later are not affected.
-    """
+    """Let the wheel change a present field of a form only if the field has the keyboard focus."""
     guard = _WheelGuard(form)
     for kind in (QComboBox, QAbstractSpinBox, QAbstractSlider):
         for field in form.findChildren(kind):
@@ -356,11 +346,7 @@ FRAME_MS: Final = 16
 
 
 def paint_next_frame(widget: QWidget) -> None:
-    """Delay painting a widget by one frame.
-
-    Args:
-        widget: A visible widget; its pending paint requests are served in the next frame.
-    """
+    """Delay the pending paint requests of a visible widget by one frame."""
     widget.setUpdatesEnabled(False)
     QTimer.singleShot(FRAME_MS, widget, lambda: widget.setUpdatesEnabled(True))
 
@@ -453,14 +439,7 @@ class QuickPick(_Floating):
     """A searchable list over the window, which also closes on selection."""
 
     def __init__(self, options: list[Option], placeholder: str, nothing: str, parent: QWidget) -> None:
-        """Show all options.
-
-        Args:
-            options: Entries to select from.
-            placeholder: Hint in the empty input field.
-            nothing: Text shown when no entry matches.
-            parent: The window below.
-        """
+        """Show all options, with a hint in the empty input field, and a text if nothing matches."""
         super().__init__(placeholder, "", parent)
         self.setAutoFillBackground(True)
         self._options = options

@@ -179,14 +179,7 @@ def failure(error: Exception, path: Path) -> str:
 def _simulate(
     request: CaptureRequest, is_stopped: threading.Event, is_cancelled: IsCancelled, report: Report
 ) -> object:
-    """Run a simulated capture on a pool thread.
-
-    Args:
-        request: The capture.
-        is_stopped: Set to let the logger write its buffers and end.
-        is_cancelled: Polled regularly; True discards the capture.
-        report: Called with the share done.
-    """
+    """Run a simulated capture on a pool thread, until `is_stopped` (keeping it) or `is_cancelled` (discarding it)."""
 
     def ends() -> bool:
         return is_stopped.is_set() or is_cancelled()
@@ -199,12 +192,7 @@ def _simulate(
 
 
 def _run_aside(path: Path, run: Callable[[BinaryIO | None], CaptureResult], is_cancelled: IsCancelled) -> CaptureResult:
-    """Capture into a temporary file, which is renamed to the requested name when complete.
-
-    Raises:
-        UsageError: The file is incomplete, such as when the disk is full; the captured part has the requested name
-            unless an older file has it.
-    """
+    """Capture into a temporary file, renamed when complete; a part gets the name too, unless an older file has it."""
     file = NewFile(path, keeps_part=True, is_buffered=False)
     try:
         result = run(file.stream)
@@ -230,15 +218,10 @@ def _capture_on_target(
     is_cancelled: IsCancelled,
     report: Report,
 ) -> object:
-    """Capture on a target, on a pool thread, and then apply the rules that the target cannot apply itself.
+    """Capture on a target, on a pool thread, and apply the rules that the target cannot apply itself.
 
-    Args:
-        target_capture: The capture.
-        is_stopped: Set to let the logger write its buffers and end.
-        tell: Called with the progress as text.
-        grows: Called with the file when it can be followed; not if it is filtered at the end.
-        is_cancelled: Polled; True stops the capture like `is_stopped`, but raises `Cancelled`.
-        report: Called with the share that has been filtered, 0 to 1.
+    `tell` gets the progress as text, `grows` the file once it can be followed, `report` the share that has been
+    filtered.
     """
     request, messages, before, progress = target_capture.request, deque[str](maxlen=_MESSAGES_SHOWN), 0, ""
 

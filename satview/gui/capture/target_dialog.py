@@ -137,21 +137,13 @@ class TargetDialog(Dialog):
         return TargetCaptureRequest(request, notices)
 
     def _bounds(self) -> Bounds:
-        """Return the limits of the files that a flight recorder writes, one for each incident.
-
-        Raises:
-            UsageError: The disk limit is malformed.
-        """
+        """Return the limits of the files of a flight recorder; raise `UsageError` for a malformed disk limit."""
         disk = self.disk.text().strip()
         limit = disk_bytes(disk, "At most") if disk else 0
         return Bounds(self.kernel_buffers.value(), is_repeated=True, files=self.files.value(), disk_bytes=limit)
 
     def _allow_functions(self, request: TargetRequest) -> None:
-        """Ask for consent to run the Python code that the rules call on any release, as the release is not known yet.
-
-        Raises:
-            UsageError: The user refused.
-        """
+        """Ask to run the Python code that the rules call on any release: the target's is not known yet."""
         rules = [rule for release in Release for rule in check_rules(request.rules, release)[0]]
         rules_tab.allow_functions(self, rules, Path(request.rules_name).parent, self._allowed)
 

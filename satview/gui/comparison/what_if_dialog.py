@@ -116,13 +116,7 @@ def targets_of(trace: Trace, is_cancelled: IsCancelled) -> tuple[ChangeTarget, .
 
 
 def change_completions(line: str, position: int, targets: Sequence[ChangeTarget]) -> list[Completion]:
-    """Return completions at the cursor in a line with one change, the most likely first.
-
-    Args:
-        line: The change, which may be incomplete.
-        position: Cursor, 0 to len(line).
-        targets: Subjects that can be changed.
-    """
+    """Return completions at the cursor, 0 to len(line), in a line with one change, the most likely first."""
     left, equals, _ = line[:position].partition("=")
     target, colon, key = left.rpartition(":")
     if equals:
@@ -189,14 +183,6 @@ class WhatIfDialog(Dialog):
     """
 
     def __init__(self, opened: OpenTrace, change: str, second_trace: SecondTrace, parent: QWidget) -> None:
-        """Open the dialog with the beginning of a change.
-
-        Args:
-            opened: Trace to predict from.
-            change: Beginning of a change, to be completed.
-            second_trace: Opens the predicted trace.
-            parent: Parent; the dialog closes with the trace.
-        """
         super().__init__("What if", parent)
         self._opened, self._path, self._second_trace = opened, opened.trace.path, second_trace
         self._folder: TemporaryDirectory[str] | None = None
@@ -324,11 +310,7 @@ class WhatIfDialog(Dialog):
         self._job.start(partial(_predict, self._path.absolute(), lines, options, self._predicted_path(self._folder)))
 
     def _options(self) -> list[str]:
-        """Return timing file and user events as options of `satview whatif`.
-
-        Raises:
-            UsageError: The timing file does not exist, or is malformed.
-        """
+        """Return timing file and user events as options of `satview whatif`; raise `UsageError` for a faulty file."""
         options, trace, file = [], self._opened.trace, self.timing.text().strip()
         if file:
             timing_of(trace, file)
@@ -399,27 +381,14 @@ class WhatIfDialog(Dialog):
 
 
 def _copy(predicted: Path, path: Path, source: Path, _is_cancelled: IsCancelled) -> Path:
-    """Copy the predicted trace to another file, on a pool thread; return that file.
-
-    Raises:
-        UsageError: The file is the trace from which the prediction was made.
-        OSError: The file cannot be written.
-    """
+    """Copy the predicted trace to a file other than its source, on a pool thread; return that file."""
     with predicted.open("rb") as stream, NewFile(path, reading=(predicted, source)) as copy:
         shutil.copyfileobj(stream, copy.stream)
     return path
 
 
 def _predict(path: Path, changes: list[str], options: list[str], predicted: Path, is_cancelled: IsCancelled) -> object:
-    """Write a predicted trace, on a pool thread; return the output of `satview whatif --format json`.
-
-    Args:
-        path: The trace to predict from.
-        changes: The changes, in the form of the option `--set`.
-        options: Further options of the command.
-        predicted: The file to write.
-        is_cancelled: Polled regularly.
-    """
+    """Write a predicted trace, on a pool thread; return the output of `satview whatif --format json`."""
     sets = [f"--set={change}" for change in changes]
     arguments = ["whatif", str(path), *sets, *options, "-o", str(predicted), "--format", "json"]
     return json.loads(run_satview(arguments, _PATIENCE_S, is_cancelled))
@@ -486,13 +455,6 @@ class AxisDialog(Dialog):
     written = Signal(object)
 
     def __init__(self, trace: Trace, comparison: Comparison, parent: QWidget) -> None:
-        """List the open file (or the files of the open axis) and the compared file.
-
-        Args:
-            trace: The open trace.
-            comparison: Comparison with a second trace, whose offset is used, if there is one.
-            parent: The window.
-        """
         super().__init__("Files on one time axis", parent)
         self._folder = trace.path.parent
         self._described = trace.payloads.described

@@ -574,13 +574,7 @@ _ENTRY_LENGTH: Final = 60
 
 
 def add_filter_menus(menu: QMenu, opened: OpenTrace, argument: str = "") -> None:
-    """Add entries that filter by the present selection to a context menu.
-
-    Args:
-        menu: The context menu.
-        opened: The trace.
-        argument: Name of the clicked argument, whose entries are added to the menu itself; empty = none.
-    """
+    """Add entries that filter by the selection to a context menu; those of a clicked argument to the menu itself."""
     offered = proposals(opened)
     clicked = [proposal for proposal in offered if proposal.what == argument]
     for title, pattern, effect in _GROUPS:

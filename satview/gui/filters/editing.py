@@ -160,14 +160,7 @@ class ExpressionLine(QLineEdit):
     focused = Signal()
 
     def __init__(self, trace: Trace, theme: Theme, parent: QWidget | None = None, *, takes_names: bool = False) -> None:
-        """Create an empty line.
-
-        Args:
-            trace: Trace whose names are proposed.
-            theme: Colours of the wavy line.
-            parent: Owner.
-            takes_names: True if a plain name is valid too; completion then starts once the text looks like a condition.
-        """
+        """Create an empty line; with `takes_names`, completion starts once the text looks like a condition."""
         super().__init__(parent)
         self._trace = trace
         self._theme = theme

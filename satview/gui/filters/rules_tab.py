@@ -358,13 +358,7 @@ def allow_code(parent: QWidget, path: Path) -> bool:
 
 
 def allow_functions(parent: QWidget, rules: Iterable[Rule], folder: Path, allowed: set[Path]) -> None:
-    """Ask for consent to run each file with functions that the rules call, unless it was allowed before.
-
-    Args:
-        parent: Parent of the dialogs.
-        rules: The rules.
-        folder: Folder for relative file names.
-        allowed: Allowed files; extended by this function.
+    """Ask for consent to run each file in `folder` with functions that the rules call, and add it to `allowed`.
 
     Raises:
         UsageError: The user refused a file.

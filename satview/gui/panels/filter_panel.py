@@ -88,11 +88,7 @@ class LeafGroup:
 
 
 class _GroupItem(QTreeWidgetItem):
-    """Tree item of a group. A click emits one change for the group, not one for each leaf that Qt then checks.
-
-    Attributes:
-        passes_on: True while Qt sets the check state of the leaves.
-    """
+    """Tree item of a group; a click emits one change, and not one for each leaf that Qt checks (`passes_on`)."""
 
     passes_on = False
 
@@ -154,11 +150,7 @@ class CheckTree(QWidget):
     def reload(self, groups: Sequence[LeafGroup]) -> list[LeafGroup]:
         """Update counts and titles, and append new groups and leaves; existing ones keep their positions.
 
-        Args:
-            groups: All groups with all their leaves; none may be missing.
-
-        Returns:
-            The groups in the order of the tree.
+        None of the groups and leaves so far may be missing. Return the groups in the order of the tree.
         """
         order = {}
         self.tree.blockSignals(True)

@@ -105,15 +105,7 @@ def _graph(
     is_by_thread: bool,
     _is_cancelled: IsCancelled,
 ) -> FlameGraph:
-    """Return the flame graph of a time window; runs in the background task.
-
-    Args:
-        trace: The trace.
-        window: The time window.
-        table: Functions in this window; None = not computed yet.
-        measure: Quantity that the width of a rectangle stands for; None = the default.
-        is_by_thread: Whether each process and thread has its own functions.
-    """
+    """Return the flame graph of a time window, on a pool thread; None = table not computed yet, default measure."""
     table = function_table(trace, window) if table is None else table
     return flame_graph(table, measure, is_by_thread=is_by_thread)
 
@@ -212,11 +204,7 @@ class FlameCanvas(QAbstractScrollArea):
         return np.flatnonzero(is_inside & (graph.width > 0))
 
     def _visible_rectangles(self, first_level: int, last_level: int) -> NDArray[np.int64]:
-        """Return the rectangles of a range of levels that belong to the zoomed rectangle: callers and callees.
-
-        Returns:
-            int64 (n,).
-        """
+        """Return callers and callees of the zoomed rectangle in a range of levels, int64 (n,)."""
         graph = self.graph
         assert graph is not None
         nodes = np.concatenate((self._callers(), self._inside()))

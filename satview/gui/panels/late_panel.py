@@ -70,14 +70,7 @@ class _Tables(AnswerPanel):
     focused = Signal()
 
     def __init__(self, context: PanelContext, name: str, buttons: QHBoxLayout, parent: QWidget) -> None:
-        """Create empty tables.
-
-        Args:
-            context: Context of the panel.
-            name: Accessible name of the tables.
-            buttons: Layout for Copy and Export, which are visible while the table is in use.
-            parent: Owner.
-        """
+        """Create empty tables with an accessible name; `buttons` gets Copy and Export, shown while in use."""
         super().__init__(context, name, parent)
         self._answers: list[Table] = []
         self._drawing: tuple[str, _Responses] | None = None
@@ -108,10 +101,7 @@ class _Tables(AnswerPanel):
         return super().eventFilter(watched, event)
 
     def _share_width(self) -> None:
-        """Set column widths without cutting texts; the table scrolls if necessary.
-
-        Only names of activities, which differ at their beginnings, leave room for the figure beside them.
-        """
+        """Set column widths without cutting texts; only names of activities leave room for the figure beside them."""
         widths = self._needed_px.copy()
         if len(widths) > 1 and self.model.columns[0].name == "activity":
             room_px = self.table.viewport().width() - widths[1]
@@ -305,12 +295,7 @@ class LatePanel(Panel):
         self.activities_view.start()
 
     def explain(self, thread: int, cycles: int) -> None:
-        """Explain the instance that a thread works on at a time.
-
-        Args:
-            thread: Row of the thread table.
-            cycles: The time.
-        """
+        """Explain the instance that a thread (row of the thread table) works on at a time."""
         name = visible_line(self._opened.trace.thread_name(thread))
         nothing = f"{name} does nothing again and again: no pulse, message, sleep or interrupt begins its work"
         self._ask(lambda late: "" if self.instance_view.explain_thread(late, thread, cycles) else nothing)

@@ -105,14 +105,7 @@ class SnapshotView(WatchedAnswer):
 
 
 def _find(trace: Trace, moment_cycles: int, basis: Basis, is_cancelled: IsCancelled) -> object:
-    """Return a time and the states of all threads at that time; runs in the background task.
-
-    Args:
-        trace: The trace.
-        moment_cycles: The time.
-        basis: Data for statistics of the trace.
-        is_cancelled: Polled regularly.
-    """
+    """Return a time and the states of all threads at that time, on a pool thread."""
     return moment_cycles, snapshot(trace, moment_cycles, basis, is_cancelled, by_state=True)
 
 

@@ -149,12 +149,7 @@ class PlotsPanel(Panel):
         return widget if widget is not self.message else None
 
     def export(self, kind: str, path: Path) -> None:
-        """Write the visible plot to a file.
-
-        Args:
-            kind: `png` or `svg` for the picture, `csv` for the numbers.
-            path: The file; replaced once it is complete.
-        """
+        """Write the visible plot to a file: `png` or `svg` for the picture, `csv` for the numbers."""
         plotted, plot = self.view.plotted.get(self.view.kind), self.plot
         if plotted is None or plot is None:
             return

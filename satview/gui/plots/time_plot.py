@@ -127,13 +127,7 @@ def height(count: float) -> float:
 
 
 def new_plot(x_axis: pg.AxisItem, y_axis: pg.AxisItem | None, name: str) -> Any:
-    """Return a plot with given axes that the mouse moves along x only.
-
-    Args:
-        x_axis: Bottom axis.
-        y_axis: Left axis; None = plain numbers.
-        name: Name for screen readers.
-    """
+    """Return a plot that the mouse moves along x only; without a left axis, it has plain numbers."""
     axes = {"bottom": x_axis} | ({"left": y_axis} if y_axis is not None else {})
     plot = pg.PlotWidget(axisItems=axes)
     plot.setAccessibleName(name)
@@ -184,16 +178,7 @@ class TimePlot(QWidget):
     def __init__(
         self, opened: OpenTrace, left_px: int, theme: Theme, title: str, left: str, parent: QWidget | None = None
     ) -> None:
-        """Create an empty plot.
-
-        Args:
-            opened: The trace.
-            left_px: Width of the label column of the lanes.
-            theme: Colours.
-            title: Title for screen readers.
-            left: Title of the left axis.
-            parent: Owner.
-        """
+        """Create an empty plot beside a legend as wide as the label column of the lanes, `left_px`."""
         super().__init__(parent)
         self._opened, self._theme = opened, theme
         self._is_following = False

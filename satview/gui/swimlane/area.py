@@ -314,13 +314,7 @@ class SwimlaneArea(QWidget):
             label.style().polish(label)
 
     def set_title(self, title: str, filtered: str = "") -> None:
-        """Show the name of the trace above the labels.
-
-        Args:
-            title: The name; empty if there is only one set of lanes.
-            filtered: Text about the active filter, for the tool tip. The title then says that the trace is filtered.
-                Empty if there is no filter, or if chips show it.
-        """
+        """Show the trace's name above the labels; `filtered` describes a filter that no chips show, for the tip."""
         self._title = visible_line(f"{title} (filtered)" if filtered else title)
         self._heads[0].setToolTip(tool_tip("\n".join(filter(None, (title, filtered)))))
         self._show_head(0, self._title or _HEAD)
@@ -337,10 +331,7 @@ class SwimlaneArea(QWidget):
     def save_picture(self, path: Path, reading: Sequence[Path], *, streams: bool = False) -> None:
         """Save the area with title, time span and legend: as PNG, SVG or PDF by the ending of the file.
 
-        Args:
-            path: The file; replaced once the picture is complete.
-            reading: Files that must not be replaced: those of the trace.
-            streams: True to write to pipes and devices too.
+        The files of the trace, `reading`, are never replaced; `streams` allows pipes and devices.
 
         Raises:
             WriteError: The file cannot be written, or has another ending.
@@ -477,10 +468,7 @@ class SwimlaneArea(QWidget):
 
     @Slot()
     def _on_reloaded(self) -> None:
-        """Paint the refreshed lanes now, and the overview one frame later.
-
-        The labels are also painted one frame later if the rows of lanes are the same as before.
-        """
+        """Paint the refreshed lanes now, the overview (and labels, if no row changed) one frame later."""
         paint_next_frame(self.overview)
         if self._opened.lanes.rows == self._rows:
             paint_next_frame(self.labels)
@@ -536,12 +524,7 @@ class Panes(QSplitter):
         return pane
 
     def show_beside(self, opened: OpenTrace, theme: Theme) -> Pane:
-        """Show the lanes of another trace below the first set, in place of any second set.
-
-        Args:
-            opened: The other trace; it must outlive the pane.
-            theme: Colours.
-        """
+        """Show another trace, which must outlive the pane, below the first, in place of any second set of lanes."""
         self.join()
         pane = self._add(opened, theme)
         pane.area.legend.explain_also(self.first.opened)

@@ -35,12 +35,9 @@ _HATCHES: Final = np.array(HATCHES, np.uint8)
 
 
 def lane_colour(value: int, rgb: int, theme: Theme) -> int:
-    """Return the colour of a lane value, 0xAARRGGBB; the alpha byte encodes the hatching that `hatch` draws.
+    """Return a lane value's colour `rgb` as 0xAARRGGBB; the alpha byte encodes the hatching that `hatch` draws.
 
-    Args:
-        value: Lane value of `events.states`.
-        rgb: Colour of the value.
-        theme: Determines whether states are hatched; spans of unknown state always are.
+    States are hatched if the theme is; spans of unknown state always are.
     """
     is_hatched = theme.is_hatched or value == states.UNKNOWN
     return rgb | (OPAQUE - (hatch_of(value) << 24) if is_hatched else OPAQUE)
@@ -108,13 +105,9 @@ LOST_LEAST_PX: Final = 4.0
 
 
 def lost_spans(lost: NDArray[np.int64], scale: TimeScale) -> list[tuple[float, float]]:
-    """Return the left and right edges of the visible spans with lost events, in logical pixels.
+    """Return the edges of the visible parts of spans with lost events, int64 (n, 2) cycles, in logical pixels.
 
     Overlapping spans are merged, and each span is at least `LOST_LEAST_PX` wide.
-
-    Args:
-        lost: int64 (n, 2), start and end times of the spans, cycles.
-        scale: Time to logical pixels.
     """
     window = scale.window
     seen = lost[(lost[:, 1] >= window.start) & (lost[:, 0] < window.end)] if len(lost) else lost
@@ -173,10 +166,7 @@ def needs_vectors(painter: QPainter) -> bool:
 
 
 def rectangles(pixels: NDArray[np.uint32]) -> NDArray[np.int64] | None:
-    """Return the single-coloured rectangles of a picture; None if there are more than `_MOST`.
-
-    Args:
-        pixels: uint32 (height, width).
+    """Return the single-coloured rectangles of a picture, uint32 (height, width); None if there are more than `_MOST`.
 
     Returns:
         int64 (n, 5): left, top, width, height, colour. Equal adjacent rows share rectangles.
@@ -247,13 +237,9 @@ def knows_use(timeline: Timeline) -> bool:
 
 
 def cpu_use(timeline: Timeline, window: TimeWindow, width_px: int, reach_px: int) -> CpuUse:
-    """Return the CPU use in a window; the cost depends on the number of pixels, not of events.
+    """Return the CPU use in a window; the cost depends on the number of (device) pixels, not of events.
 
-    Args:
-        timeline: Lanes; the CPU lanes must be built.
-        window: Time window of the picture.
-        width_px: Width of the picture, device pixels.
-        reach_px: Number of neighbouring pixels on each side to average.
+    The CPU lanes must be built; `reach_px` neighbouring pixels on each side are averaged.
     """
     edges, lanes = pixel_edges(window, width_px), timeline.lanes_of_cpus
     cycles = np.zeros((states.VALUE_COUNT, width_px), np.int64)
@@ -273,13 +259,8 @@ def cpu_use(timeline: Timeline, window: TimeWindow, width_px: int, reach_px: int
 def draw_use(pixels: NDArray[np.uint32], use: CpuUse, rows: tuple[int, int], theme: Theme) -> None:
     """Draw the CPU use as a stack of processes, before a pale area up to the largest use nearby.
 
-    A line marks the least use nearby.
-
-    Args:
-        pixels: uint32 (height, width of `use`), modified.
-        use: The CPU use.
-        rows: First pixel row, at the height of `high_cpus`, and the row after the last.
-        theme: Colours.
+    A line marks the least use nearby. `rows` are the first pixel row, at the height of `high_cpus`, and the row after
+    the last.
     """
     columns, ground = np.arange(pixels.shape[1] + 1), theme.base | OPAQUE
     tops = np.cumsum(use.used, axis=0) / use.high_cpus
@@ -326,17 +307,7 @@ _PADDING_PX: Final = 3
 def draw_preview_lane(
     painter: QPainter, preview: Preview, cpu: int, window: TimeWindow, area: QRectF, ratio: float, theme: Theme
 ) -> None:
-    """Draw the lane of a CPU from the samples of a file, before the trace is read.
-
-    Args:
-        painter: Painter.
-        preview: Samples of the file.
-        cpu: CPU of the lane.
-        window: Time window of the area.
-        area: The lane, logical pixels.
-        ratio: Device pixels per logical pixel.
-        theme: Colours.
-    """
+    """Draw the lane of a CPU (`area`, logical pixels) from the samples of a file, before the trace is read."""
     inner = area.adjusted(0, _PADDING_PX, 0, -_PADDING_PX)
     width, height = max(1, round(inner.width() * ratio)), max(1, round(inner.height() * ratio))
     bins = max(1, round(inner.width() / BIN_PX))
@@ -350,11 +321,7 @@ def draw_preview_lane(
 def lane_pixels(cover: NDArray[np.float64], width: int, height: int, theme: Theme) -> NDArray[np.uint32]:
     """Return a picture of a CPU's use, uint32 (height, width): time of processes from the bottom up, idle time on top.
 
-    Args:
-        cover: float64 (64, bins), cycles by lane value and bin, as returned by `Preview.cover`.
-        width: Width of the picture, pixels.
-        height: Height of the picture, pixels.
-        theme: Colours.
+    `cover` has cycles by lane value and bin, float64 (64, bins), as returned by `Preview.cover`.
     """
     background = theme.base | OPAQUE
     out = np.full((height, width), background, np.uint32)

@@ -131,12 +131,9 @@ class Frame:
         return self.request.width_px
 
     def ahead(self, before: TimeWindow | None, frames: float, limits: TimeWindow) -> Frame:
-        """Return the frame widened, at the same zoom, on the side to which the view is moving.
+        """Return the frame widened, at the same zoom, on the side to which the view moves from the window `before`.
 
-        Args:
-            before: Window of the previous frame; None = there was none.
-            frames: Number of frames to look ahead.
-            limits: Time window beyond which the frame is not widened, except by a few pixels.
+        `frames` is how many frames to look ahead; beyond `limits` the frame is widened by a few pixels only.
         """
         window, width_px = self.scale.window, self.scale.width_px
         if before is None or before == window:
@@ -157,14 +154,7 @@ class Frame:
 
 
 def _margin(moved_px: float, room_px: float, frames: float, width_px: int) -> int:
-    """Return the extra width to paint ahead on one side, in pixels.
-
-    Args:
-        moved_px: Pixels that came into view on this side since the previous frame.
-        room_px: Most pixels by which the frame can be widened on this side.
-        frames: Number of frames to look ahead.
-        width_px: Width of the frame.
-    """
+    """Return how much to paint ahead on a side where `moved_px` came into view and `room_px` are left, in pixels."""
     if not 0 < moved_px <= _JUMP * width_px or room_px <= 0:
         return 0
     return (int(min(frames * moved_px, room_px, _MOST * width_px)) // _STEP_PX + 1) * _STEP_PX
@@ -341,14 +331,7 @@ _band: Final = lru_cache(maxsize=1024)(Band)
 
 @lru_cache(maxsize=64)
 def covered(picture: TimeWindow, picture_px: int, window: TimeWindow, width_px: int) -> CoveredColumns | None:
-    """Return the columns of a picture that are visible in a frame; None if there are none or they are too coarse.
-
-    Args:
-        picture: Time window of the picture.
-        picture_px: Width of the picture, device pixels.
-        window: Time window of the frame.
-        width_px: Width of the frame, device pixels.
-    """
+    """Return the columns of a picture that are visible in a frame; None if there are none or they are too coarse."""
     ahead = window.start - picture.start
     begin = max(0, ahead * picture_px // picture.length)
     stop = min(picture_px, -(-(ahead + window.length) * picture_px // picture.length))
@@ -361,15 +344,7 @@ def covered(picture: TimeWindow, picture_px: int, window: TimeWindow, width_px: 
 
 
 def draw_band(painter: QPainter, picture: BandPicture | None, area: QRectF, frame: Frame, theme: Theme) -> None:
-    """Draw a band from its last picture, moved and stretched if the frame has another window.
-
-    Args:
-        painter: Painter of the lanes.
-        picture: Last picture of the band; None = it has none.
-        area: The band, logical pixels.
-        frame: The frame to draw.
-        theme: Colours.
-    """
+    """Draw a band (logical pixels) from its last picture, moved and stretched if the frame has another window."""
     shown = picture.covered(frame) if picture is not None else None
     if picture is None or shown is None:
         painter.fillRect(area, colour(theme.window))
@@ -496,11 +471,7 @@ class TickSource:
     def _sampled(
         self, request: LaneRequest, rows: NDArray[np.intp]
     ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.unsignedinteger]]]:
-        """Yield where events are marked; if there are very many events, only for a sample of them.
-
-        Yields:
-            Position of the lane in `request.lanes`, pixel column, and row of the event, (n,) each.
-        """
+        """Yield position in `request.lanes`, pixel column and row, (n,) each, of events or of a sample of very many."""
         rows = rows[:: len(rows) // _MARKED_PER_FRAME + 1]
         infos = [self.opened.timeline.infos[lane] for lane in request.lanes]
         edges = pixel_edges(request.window, request.width_px)
@@ -509,15 +480,7 @@ class TickSource:
     def _groups(
         self, view: FilterView, rows: NDArray[np.uint32]
     ) -> tuple[tuple[NDArray[np.uint32], NDArray[np.uint32]], ...]:
-        """Return groups of events to draw, dimmed events first.
-
-        Args:
-            view: Effect of the filter.
-            rows: uint32, rows of the events.
-
-        Returns:
-            For each group, the colours of marks, uint32 by event code, and the event rows, uint32 (n,).
-        """
+        """Return colours of marks by event code and event rows, uint32 each, dimmed events first."""
         if self.fades:
             return ((self._faded, rows),)
         if view.dimmed is None:
@@ -599,13 +562,7 @@ class BandPainter:
         self.version += 1
 
     def paint(self, frame: Frame, bands: Sequence[Band], last: Sequence[BandPicture | None]) -> list[BandPicture]:
-        """Return pictures of bands.
-
-        Args:
-            frame: The frame to paint for.
-            bands: The bands to paint.
-            last: Last picture of each band, whose memory is reused; None = none.
-        """
+        """Return pictures of bands for a frame, in the memory of the last pictures, if any."""
         timeline, scale = self._opened.timeline, frame.scale
         rows = tuple(row for band in bands for row in band.rows)
         part = replace(frame.request, lanes=tuple(row.index for row in rows))
@@ -635,19 +592,12 @@ class BandPainter:
         return pictures
 
     def _edges(self, rows: Sequence[LaneRow], scale: TimeScale, width_px: int) -> dict[int, NDArray[np.int64]]:
-        """Return the pixel columns in which intervals begin, by position in `rows`; too dense lanes are left out.
-
-        Returns:
-            int64 (n,) each.
-        """
+        """Return columns in which intervals begin, int64 (n,), by position in `rows`; too dense lanes are left out."""
         starts = (interval_starts(self._opened.timeline, row.index, scale, width_px) for row in rows)
         return {position: columns for position, columns in enumerate(starts) if columns is not None}
 
     def _overlay(self, part: LaneRequest) -> tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]:
-        """Return the pixels of a request that the filter fades, and those that it marks, bool (lanes, width) each.
-
-        Either array is None if there are no such pixels.
-        """
+        """Return the pixels that the filter fades and marks, bool (lanes, width) each; None = no such pixels."""
         overlay = self._source.overlay
         if overlay.does_nothing:
             return None, None

@@ -65,13 +65,7 @@ class LaneDrag:
     """
 
     def __init__(self, lanes: LaneList, row: LaneRow, y_px: int) -> None:
-        """Begin a possible drag when the mouse is pressed on a lane.
-
-        Args:
-            lanes: List of lanes.
-            row: The lane that was pressed.
-            y_px: Position of the press, from the top of the list.
-        """
+        """Begin a possible drag of a lane, when the mouse is pressed at a position from the top of the list."""
         self._lanes, self._row, self._start_px = lanes, row, y_px
         self._gap: _Gap | None = None
         self.is_on = False
@@ -289,13 +283,7 @@ class LaneLabels(QWidget):
         self._sheet.end()
 
     def _static_picture(self, rows: tuple[LaneRow, ...], rooms_px: tuple[float, ...], ratio: float) -> QPixmap:
-        """Return a picture of the labels without figures (such as loads), cached: panning and zooming do not change it.
-
-        Args:
-            rows: The visible lanes.
-            rooms_px: For each lane, the width that its figure takes from the label.
-            ratio: Device pixels per logical pixel.
-        """
+        """Return a cached picture of the labels without figures (such as loads), `rooms_px` wide each."""
         line_px = self._drag.line_px if self._drag is not None else None
         infos, value_of = self._opened.timeline.infos, self._opened.timeline.process_value
         values = tuple(value_of(infos[row.index].process) for row in rows)
@@ -311,13 +299,7 @@ class LaneLabels(QWidget):
         return picture
 
     def _draw_static(self, painter: QPainter, rows: tuple[LaneRow, ...], rooms_px: tuple[float, ...]) -> None:
-        """Draw all parts of the labels except figures (such as loads).
-
-        Args:
-            painter: Painter of the labels.
-            rows: The visible lanes.
-            rooms_px: For each lane, the width that its figure takes from the label.
-        """
+        """Draw all of the labels but figures (such as loads), each of which takes `rooms_px` of its label."""
         painter.fillRect(self.rect(), colour(self._theme.panel))
         for row, room_px in zip(rows, rooms_px, strict=True):
             self._draw_row(painter, row, room_px)
@@ -368,10 +350,7 @@ class LaneLabels(QWidget):
             self._draw_text(painter, words, 20, area, theme.text)
 
     def _figure(self, row: LaneRow) -> tuple[float, LaidText | None]:
-        """Return width and layout of the figure (such as the load) at the right of a label.
-
-        0 and None if the label has no figure.
-        """
+        """Return width and layout of the figure (such as the load) at the right of a label; 0 and None without one."""
         info = self._opened.timeline.infos[row.index]
         if info.kind is not LaneKind.CPU and not _has_chip(row, info) and not info.is_counter:
             return 0.0, None
@@ -515,8 +494,7 @@ class TextRow:
     def centred(self, texts: Sequence[str], left: float, right: float) -> bool:
         """Write the first text that fits, centred in the widest gap between two positions, or else to their right.
 
-        Returns:
-            Whether a text fits.
+        Return whether a text fits.
         """
         gaps = self._gaps(max(left, self._area.left()), min(right, self._area.right()))
         widest_start, widest_end = max(gaps, key=lambda gap: gap[1] - gap[0], default=(0.0, 0.0))
@@ -746,9 +724,7 @@ class Ruler(QWidget):
     def _snapped(self, event: QMouseEvent) -> int:
         """Return the time at the mouse, cycles, moved to a near tick for a range, else to a near event or edge.
 
-        With Ctrl, a range goes to events and edges too.
-
-        Nothing is snapped while Alt is held.
+        With Ctrl, a range goes to events and edges too. Nothing is snapped while Alt is held.
         """
         scale = self._scale
         cycles = scale.cycles(event.position().x())

@@ -163,11 +163,7 @@ def _highlighted_entries(highlighted: frozenset[int]) -> NDArray[np.bool_]:
 
 @lru_cache(maxsize=8)
 def _lane_table(theme: Theme) -> NDArray[np.uint32]:
-    """Return the colour table of a theme with nothing hidden. Cached: do not modify.
-
-    Returns:
-        uint32 (6, 256).
-    """
+    """Return the colour table of a theme with nothing hidden, uint32 (6, 256). Cached: do not modify."""
     table = np.full((len(PixelRowKind), 256), theme.base | OPAQUE, np.uint32)
     running = lane_colour(states.RUNNING, state_colour(states.RUNNING, theme) or 0, theme)
     tick = mixed(theme.dim, theme.base, 0.55)
@@ -236,10 +232,7 @@ class LanePicture:
         """Yield the pixels of bands of lanes, each from the top of its first lane to the bottom of its last.
 
         The few lanes of a band stay in the processor cache until they are drawn, which halves the time of a frame.
-
-        Args:
-            cuts: Start and stop of each band in `rows`.
-            rooms: Arrays to reuse for the pixels if their size fits; None or missing = new arrays.
+        `cuts` are start and stop of each band in `rows`; `rooms` are arrays to reuse if their size fits.
         """
         strips, spare = _pixel_rows(self), iter(rooms)
         for begin, stop in cuts:
@@ -282,17 +275,10 @@ class LanePicture:
 
 
 def _draw_heat(out: Pixels, stack: Stack, height_px: int, bottom: int, ratio: float, palette: LanePalette) -> None:
-    """Draw the CPU use of a process by colour strength on a logarithmic scale, in the rows of event marks.
+    """Draw the CPU use of a process as colour strength, on a logarithmic scale, in the rows of event marks.
 
-    Only drawn for a process that uses too little CPU for a visible height: it shows when the process runs.
-
-    Args:
-        out: Pixels, modified.
-        stack: Shares of the lane.
-        height_px: Height of the lane, logical pixels.
-        bottom: Pixel row after the last row of the lane's bar.
-        ratio: Device pixels per logical pixel.
-        palette: Colours.
+    Only for a process that uses too little CPU for a visible height: it shows when the process runs. The bar of the
+    lane ends above the pixel row `bottom`.
     """
     parts = bands(round(height_px * ratio), ratio)
     if stack.mean_cpus / stack.cpus * (parts.bar_end - parts.bar_top) >= _SAYS_PX * ratio:
@@ -306,13 +292,6 @@ def _draw_shares(out: Pixels, stack: Stack, top: int, bottom: int, background: i
     """Draw shares of time by colour strength, on the scale of `_draw_heat`, between the rows `top` and `bottom`.
 
     Bins mostly covered by a value other than the first (such as unknown) get the colour of that value.
-
-    Args:
-        out: Pixels, modified.
-        stack: Shares of the lane.
-        top: First pixel row of the bar.
-        bottom: Pixel row after the last row of the bar.
-        background: Colour for a share of 0.
     """
     heat = _heat_colours(background & 0xFFFFFF, int(stack.colours[0]) & 0xFFFFFF)
     rows, colours = slice(max(0, top), max(0, bottom)), heat_of(stack.tops[0], heat)
@@ -323,26 +302,13 @@ def _draw_shares(out: Pixels, stack: Stack, top: int, bottom: int, background: i
 
 
 def heat_of(cpus: NDArray[np.float64], heat: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return colours for CPU use on a logarithmic scale, uint32 (bins,).
-
-    Args:
-        cpus: Used CPUs, float64 (bins,).
-        heat: Colours by strength, the weakest first.
-    """
+    """Return colours for CPU use, float64 (bins,), on a logarithmic scale, uint32 (bins,); `heat` begins weak."""
     steps = np.clip(1 + np.log10(np.maximum(cpus, 1e-9)) / _DECADES, _LEAST_STRENGTH, 1)
     return np.asarray(heat[np.ceil(np.where(cpus > 0, steps, 0) * (len(heat) - 1)).astype(np.intp)])
 
 
 def _draw_cpus(out: Pixels, top: int, bottom: int, cpus: int, line: np.uint32) -> None:
-    """Draw a faint line at each whole number of CPUs in a lane that stands for several CPUs, if there is room.
-
-    Args:
-        out: Pixels, modified.
-        top: First pixel row of the lane's bar.
-        bottom: Pixel row after the last row of the bar.
-        cpus: Number of CPUs that the height of the bar stands for.
-        line: Colour of the lines.
-    """
+    """Draw a faint line at each whole number of CPUs in a bar that stands for several CPUs, if there is room."""
     if (bottom - top) < _LEAST_CPU_PX * cpus:
         return
     for step in range(1, cpus):
@@ -399,12 +365,8 @@ def band_edges(rows: Sequence[LaneRow], scroll_px: int, ratio: float) -> tuple[i
 def stack_of_lane(row: LaneRow, scroll_px: int, ratio: float, marks: ShownMarks, stack: Stack) -> tuple[int, int]:
     """Return the first device pixel row of a lane's stack, and the row after its last.
 
-    Args:
-        row: The lane.
-        scroll_px: Height of the lanes scrolled out above the picture, logical pixels.
-        ratio: Device pixels per logical pixel.
-        marks: Which event marks are drawn above; without marks, the stack takes the rows of the marks too.
-        stack: The stack; that of a process never takes the rows of marks, to have the same scale at every zoom.
+    Without event marks above, a stack takes their rows too; but not that of a process, whose scale is the same at every
+    zoom.
     """
     top, bottom = (round((y_px - scroll_px) * ratio) for y_px in (row.y_px, row.y_px + row.height_px))
     parts = bands(bottom - top, ratio)

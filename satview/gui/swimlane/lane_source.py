@@ -169,14 +169,9 @@ class MarkFilter:
 def with_filter(
     timeline: Timeline, values: Values, request: LaneRequest, shown: MarkFilter | None, limit: int = 1 << 62
 ) -> Values:
-    """Return pixel values in which only events that pass the filter are marked.
+    """Return pixel values of a request, as `Timeline.raster` returns them, with marks of `shown` events only.
 
-    Args:
-        timeline: The lanes.
-        values: Pixel values as `Timeline.raster` returns them, with marks of all events.
-        request: The lanes and window of the values.
-        shown: The events to mark; None = return the values unchanged.
-        limit: If the window has more events, return the values without marks, to save time.
+    None leaves them as they are; if the window has more events than `limit`, there are no marks, to save time.
     """
     if shown is None:
         return values
@@ -196,14 +191,10 @@ def with_filter(
 
 
 def with_overlay(values: Values, request: LaneRequest, overlay: LaneOverlay, *, waits: bool) -> Values:
-    """Return pixel values without the intervals that the filter hides.
+    """Return pixel values, uint8 (lanes, width), without the intervals that the filter hides.
 
-    Args:
-        values: uint8 (lanes, width), pixel values.
-        request: The lanes, window and width of the values.
-        overlay: Effect of the filter on intervals.
-        waits: True to include all lanes, however long that takes, and to prepare which of their pixels fade or are
-            marked; False to leave out lanes that would delay a frame.
+    `waits` includes all lanes, however long that takes, and prepares which of their pixels fade or are marked;
+    otherwise lanes that would delay a frame are left out.
     """
     if overlay.does_nothing:
         return values
@@ -226,14 +217,8 @@ def exact_values(
 ) -> tuple[LaneRequest, Values] | None:
     """Build missing lanes, then return the current request with its exact pixel values; None if cancelled.
 
-    Args:
-        timeline: The lanes.
-        requested: Returns the current request, which may change meanwhile, such as when the view moves by a few pixels;
-            lanes that are being built remain useful.
-        shown: The events to mark; None = all.
-        overlay: Effect of the filter on intervals; None = no effect.
-        is_cancelled: Polled regularly.
-        report: Called when lanes are ready.
+    `requested` returns the current request, which may change meanwhile, such as when the view moves by a few pixels;
+    lanes that are being built remain useful. `report` is called when lanes are ready.
     """
     while not is_cancelled():
         request = requested()
@@ -252,15 +237,7 @@ def _build(
     is_cancelled: IsCancelled,
     report: Report,
 ) -> None:
-    """Build all CPU lanes, and the lanes of a request.
-
-    Args:
-        timeline: The lanes.
-        request: The visible lanes.
-        are_gone: Function that returns whether all lanes in a set were scrolled out, so that they need not be built.
-        is_cancelled: Polled regularly.
-        report: Called when lanes are ready.
-    """
+    """Build all CPU lanes, and those of a request unless `are_gone` (scrolled out); report when lanes are ready."""
     # All CPU lanes are built, because the overview shows the load of the whole trace.
     cpu_lanes = timeline.cpu_lanes
     others = frozenset(request.lanes).difference(cpu_lanes)
@@ -320,13 +297,9 @@ def _compute(
 
 
 def column_blocks(request: LaneRequest, event_count: int) -> list[tuple[slice, TimeWindow]]:
-    """Return blocks of pixel columns with their time windows, each with a limited number of events.
+    """Return blocks of pixel columns with their time windows, each with a limited number of the window's events.
 
     Some numpy steps of an exact raster hold the interpreter lock; small blocks keep the window responsive.
-
-    Args:
-        request: Window and width.
-        event_count: Number of events in the window.
     """
     count = max(1, min(event_count // _EVENTS_PER_BLOCK, request.width_px // 8))
     edges = pixel_edges(request.window, request.width_px)

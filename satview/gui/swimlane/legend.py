@@ -475,12 +475,12 @@ _DOTS_PER_INCH = 96  # one logical pixel on the page per logical pixel on the sc
 
 
 def save_png(picture: QImage | QPixmap, path: Path, reading: Sequence[Path], *, streams: bool = False) -> None:
-    """Write a picture as PNG.
+    """Write a picture as PNG; never replace the files in `reading`, which are those of the trace.
 
     Args:
         picture: The picture.
         path: The file; replaced once the picture is complete.
-        reading: Files that must not be replaced: those of the trace.
+        reading: The files of the trace.
         streams: True to write to pipes and devices too.
 
     Raises:
@@ -505,10 +505,10 @@ def save_drawing(
     kind: str = "",
     streams: bool = False,
 ) -> None:
-    """Draw into a file: PNG, SVG or PDF by its ending.
+    """Draw, with a painter whose unit is a logical pixel, into a file: PNG, SVG or PDF by its ending.
 
     Args:
-        draw: Draws with a painter whose unit is a logical pixel.
+        draw: Draws with a painter.
         size: Size in logical pixels.
         title: Title of the document, not used for PNG.
         path: The file; replaced once the picture is complete.

@@ -433,7 +433,7 @@ class ArrowLayer(QObject):
     def _draw_counted(
         self, painter: QPainter, groups: ArrowGroups, scale: TimeScale, scroll_px: int, theme: Theme
     ) -> None:
-        """Write the number of arrows of each group at its end, with a triangle as arrow head; largest groups first.
+        """Write the number of arrows of each group at its end, with a triangle as head; largest groups first.
 
         Used where lines would hide the lanes; a line is drawn only for the group under the mouse.
         """
@@ -518,11 +518,7 @@ def _without_overlap(boxes: Sequence[Sequence[float]]) -> list[int]:
 
 @lru_cache(maxsize=8)
 def _triangle(ratio: float, *, is_open: bool) -> tuple[NDArray[np.float64], float]:
-    """Return a triangle pointing down, as rectangles, which Qt fills ten times as fast as polygons.
-
-    Args:
-        ratio: Device pixels per logical pixel.
-        is_open: True to draw only the outline, as for replies.
+    """Return a triangle pointing down (its outline if `is_open`, for replies) as rectangles, ten times as fast to fill.
 
     Returns:
         Left, top from the middle, and width of each rectangle, float64 (n, 3); height of all rectangles.
@@ -542,11 +538,7 @@ def _triangle(ratio: float, *, is_open: bool) -> tuple[NDArray[np.float64], floa
 def _without_overlap_in_rows(
     row: NDArray[np.int64], left: NDArray[np.float64], width: NDArray[np.float64], order: NDArray[np.intp]
 ) -> NDArray[np.intp]:
-    """Return the positions of boxes, in the given order, that do not overlap an earlier returned box of their row.
-
-    Returns:
-        intp (k,).
-    """
+    """Return the positions of boxes, in order, without an earlier one in their row there, intp (k,)."""
     taken: dict[int, list[tuple[float, float]]] = {}
     columns = (column[order].tolist() for column in (row, left, left + width))
     shown = list[int]()
@@ -581,13 +573,7 @@ class _Shapes(NamedTuple):
 
 
 def _shapes(groups: ArrowGroups, ends: NDArray[np.float64], *, is_smooth: bool) -> _Shapes:
-    """Return the lines of arrows.
-
-    Args:
-        groups: The arrows.
-        ends: float64 (n, 4), x and y of start and end of each arrow.
-        is_smooth: Whether edges are drawn smoothly; if not, vertical shafts are drawn as rectangles, which is faster.
-    """
+    """Return the lines of arrows between `ends`, float64 (n, 4); vertical shafts become rectangles unless smooth."""
     x1, y1, x2, y2 = ends.T
     length = np.maximum(np.hypot(x2 - x1, y2 - y1), 1e-6)
     along, down = (x2 - x1) / length, (y2 - y1) / length
@@ -628,14 +614,7 @@ def arrow_colour(kind: ArrowKind, theme: Theme) -> int:
 
 
 def _draw_lines(painter: QPainter, shapes: _Shapes, positions: NDArray[np.intp], pen: QPen) -> None:
-    """Draw some arrows with their heads.
-
-    Args:
-        painter: Painter of the lanes.
-        shapes: The lines of all arrows.
-        positions: intp (k,), the arrows to draw.
-        pen: Colour and width of the lines.
-    """
+    """Draw some arrows, `positions` intp (k,), with their heads."""
     if not len(positions):
         return
     upright = positions[shapes.is_upright[positions]]
@@ -647,11 +626,7 @@ def _draw_lines(painter: QPainter, shapes: _Shapes, positions: NDArray[np.intp],
 
 
 def _upright_rects(ends: NDArray[np.float64], width_px: float) -> NDArray[np.float64]:
-    """Return vertical lines as rectangles: left, top, width, height.
-
-    Returns:
-        float64 (n, 4).
-    """
+    """Return vertical lines as rectangles, float64 (n, 4): left, top, width, height."""
     x1, y1, x2, y2 = ends.T
     rects = np.empty((len(ends), 4))
     rects[:, 0], rects[:, 2] = np.rint((x1 + x2 - width_px) / 2), width_px

@@ -321,10 +321,9 @@ class SwimlaneMouse(QObject):
         return snapped(self._opened, cycles, scale.length(SNAP_PX), row.index, Moved.RANGE)
 
     def _far_end(self, cycles: int) -> int:
-        """Return the end of the selected range, cycles, that stays when the range is extended to the time `cycles`.
+        """Return the end of the selected range, cycles, farther from `cycles`: it stays when the range is extended.
 
-        This is the end farther from `cycles`. Without a range, it is the time of the selected event, else the start of
-        the selected interval, else `cycles`.
+        Without a range: the time of the selected event, else the start of the selected interval, else `cycles`.
         """
         time_range, selection = self._opened.selection.time_range, self._opened.selection
         if time_range is not None:

@@ -225,14 +225,7 @@ class OverviewStrip(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
 
     def _verdict_columns(self, width_px: int) -> Iterator[tuple[int, NDArray[np.bool_]]]:
-        """Yield, for each severity, the pixel columns to mark for its verdicts; each mark is at least a wedge wide.
-
-        Args:
-            width_px: Width of the picture, device pixels.
-
-        Yields:
-            Colour, and marked columns, bool (width_px,); the most severe verdicts last, to be drawn on top.
-        """
+        """Yield colour and marked device pixels, bool (width_px,), for verdicts by severity, the worst last."""
         answer, theme, limits = self._opened.verdicts.answer, self._theme, self._opened.viewport.limits
         times: dict[int, list[int]] = {}
         for verdict in answer.verdicts[::-1] if answer is not None else ():
@@ -383,13 +376,9 @@ def _first_lines(lines: list[str], more: str) -> list[str]:
 def density(
     times: NDArray[np.int64], rows: NDArray[np.uint32] | None, window: TimeWindow, width_px: int
 ) -> NDArray[np.int64]:
-    """Return the number of events per pixel, int64, shape (width_px,); the cost depends on the number of pixels.
+    """Return the number of events per pixel, int64 (width_px,); the cost depends on the number of pixels.
 
-    Args:
-        times: Time of every event, ascending.
-        rows: Event rows to count, ascending; None = all.
-        window: Time window of the pixels.
-        width_px: Number of pixels.
+    `times` of all events and the `rows` to count (None = all) ascend.
     """
     positions = np.searchsorted(times, pixel_edges(window, width_px))
     if rows is not None:

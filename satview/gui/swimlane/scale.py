@@ -88,13 +88,7 @@ def small_step_ns(step: int) -> int:
 
 
 def tick_text(ns: int, step: int, unit: tuple[str, int] | None = None) -> str:
-    """Return a time with as many decimals as the tick distance needs, in groups of three.
-
-    Args:
-        ns: The time.
-        step: Distance of labelled ticks in ns.
-        unit: Name and ns of the unit; None = the unit that fits the time.
-    """
+    """Return a time in a unit (None = one that fits) with as many decimals as ticks `step` ns apart need, in threes."""
     name, size = unit or _unit(abs(ns), step)
     if ns == 0:
         return f"0 {name}"
@@ -120,15 +114,7 @@ TICK_ROW_PX: Final = 22
 
 
 def draw_ticks(painter: QPainter, marks: list[Tick], width_px: int, font: QFont, theme: Theme) -> None:
-    """Draw ticks on a line `TICK_ROW_PX` below the top, with texts beside labelled ticks.
-
-    Args:
-        painter: Painter of a ruler.
-        marks: The ticks.
-        width_px: Width of the ruler; texts that would extend beyond it are left out.
-        font: Font of the texts.
-        theme: Colours.
-    """
+    """Draw ticks on a line `TICK_ROW_PX` below the top, with texts that do not extend beyond the ruler."""
     painter.setPen(QPen(colour(theme.faint), 1))
     painter.drawLines(
         [

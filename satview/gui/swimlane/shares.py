@@ -242,17 +242,7 @@ def tops_of(cycles: NDArray[np.int64], columns: NDArray[np.int64], length: NDArr
 def _steps(
     counter: Counter, spans: LaneSpans, window: TimeWindow, width_px: int, value: int, colour: int, theme: Theme
 ) -> Stack:
-    """Return the stack of a counter lane: in each pixel solid up to the lowest value, paler up to the highest.
-
-    Args:
-        counter: Values of the counter over time.
-        spans: Intervals of the lane.
-        window: Time window of the picture.
-        width_px: Width of the picture, device pixels.
-        value: Lane value of the counter.
-        colour: Colour of the lane.
-        theme: Other colours.
-    """
+    """Return the stack of a counter lane: in each pixel solid up to the lowest value, paler up to the highest."""
     edges = pixel_edges(window, width_px)
     span = max(counter.highest - counter.lowest, 1e-300)
     least, most = (np.nan_to_num(levels, nan=counter.lowest) - counter.lowest for levels in counter.extremes(edges))
@@ -266,14 +256,8 @@ def _use(
 ) -> tuple[tuple[int, ...], NDArray[np.float64]]:
     """Return the stack of a process lane, from the bottom: RUNNING, READY, unknown, WAITING of an existing process.
 
-    Args:
-        running: Running threads, in lane heights, float64 (bins,).
-        ready: READY threads, in lane heights, float64 (bins,).
-        unknown: Share of the time with unknown state, float64 (bins,).
-        absent: Share of the time in which the process does not exist, float64 (bins,).
-
-    Returns:
-        Lane values; and their tops, float64 (lane values, bins), as in `Stack`.
+    Running and READY threads are in lane heights, unknown and absent in shares of the time, float64 (bins,) each. The
+    tops of the lane values, float64 (lane values, bins), are as in `Stack`.
     """
     could = np.minimum(running + ready, 1)
     if not unknown.any():
@@ -316,12 +300,9 @@ def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:
 
 
 def quiet_figure(timeline: Timeline, window: TimeWindow, shares_of: Callable[[int], LaneShares | None]) -> str:
-    """Return the total CPU use of quiet processes (which use little) in a window, like `figure`; empty until known.
+    """Return the total CPU use of quiet processes in a window, like `figure`; empty until known.
 
-    Args:
-        timeline: The lanes.
-        window: The window.
-        shares_of: As for `quiet_use`.
+    `shares_of` is as for `quiet_use`.
     """
     shares = [shares_of(lane) for lane in _lanes_of_cpus(timeline)]
     if not timeline.lanes_of_cpus or None in shares:
@@ -366,11 +347,7 @@ def quiet_use(
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]] | None:
     """Return the total CPU use of quiet processes (which use little) in each bin; None until known.
 
-    Args:
-        timeline: The lanes.
-        scale: Time to logical pixels.
-        width_px: Device pixels.
-        shares_of: Returns what a filter leaves of the shares of a CPU's lane, or None until known; None = all shares.
+    `shares_of` returns what a filter leaves of the shares of a CPU's lane, or None until known; without it, all count.
 
     Returns:
         intp (bins + 1,), pixel columns of the edges of bins; float64 (bins,), CPUs in use.
@@ -393,15 +370,7 @@ def _cpus_text(used: float) -> str:
 
 
 def draw_stack(pixels: NDArray[np.uint32], stack: Stack, top: int, bottom: int, background: int) -> None:
-    """Draw the visible part of a stack (shares of time by lane value) between two pixel rows.
-
-    Args:
-        pixels: uint32 (height, width), modified.
-        stack: The stack.
-        top: First row; may be outside.
-        bottom: Row after the last.
-        background: Opaque colour where no value is.
-    """
+    """Draw the visible part of a stack between the pixel rows `top` and `bottom`, changing uint32 (height, width)."""
     is_busy = states.IS_BUSY[list(stack.values)] | stack.keeps_all
     draw_tops(pixels, stack.tops, is_busy, stack.columns, stack.colours, background, (top, bottom))
 
@@ -426,10 +395,7 @@ class _Bins:
 
 @lru_cache(maxsize=8)
 def _bins(whole: TimeWindow, scale: TimeScale, width_px: int, least_px: int) -> _Bins:
-    """Return the bins of a window, each at least `least_px` and less than twice `least_px` wide.
-
-    Lengths are powers of two, so that panning does not change the bins, and zooming only at some steps.
-    """
+    """Return the bins of a window, at least `least_px` and less than twice as wide; panning does not change them."""
     window = scale.window
     shift = max(0, window.length * least_px // max(1, scale.width_px) - 1).bit_length()
     begin = max(0, (window.start - whole.start) >> shift)
@@ -465,15 +431,7 @@ Orders = dict[int, LaneOrder]  # by lane
 
 
 def _order_of(orders: Orders, lane: int, shares: LaneShares, info: LaneInfo, whole: TimeWindow) -> LaneOrder:
-    """Return the stacking order of a lane: busy states first; on CPUs, by time used.
-
-    Args:
-        orders: Cache of the orders, by lane; extended.
-        lane: Index of the lane.
-        shares: Shares of time of the lane.
-        info: Kind of the lane.
-        whole: Time window of the whole trace.
-    """
+    """Return the stacking order of a lane, cached in `orders`: busy states first; on CPUs, by time used."""
     cached = orders.get(lane)
     if cached is not None and cached.shares is shares:
         return cached
@@ -516,14 +474,7 @@ _MOST_LINES: Final = 7
 
 
 def share_text(opened: OpenTrace, lane: int, window: TimeWindow, spans: LaneSpans | None = None) -> str:
-    """Return the shares of a lane in a time window, largest first, as rich text.
-
-    Args:
-        opened: The trace.
-        lane: Index of the lane.
-        window: The time window.
-        spans: The intervals to add up; None = those of the lane.
-    """
+    """Return the shares of a lane in a time window, largest first, as rich text; `spans` replace those of the lane."""
     timeline, trace = opened.timeline, opened.trace
     info, lane_data = timeline.infos[lane], timeline.lane(lane)
     spans = lane_data.spans if spans is None else spans
@@ -567,12 +518,9 @@ def share_text(opened: OpenTrace, lane: int, window: TimeWindow, spans: LaneSpan
 
 
 def longest_of(spans: LaneSpans, window: TimeWindow, value: int | None) -> int | None:
-    """Return the start of the longest interval in a window, cycles; None if there is no interval.
+    """Return the start of the longest interval with a lane value (None = any) in a window, cycles; None = none.
 
-    Args:
-        spans: The lane.
-        window: The window; intervals are cut at its ends.
-        value: Lane value of the interval; None = any.
+    Intervals are cut at the ends of the window.
     """
     start, end, part = clipped_intervals(spans, window)
     fits = np.ones(len(start), np.bool_) if value is None else spans.value[part] == value
@@ -582,11 +530,7 @@ def longest_of(spans: LaneSpans, window: TimeWindow, value: int | None) -> int |
 
 
 def clipped_intervals(spans: LaneSpans, window: TimeWindow) -> tuple[NDArray[np.int64], NDArray[np.int64], slice]:
-    """Return start and end times of the intervals in a window, cut to the window, and the positions of the intervals.
-
-    Returns:
-        Starts and ends, int64 (n,) each, cycles; slice of the positions in `spans`.
-    """
+    """Return starts and ends of the intervals in a window, cut to it, int64 (n,) cycles; and their positions."""
     part = spans.visible(window)
     start = spans.start_cycles[part]
     if not len(start):

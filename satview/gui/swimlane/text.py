@@ -32,24 +32,14 @@ from satview.timeline.spans import NO_EVENT, LaneSpans
 
 
 def draw_lines(painter: QPainter, ends: NDArray[np.float64]) -> None:
-    """Draw lines with the pen of the painter.
-
-    Args:
-        painter: Painter.
-        ends: float64 (n, 4), x and y of both ends, in the memory layout of QLineF.
-    """
+    """Draw lines with the pen of the painter: float64 (n, 4), x and y of both ends, in the memory layout of QLineF."""
     ends = np.ascontiguousarray(ends, np.float64)
     if len(ends):
         painter.drawLines(cast(QLineF, wrapInstance(ends.ctypes.data, QLineF)), len(ends))
 
 
 def fill_rects(painter: QPainter, rects: NDArray[np.float64]) -> None:
-    """Fill rectangles with the brush of the painter.
-
-    Args:
-        painter: Painter.
-        rects: float64 (n, 4), left, top, width and height, in the memory layout of QRectF.
-    """
+    """Fill rectangles with the brush of the painter: float64 (n, 4), left, top, width, height, laid out as QRectF."""
     rects = np.ascontiguousarray(rects, np.float64)
     if len(rects):
         painter.setPen(Qt.PenStyle.NoPen)
@@ -162,10 +152,7 @@ class TextSheet:
         self._single += (round(x * self._ratio), round(y * self._ratio), number)
 
     def has_all(self, blocks: Sequence[ColouredTexts]) -> bool:
-        """Draw missing texts on the sheet and store the number of each text; return False if the sheet is too small.
-
-        `blocks` are the groups of texts to draw.
-        """
+        """Draw missing texts of groups on the sheet and store their numbers; return False if the sheet is too small."""
         if self._direct:
             return False
         for _ in range(2):  # clearing a full sheet invalidates numbers found before
@@ -432,17 +419,7 @@ def stack_texts(
     timeline: Timeline, rows: tuple[LaneRow, ...], stacks: Mapping[int, Stack], scale: TimeScale, width_px: int,
     theme: Theme, hidden_values: frozenset[int] = frozenset(),
 ) -> list[IntervalText]:  # fmt: skip
-    """Return names to draw into stacks of CPU lanes, wherever one process takes most of the height.
-
-    Args:
-        timeline: The lanes.
-        rows: Lanes of the picture.
-        stacks: Stacks by lane.
-        scale: Time to logical pixels.
-        width_px: Device pixels of the picture.
-        theme: Colours.
-        hidden_values: Lane values without names.
-    """
+    """Return names to draw into stacks of CPU lanes, wherever one process takes most of the height."""
     texts, names = list[IntervalText](), dict[int, str]()
     for row in rows:
         stack = stacks.get(row.index)
@@ -502,14 +479,7 @@ def _named(
 
 
 class _WideIntervals(NamedTuple):
-    """A lane, and which of its intervals may be wide enough for a name.
-
-    Attributes:
-        row: The lane.
-        spans: Its intervals.
-        positions: int64 (n,), positions of those intervals in `spans`.
-        is_counter: Whether this is the lane of a counter.
-    """
+    """A lane, and the positions in its `spans`, int64 (n,), of intervals that may be wide enough for a name."""
 
     row: LaneRow
     spans: LaneSpans
@@ -518,13 +488,7 @@ class _WideIntervals(NamedTuple):
 
 
 class _NameFilter(NamedTuple):
-    """Determines which intervals get no name.
-
-    Attributes:
-        values: Lane values without names.
-        shown: bool (events,), events that the filter shows; None = all.
-        dimmed: bool (events,), events that the filter dims; None = none.
-    """
+    """Determines which intervals get no name, as the arguments of `interval_texts` say."""
 
     values: frozenset[int]
     shown: NDArray[np.bool_] | None
@@ -545,12 +509,8 @@ def interval_labels(
 ) -> list[tuple[str, ...]]:
     """Return for each interval the labels that are switched on, the most important first.
 
-    CPU lanes always name the running thread; lanes of processes and events have one name.
-
-    Args:
-        opened: The trace.
-        texts: The intervals with their names.
-        font: With a font, further labels are looked up only where there may be room for them; None = always.
+    CPU lanes always name the running thread; lanes of processes and events have one name. With a font, further labels
+    are looked up only where there may be room for them.
     """
     labels, infos = opened.lanes.arrangement.labels, opened.timeline.infos
     parts: list[tuple[str, ...]] = [(text.text,) for text in texts]
@@ -566,12 +526,9 @@ def interval_labels(
 
 
 def interval_starts(timeline: Timeline, lane: int, scale: TimeScale, width_px: int) -> NDArray[np.int64] | None:
-    """Return the pixel columns where intervals of a lane begin.
+    """Return the pixel columns where intervals of a lane begin, int64 (n,), ascending.
 
     None if no interval begins in the window, if too many do, or if the lane is not built.
-
-    Returns:
-        int64 (n,), columns, ascending.
     """
     if not timeline.is_ready(lane):
         return None
@@ -583,13 +540,7 @@ def interval_starts(timeline: Timeline, lane: int, scale: TimeScale, width_px: i
 
 
 def _wide_positions(spans: LaneSpans, values: NDArray[np.uint8], scale: TimeScale) -> NDArray[np.int64]:
-    """Return the positions of intervals that may be wide enough for a name.
-
-    These are all visible intervals if there are few, else the intervals under wide runs of equal pixels.
-
-    Returns:
-        int64 (n,).
-    """
+    """Return positions of all visible intervals if few, else of those under wide runs of equal pixels, int64 (n,)."""
     window = scale.window
     seen = spans.visible(window)
     if seen.stop - seen.start <= scale.width_px // NARROWEST_PX * 2:
@@ -602,11 +553,7 @@ def _wide_positions(spans: LaneSpans, values: NDArray[np.uint8], scale: TimeScal
 
 
 def _end_times(spans: LaneSpans, positions: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return the end times of intervals: the start of the next interval.
-
-    Returns:
-        int64 (n,).
-    """
+    """Return the end times of intervals, the starts of the next ones, int64 (n,)."""
     last = len(spans) - 1
     return np.where(positions < last, spans.start_cycles[np.minimum(positions + 1, last)], spans.end_cycles)
 
@@ -668,14 +615,9 @@ def place_texts(
     texts: Sequence[IntervalText], parts: Iterable[tuple[str, ...]], fonts: FittedTexts, inks: dict[int | None, int],
     window: TimeWindow,
 ) -> PlacedTexts:  # fmt: skip
-    """Return the labels of intervals with their positions; each label is cut to fit into its interval.
+    """Return the labels of intervals with their positions in a time window, each cut to fit into its interval.
 
-    Args:
-        texts: The intervals.
-        parts: Labels of each interval, the most important first.
-        fonts: Layouts of texts.
-        inks: Colour of each value of `IntervalText.ink`.
-        window: The painted time window.
+    `parts` has the labels of each interval, the most important first, and `inks` the colour of each `IntervalText.ink`.
     """
     times, sizes, behind = list[tuple[int, int]](), list[tuple[float, float, float]](), list[int]()
     words, colours, half_px = list[LaidText](), list[int](), fonts.metrics.height() / 2
@@ -697,17 +639,7 @@ def draw_placed(
     painter: QPainter, sheet: TextSheet, placed: Sequence[PlacedTexts], other: Sequence[PlacedTexts],
     scale: TimeScale, scroll_px: int, line_px: float,
 ) -> None:  # fmt: skip
-    """Draw texts on a frame.
-
-    Args:
-        painter: Painter of the lanes.
-        sheet: Sheet of the font of the texts.
-        placed: Texts made for this frame.
-        other: Texts made for another scale; those that no longer fit are left out.
-        scale: Scale of the frame.
-        scroll_px: Height of the lanes scrolled out above.
-        line_px: Height of a text.
-    """
+    """Draw texts on a frame with its scale; `other` texts were made for another one, and may no longer fit."""
     blocks = [texts for texts in (*placed, *other) if texts.words.texts]
     if not blocks:
         return

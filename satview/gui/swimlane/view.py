@@ -173,11 +173,7 @@ class SwimlaneView(QWidget):
         return self._opened.lanes.row_at(int(y) + self.scroll_px)
 
     def share_at(self, row: LaneRow, x: float, y: float) -> tuple[TimeWindow, int | None] | None:
-        """Return the bin and lane value at a position (x, y) of the widget in a lane with shares; None in other lanes.
-
-        Returns:
-            The time window of the bin, and the lane value there; None above all values.
-        """
+        """Return time window and lane value (None above all) of the bin at (x, y) in a lane with shares, else None."""
         stack = self.stacks.get(row.index) if not self._opened.timeline.infos[row.index].is_counter else None
         position = stack.bin_at(self.scale.cycles(x)) if stack is not None else -1
         if stack is None or position < 0:

@@ -60,12 +60,6 @@ class Application(QObject):
     window_shown = Signal(QObject)
 
     def __init__(self, shared: Shared, parent: QObject | None = None) -> None:
-        """Create the application without a window.
-
-        Args:
-            shared: Objects shared by all windows.
-            parent: Owner.
-        """
         super().__init__(parent)
         GuiThreadCollector(self)
         self.shared, self.settings = shared, shared.settings
@@ -107,13 +101,7 @@ class Application(QObject):
         self.window_shown.emit(window)
 
     def open_files(self, paths: list[Path], window: MainWindow | None = None, is_followed: bool = False) -> None:
-        """Open files: the first in the given window if it has no trace, each other file in a new window.
-
-        Args:
-            paths: The files.
-            window: Window for the first file; None = a new window.
-            is_followed: True to follow the files while they grow.
-        """
+        """Open files: the first in the given window if it has no trace, each other file in a new window."""
         self.open_links([TraceLink(path) for path in paths], window, is_followed)
 
     def open_links(self, links: list[TraceLink], window: MainWindow | None = None, is_followed: bool = False) -> None:

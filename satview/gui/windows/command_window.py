@@ -43,14 +43,7 @@ class CommandActions(QObject):
     def __init__(
         self, registry: CommandRegistry, is_met: Callable[[Needs], bool], keys: KeyBindings, window: QMainWindow
     ) -> None:
-        """Make the actions.
-
-        Args:
-            registry: The commands with the functions that they run.
-            is_met: Returns whether the prerequisite of a command is met.
-            keys: Key bindings.
-            window: Window in which the keys work.
-        """
+        """Make the actions; `is_met` returns whether the prerequisite of a command is met."""
         super().__init__(window)
         self._keys = keys
         keys.changed.connect(self._set_keys)

@@ -56,12 +56,7 @@ Docks = Mapping[str, QDockWidget]
 
 
 def panel_layout(window: QMainWindow, docks: Docks) -> PanelLayout:
-    """Return the positions, sizes and tab groups of all panels.
-
-    Args:
-        window: Window that contains the docks.
-        docks: Docks by panel name.
-    """
+    """Return the positions, sizes and tab groups of all panels, whose docks are given by name."""
     names = {dock: name for name, dock in docks.items()}
     bars = _bars(window, docks)
     members: dict[str, list[str]] = {}  # panels of a group of tabs, by its first panel
@@ -84,13 +79,7 @@ def panel_layout(window: QMainWindow, docks: Docks) -> PanelLayout:
 
 
 def restore_layout(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
-    """Move the panels to the positions of a layout; hide other panels, which stay on their side of the window.
-
-    Args:
-        window: Window that contains the docks.
-        docks: Docks by panel name.
-        layout: The requested layout; unknown panel names are ignored.
-    """
+    """Move panels that exist to the positions of a layout; hide others, which stay on their side of the window."""
     if _shape(panel_layout(window, docks)) != _shape(layout):  # moving docks takes Qt tens of milliseconds
         _dock_all(window, docks, layout)
     _size(window, docks, layout)
@@ -136,12 +125,7 @@ class PanelSizes:
 
 
 def scroll_tabs(window: QMainWindow, docks: Docks) -> None:
-    """Scroll each tab bar only as far as needed to show its current tab; Qt scrolls too far while a bar is narrow.
-
-    Args:
-        window: The window, after its layout.
-        docks: Docks by panel name.
-    """
+    """Scroll each tab bar, once laid out, only as far as its current tab needs; Qt scrolls a narrow one too far."""
     for bar in _bars(window, docks).values():
         front = bar.currentIndex()
         with QSignalBlocker(bar):  # do not switch panels
@@ -252,11 +236,7 @@ _ANSWERS: Final = {row.name: row.answers for row in PANELS}
 
 
 def one_topic_in_each_row(layout: PanelLayout) -> PanelLayout:
-    """Return a layout of an older version, changed so that each row of tabs at the bottom shows panels of one topic.
-
-    Args:
-        layout: The saved layout; each row keeps the topic of its front panel, and other panels are hidden.
-    """
+    """Return a layout of an older version with one topic, that of the front panel, in each row of tabs below."""
     hidden = list(layout.hidden)
     for row in layout.groups:
         if row.area == "bottom" and row.front in _TOPIC_OF:
@@ -282,13 +262,6 @@ class Drawer(QWidget):
     rearranged = Signal()
 
     def __init__(self, docks: Mapping[str, QDockWidget], window: QMainWindow, parent: QWidget) -> None:
-        """Make the line.
-
-        Args:
-            docks: Docks by panel name.
-            window: Window that contains the docks.
-            parent: Parent widget of the line.
-        """
         super().__init__(parent)
         self.setObjectName("drawer")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
@@ -456,12 +429,7 @@ def loss_part(trace: Trace) -> SummaryPart:
 
 
 def lack_part(trace: Trace, knows_priorities: bool | None) -> SummaryPart | None:
-    """Return the summary part on data missing for most questions and what to capture; None if nothing is missing.
-
-    Args:
-        trace: The trace.
-        knows_priorities: True if some event logs a priority; None until that is known.
-    """
+    """Return the part on data missing for most questions, and what to capture; None if nothing (known) is missing."""
     if not trace.release.is_qnx or trace.pairs is not None or not len(trace.events):
         return None
     if has_no_states(trace):

@@ -64,12 +64,7 @@ class DocumentViews(QObject):
     capture_requested = Signal(str)
 
     def __init__(self, window: CommandWindow, pages: QStackedWidget) -> None:
-        """Add the pages that a window shows while a file is read, or when reading has failed.
-
-        Args:
-            window: The window, with its session and actions.
-            pages: The stacked pages of the window; the first one is for no file.
-        """
+        """Add the pages for a file that is read, or cannot be, behind the first one, for no file."""
         super().__init__(window)
         self._window, self._pages = window, pages
         self.loading, self.failed = LoadingPage(window), FailedPage(window)

@@ -94,12 +94,6 @@ class Ending(QObject):
     """
 
     def __init__(self, parent: QObject, close_windows: Callable[[], None]) -> None:
-        """Wait for signals.
-
-        Args:
-            parent: Owner.
-            close_windows: Closes all windows without asking.
-        """
         super().__init__(parent)
         self._close_windows = close_windows
         self.code = 0

@@ -83,11 +83,7 @@ class SessionCommands:
 
 
 def use_session(window: CommandWindow, name: str) -> None:
-    """Apply a saved session to the open trace of a window.
-
-    Args:
-        window: The window.
-        name: Name of the session, or of its file.
+    """Apply a saved session, named by itself or its file, to the open trace of a window.
 
     Raises:
         UsageError: The session does not exist or cannot be used.

@@ -58,13 +58,7 @@ class PreviewLanes(QWidget):
         self.update()
 
     def set_up(self, label_px: int, lane_px: int, *, wheel_zooms: bool) -> None:
-        """Use the settings of the lanes of an open trace.
-
-        Args:
-            label_px: Width of the label column.
-            lane_px: Height of a lane.
-            wheel_zooms: True if the wheel alone zooms and Ctrl+wheel scrolls lanes; False = the reverse.
-        """
+        """Use the settings of the lanes of an open trace; unless `wheel_zooms`, Ctrl+wheel zooms."""
         self._label_px, self._row_px = label_px, lane_px + 4  # CPU lanes are a little taller
         self._wheel_zooms = wheel_zooms
 

@@ -70,10 +70,7 @@ class ScreenshotRequest:
 
 
 def take(request: ScreenshotRequest) -> int:
-    """Open the trace, draw the window and save the screenshot.
-
-    Returns:
-        Exit code: 0; 1 if the trace lost data.
+    """Open the trace, draw the window and save the screenshot; return the exit code, 1 if the trace lost data.
 
     Raises:
         TraceFormatError: The file is not a trace.
@@ -128,11 +125,7 @@ def take(request: ScreenshotRequest) -> int:
 
 
 def _check_names(trace: Trace, looks: Mapping[str, str | int]) -> None:
-    """Read the files with names of threads and functions; raise errors and print notes that a window would only show.
-
-    Raises:
-        UsageError: The names do not fit the trace.
-    """
+    """Read the files with names of threads and functions; raise errors and print notes a window would only show."""
     notes: tuple[str, ...] = ()
     if file := looks.get(PIDIN):
         with_names(trace, names := read_pidin(Path(str(file))))

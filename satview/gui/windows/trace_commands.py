@@ -253,11 +253,7 @@ class MarkCommands:
         return self._workspace().active.opened.selection
 
     def _key_time(self) -> int:
-        """Return the time on which a key acts, cycles.
-
-        This is the time at the mouse, snapped (`snapped`); else that of the selected event if it is in the window; else
-        the middle of the window.
-        """
+        """Return the time on which a key acts, cycles: at the mouse, snapped; else as `Motion.anchor`."""
         active = self._workspace().active
         opened, cycles = active.opened, active.motion.anchor()
         if cycles != opened.selection.mouse_cycles:
@@ -501,11 +497,7 @@ class TraceCommands:
         return max(1, len(self.workspace.active.area.view.visible_rows()) - 1)
 
     def _thread(self) -> int:
-        """Return the row of the thread of the selected interval, else of the selected lane, else of the selected event.
-
-        Raises:
-            UsageError: No thread is known for the selection.
-        """
+        """Return the thread's row of the selected interval, lane or event; raise `UsageError` if none is known."""
         selection, opened = self._opened.selection, self._opened
         thread = selection.span.thread if selection.span is not None else 0
         if not thread and selection.lane is not None:

@@ -69,11 +69,6 @@ class PanelSet(Mapping[str, Panel]):
     """
 
     def __init__(self, make: Callable[[str], Panel]) -> None:
-        """Start without panels.
-
-        Args:
-            make: Returns a new panel by name, placed in its dock.
-        """
         self._make = make
         self.created: dict[str, Panel] = {}
 
@@ -111,13 +106,7 @@ class StoreField(QToolButton):
     """Status bar field on why a file of the user is not saved, or on a problem of the file; hidden if all is well."""
 
     def __init__(self, file: Stored, content: str, bar: QStatusBar) -> None:
-        """Create the field; it joins the status bar when it has something to show.
-
-        Args:
-            file: The file.
-            content: What the file contains, in the plural, such as `Notes`.
-            bar: The status bar.
-        """
+        """Create the field on a file with `content` such as `Notes`; it joins the bar once it has a message."""
         super().__init__(bar)
         self.hide()
         # None once the field is in the bar. Most fields never are, and the bar redoes its layout for each one added.

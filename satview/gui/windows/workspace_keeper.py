@@ -54,15 +54,7 @@ class WorkspaceKeeper(QObject):
     def __init__(
         self, views: Workspace, files: StateFiles, path: Path, is_lasting: bool, view_links: ViewLinks
     ) -> None:
-        """Prepare; `begin` reads the file.
-
-        Args:
-            views: The workspace.
-            files: Where states are stored.
-            path: Path of the trace.
-            is_lasting: True if the trace is a permanent file; otherwise nothing is stored.
-            view_links: Groups of views that follow each other.
-        """
+        """Prepare; `begin` reads the file. Only the state of a permanent file (`is_lasting`) is stored."""
         super().__init__(views)
         self._view_links = view_links
         self._views, self._files, self._path = views, files, path
@@ -76,10 +68,8 @@ class WorkspaceKeeper(QObject):
     def begin(self, is_followed: bool) -> None:
         """Restore the last state; view, selection, filter and second set of lanes only if the file is the same trace.
 
-        Without a stored state, show the mark that a flight recorder left in the trace, if there is one.
-
-        Args:
-            is_followed: True for a growing file: show its end, without selection and second set of lanes.
+        Without a stored state, show the mark that a flight recorder left in the trace, if there is one. Of a growing
+        file, show the end, without selection and second set of lanes.
         """
         content = self.file.load()
         if content is not None:
@@ -220,10 +210,6 @@ class WorkspaceKeeper(QObject):
 
 def restore_session(views: Workspace, state: WorkspaceState) -> None:
     """Apply a saved session, as far as the names in it exist in the trace; undo restores lanes and filter.
-
-    Args:
-        views: The views of the trace.
-        state: The session.
 
     Raises:
         UsageError: A name pattern or the file of event descriptions is malformed.
