@@ -244,43 +244,6 @@ class AnswerModel(QAbstractTableModel):
         return next((section for section, column in enumerate(self.columns) if column.name == name), -1)
 
 
-# Export of an answer: asks for a file, writes it in the background, and reports the result.
-
-
-class TableExport(QObject):
-    """Asks for a CSV file and writes the rows of a panel to that file in the background.
-
-    Args:
-        panel: Parent of the dialogs.
-        statement: Label that shows how many rows were written, or why none were.
-    """
-
-    def __init__(self, panel: QWidget, statement: QLabel) -> None:
-        super().__init__(panel)
-        self._panel, self._statement = panel, statement
-        self._job = Task(self, self._on_done, self._on_failed)
-
-    def save_as(self, table: Table, trace_path: Path) -> None:
-        """Ask for a file named after the table's question, other than the trace's, and write the rows to it."""
-        proposed = Path(f"{trace_path.stem}-{table.question.name}.csv")
-        path = dialogs.ask_save(self._panel, proposed, "CSV (*.csv)")
-        if path is not None:
-            self._job.start(partial(write_table, table, path, source_files(trace_path)))
-
-    def close(self) -> None:
-        """Cancel the background task."""
-        self._job.close()
-
-    @Slot(object)
-    def _on_done(self, count: object) -> None:
-        if isinstance(count, int):
-            self._statement.setText(f"Wrote {counted(count, 'row')}")
-
-    @Slot(object)
-    def _on_failed(self, error: Exception) -> None:
-        self._statement.setText(str(error))
-
-
 # The panel of an answer.
 
 
@@ -361,7 +324,8 @@ class AnswerPanel(TablePanel[AnswerModel]):
 
     def add_buttons(self, head: QHBoxLayout, statement: QLabel) -> None:
         """Add the buttons Copy and Export to the layout `head`; the label `statement` shows the result of an export."""
-        self._csv = TableExport(self, statement)
+        self._statement = statement
+        self._export_task = Task(self, self._on_exported, self._on_not_exported)
         self._buttons = add_copy_and_export(head, self, self._copy, self._export)
 
     def show_answer(self, answer: Table, sort_name: str, *, is_descending: bool) -> None:
@@ -417,10 +381,6 @@ class AnswerPanel(TablePanel[AnswerModel]):
         for button in self._buttons:
             button.setEnabled(not why_empty)
 
-    def close_down(self) -> None:
-        """Cancel the background task."""
-        self._csv.close()
-
     def copied_text(self) -> str:
         """Return the selected rows (without any, all up to `_COPY_ROWS_MAX`) if the table has the focus; else ""."""
         return self._rows_as_text(1) if self.table.hasFocus() else ""
@@ -450,8 +410,21 @@ class AnswerPanel(TablePanel[AnswerModel]):
 
     @Slot()
     def _export(self) -> None:
-        if self.exported is not None:
-            self._csv.save_as(self.exported, self._opened.trace.path)
+        if (table := self.exported) is None:
+            return
+        trace_path = self._opened.trace.path
+        path = dialogs.ask_save(self, Path(f"{trace_path.stem}-{table.question.name}.csv"), "CSV (*.csv)")
+        if path is not None:
+            self._export_task.start(partial(write_table, table, path, source_files(trace_path)))
+
+    @Slot(object)
+    def _on_exported(self, count: object) -> None:
+        if isinstance(count, int):
+            self._statement.setText(f"Wrote {counted(count, 'row')}")
+
+    @Slot(object)
+    def _on_not_exported(self, error: Exception) -> None:
+        self._statement.setText(str(error))
 
     def _set_up_table(self, name: str, height_px: int) -> None:
         table = self.table

@@ -144,47 +144,21 @@ _OTHER_COLOURS: Final = {
     states.KERNEL_CALL: (0x7A6FB0, 0x8A80C9),
     states.WAITING: (0xEBEEF2, 0x292D34),
 }
-# Colours of the other palettes. A state that is not listed has the colour of its relative in `_LIKE`.
-_PALETTE_COLOURS: Final[dict[str, dict[str, tuple[int, int]]]] = {
-    "colour-blind": {
-        "RUNNING": (0x0A5C99, 0x4FB0F0),
-        "READY": (0xF0B400, 0xF5C531),
-        "MUTEX": (0xC04A00, 0xE8702A),
-        "SEND": (0x45A6DE, 0x2C7BB8),
-        "REPLY": (0x8CC8EC, 0x225A88),
-        "RECEIVE": (0xC6DFF2, 0x1C3B58),
-        "SEM": (0xC06AA8, 0xD089C0),
-        "CONDVAR": (0xE3B4D2, 0x8A4A72),
-        "NANOSLEEP": (0xC9C9C9, 0x4A4C50),
-        "INTR": (0xB9CF8A, 0x55662B),
-        "interrupt": (0x4A1F1F, 0xFFE0D6),
-    },
-    "contrast": {
-        "RUNNING": (0x007A33, 0x3DF07A),
-        "READY": (0xE89000, 0xFFB000),
-        "MUTEX": (0xFF4A5A, 0xFF3D55),
-        "SEND": (0x0040B8, 0x6FA8FF),
-        "REPLY": (0x4C86E8, 0x4474CC),
-        "RECEIVE": (0xA5C4F5, 0x2C4A80),
-        "SEM": (0x8A1C8A, 0xF09AF0),
-        "CONDVAR": (0xC283C2, 0xA04A90),
-        "NANOSLEEP": (0x9AA0AC, 0x666C78),
-        "INTR": (0x8FD8C8, 0x1F6A5C),
-        "interrupt": (0x4A0030, 0xFFE8E0),
-    },
-    PRINT: {
-        "RUNNING": (0x333333, 0x333333),
-        "READY": (0x9A9A9A, 0x9A9A9A),
-        "MUTEX": (0x666666, 0x666666),
-        "SEND": (0x7A7A7A, 0x7A7A7A),
-        "REPLY": (0xB4B4B4, 0xB4B4B4),
-        "RECEIVE": (0xEAEAEA, 0xEAEAEA),
-        "SEM": (0x808080, 0x808080),
-        "CONDVAR": (0xA8A8A8, 0xA8A8A8),
-        "NANOSLEEP": (0xDADADA, 0xDADADA),
-        "INTR": (0xC8C8C8, 0xC8C8C8),
-        "interrupt": (0x000000, 0x000000),
-    },
+# Colours (light, dark) of the other palettes: for colour-blind users, with high contrast, in print. A
+# state that is not listed has the colour of its relative in `_LIKE`.
+_OTHER_PALETTES: Final = ("colour-blind", "contrast", PRINT)
+_PALETTE_COLOURS: Final = {
+    "RUNNING": ((0x0A5C99, 0x4FB0F0), (0x007A33, 0x3DF07A), (0x333333,) * 2),
+    "READY": ((0xF0B400, 0xF5C531), (0xE89000, 0xFFB000), (0x9A9A9A,) * 2),
+    "MUTEX": ((0xC04A00, 0xE8702A), (0xFF4A5A, 0xFF3D55), (0x666666,) * 2),
+    "SEND": ((0x45A6DE, 0x2C7BB8), (0x0040B8, 0x6FA8FF), (0x7A7A7A,) * 2),
+    "REPLY": ((0x8CC8EC, 0x225A88), (0x4C86E8, 0x4474CC), (0xB4B4B4,) * 2),
+    "RECEIVE": ((0xC6DFF2, 0x1C3B58), (0xA5C4F5, 0x2C4A80), (0xEAEAEA,) * 2),
+    "SEM": ((0xC06AA8, 0xD089C0), (0x8A1C8A, 0xF09AF0), (0x808080,) * 2),
+    "CONDVAR": ((0xE3B4D2, 0x8A4A72), (0xC283C2, 0xA04A90), (0xA8A8A8,) * 2),
+    "NANOSLEEP": ((0xC9C9C9, 0x4A4C50), (0x9AA0AC, 0x666C78), (0xDADADA,) * 2),
+    "INTR": ((0xB9CF8A, 0x55662B), (0x8FD8C8, 0x1F6A5C), (0xC8C8C8,) * 2),
+    "interrupt": ((0x4A1F1F, 0xFFE0D6), (0x4A0030, 0xFFE8E0), (0x000000,) * 2),
 }
 _LIKE: Final = {
     "NET_SEND": "SEND", "NET_REPLY": "REPLY", "MQ_SEND": "SEND", "MQ_RECEIVE": "RECEIVE", "PIPE": "REPLY",
@@ -195,16 +169,10 @@ _LIKE: Final = {
     "SLEEPING": "NANOSLEEP", "UNINTERRUPTIBLE": "SEM",
 }  # fmt: skip
 # States drawn as a full bar by default; thin bars for the others keep lanes readable when zoomed out.
-THICK: Final = frozenset(
-    {
-        states.RUNNING,
-        states.READY,
-        states.STATE_BY_NAME["MUTEX"].value,
-        states.INTERRUPT,
-        states.KERNEL_CALL,
-        *range(states.FIRST_PROCESS, states.VALUE_COUNT),
-    }
-)
+THICK: Final = frozenset((
+    states.RUNNING, states.READY, states.STATE_BY_NAME["MUTEX"].value, states.INTERRUPT, states.KERNEL_CALL,
+    *range(states.FIRST_PROCESS, states.VALUE_COUNT),
+))  # fmt: skip
 
 FADE: Final = 0.78  # share of the background in faded colours
 # Hatching, for users who cannot distinguish colours: eight rows of eight pixels, one bit per drawn pixel.
@@ -234,16 +202,17 @@ def value_colour(value: int, is_dark: bool, palette: str = STANDARD, looks: str 
     look = read_looks(looks).get(value)
     if look is not None and (of_look := look.colour(is_dark)) is not None:
         return of_look
-    overrides = _PALETTE_COLOURS.get(palette, {})
+    column = _OTHER_PALETTES.index(palette) if palette in _OTHER_PALETTES else None
     if value == states.ABSENT:
         return None
-    if value == states.INTERRUPT and overrides:
-        return overrides["interrupt"][is_dark]
+    if value == states.INTERRUPT and column is not None:
+        return _PALETTE_COLOURS["interrupt"][column][is_dark]
     if value in _OTHER_COLOURS:
         return _OTHER_COLOURS[value][is_dark]
     if value in states.STATE_BY_VALUE:
         name = states.STATE_BY_VALUE[value].name
-        return overrides.get(_LIKE.get(name, name), _STATE_COLOURS[name])[is_dark]
+        row = _PALETTE_COLOURS.get(_LIKE.get(name, name)) if column is not None else None
+        return (_STATE_COLOURS[name] if row is None or column is None else row[column])[is_dark]
     if value == states.QUIET_PROCESS:
         return _QUIET[is_dark]
     return process_colour(value - states.FIRST_PROCESS, palette) if value < states.VALUE_COUNT else None

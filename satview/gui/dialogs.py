@@ -152,13 +152,35 @@ def ask_save(parent: QWidget, suggestion: Path, pattern: str) -> Path | None:
 
 def may_replace(parent: QWidget, path: Path) -> bool:
     """Ask whether a file that exists may be replaced."""
-    box = QMessageBox(QMessageBox.Icon.Question, "Replace the file?", "", parent=parent)
+    return is_agreed(parent, "Replace the file?", f"{path.name} exists already.", "", "Replace", "Cancel")
+
+
+def is_agreed(
+    parent: QWidget,
+    title: str,
+    text: str,
+    html: str,
+    accept: str,
+    refuse: str,
+    icon: QMessageBox.Icon = QMessageBox.Icon.Question,
+) -> bool:
+    """Ask a question in plain text, with HTML below it; return True only if the user clicks `accept`."""
+    box = _message_box(parent, title, text, html, icon)
+    agreed = box.addButton(accept, QMessageBox.ButtonRole.AcceptRole)
+    refused = box.addButton(refuse, QMessageBox.ButtonRole.RejectRole)
+    box.setDefaultButton(refused)
+    box.setEscapeButton(refused)
+    return clicked_button(box) is agreed
+
+
+def _message_box(
+    parent: QWidget | None, title: str, text: str, html: str = "", icon: QMessageBox.Icon = QMessageBox.Icon.NoIcon
+) -> QMessageBox:
+    box = QMessageBox(icon, title, "", parent=parent)
     box.setTextFormat(Qt.TextFormat.PlainText)
-    box.setText(visible(f"{path.name} exists already."))
-    accept = box.addButton("Replace", QMessageBox.ButtonRole.AcceptRole)
-    refuse = box.addButton(QMessageBox.StandardButton.Cancel)
-    box.setDefaultButton(refuse)
-    return clicked_button(box) is accept
+    box.setText(visible(text))
+    box.setInformativeText(html)
+    return box
 
 
 def free_path(folder: Path, name: str) -> Path:
@@ -201,10 +223,8 @@ class Unsaved(Enum):
 
 def ask_unsaved(parent: QWidget, reason: str) -> Unsaved:
     """Ask what to do with notes that cannot be saved when the window closes."""
-    box = QMessageBox(QMessageBox.Icon.Warning, "satview", "", parent=parent)
-    box.setTextFormat(Qt.TextFormat.PlainText)
-    box.setText("Notes on this trace are not saved.")
-    box.setInformativeText(html_text(reason))
+    box = _message_box(parent, "satview", "Notes on this trace are not saved.", html_text(reason),
+                       QMessageBox.Icon.Warning)  # fmt: skip
     roles = (
         QMessageBox.ButtonRole.AcceptRole,
         QMessageBox.ButtonRole.ActionRole,
@@ -235,17 +255,9 @@ def may_open(parent: QWidget, path: Path) -> bool:
         files = error.files
     else:
         return True
-    box = QMessageBox(parent)
-    box.setIcon(QMessageBox.Icon.Question)
-    box.setWindowTitle("Open files of other folders?")
-    box.setTextFormat(Qt.TextFormat.PlainText)
-    box.setText(visible(f"{path.name} names files outside of its folder. They are opened with it:"))
-    box.setInformativeText("<br>".join(html_text(str(file)) for file in files))
-    accept = box.addButton("Open them", QMessageBox.ButtonRole.AcceptRole)
-    refuse = box.addButton("Do not open", QMessageBox.ButtonRole.RejectRole)
-    box.setDefaultButton(refuse)
-    box.setEscapeButton(refuse)
-    if clicked_button(box) is not accept:
+    text = f"{path.name} names files outside of its folder. They are opened with it:"
+    names = "<br>".join(html_text(str(file)) for file in files)
+    if not is_agreed(parent, "Open files of other folders?", text, names, "Open them", "Do not open"):
         return False
     try:
         allow(path, files)
@@ -255,26 +267,22 @@ def may_open(parent: QWidget, path: Path) -> bool:
     return True
 
 
-def report(parent: QWidget, title: str, text: str, details: str = "", *, is_html: bool = False) -> None:
+def report(parent: QWidget, title: str, text: str, *, is_html: bool = False) -> None:
     """Show a message box with an OK button."""
-    box = QMessageBox(parent)
-    box.setWindowTitle(title)
-    box.setTextFormat(Qt.TextFormat.RichText if is_html else Qt.TextFormat.PlainText)
-    box.setText(text if is_html else visible(text))
-    if details:
-        box.setDetailedText(details)
+    box = _message_box(parent, title, text)
+    if is_html:
+        box.setTextFormat(Qt.TextFormat.RichText)
     box.exec()
 
 
 def report_internal(parent: QWidget | None, kind: str, report: str) -> None:
     """Show a dialog about an internal error, with a report to copy; the windows stay open."""
-    box = QMessageBox(QMessageBox.Icon.Critical, "satview", "", parent=parent)
-    box.setTextFormat(Qt.TextFormat.PlainText)
-    box.setText(f"Something went wrong inside satview: {kind}.")
-    box.setInformativeText(
+    advice = (
         "Your trace is untouched, notes are saved as before, and you can go on working. "
         "Please report what Copy report puts on the clipboard; nothing has been sent."
     )
+    text = f"Something went wrong inside satview: {kind}."
+    box = _message_box(parent, "satview", text, advice, QMessageBox.Icon.Critical)
     box.setDetailedText(report)
     copy = box.addButton("&Copy report", QMessageBox.ButtonRole.ActionRole)
     box.addButton(QMessageBox.StandardButton.Close)

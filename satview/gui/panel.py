@@ -8,7 +8,7 @@ from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, ClassVar, Final, Generic, Protocol, TypeVar
 
-from PySide6.QtCore import QAbstractItemModel, QItemSelectionModel, QPoint, Qt, QUrl, Signal, Slot
+from PySide6.QtCore import QAbstractItemModel, QItemSelectionModel, QPoint, Qt, QTimer, QUrl, Signal, Slot
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -31,6 +31,7 @@ from satview.gui.theme import Theme, css
 from satview.gui.widgets import flat_button, line_up, tab_as_read
 from satview.session.commands import PanelRow
 from satview.session.navigation import Navigation
+from satview.session.tasks import Task
 
 if TYPE_CHECKING:
     from satview.gui.swimlane.area import SwimlaneArea
@@ -151,11 +152,6 @@ class Panel(QWidget):
     def reload(self) -> None:
         """Show a refreshed trace, once the panel is visible; panels that refresh themselves on signals need not."""
 
-    def rest(self) -> None:
-        """Stop background work, because the panel is hidden."""
-        if self.watched is not None:
-            self.watched.watch(False)
-
     def showEvent(self, event: QShowEvent) -> None:
         """Resume background work."""
         super().showEvent(event)
@@ -165,10 +161,15 @@ class Panel(QWidget):
     def hideEvent(self, event: QHideEvent) -> None:
         """Stop background work."""
         super().hideEvent(event)
-        self.rest()
+        if self.watched is not None:
+            self.watched.watch(False)
 
     def close_down(self) -> None:
-        """Cancel the background task."""
+        """Stop all timers and background tasks of the panel, and wait for the tasks."""
+        for timer in self.findChildren(QTimer):
+            timer.stop()
+        for task in self.findChildren(Task):
+            task.close()
 
     def saved_values(self) -> dict[str, Value]:
         """Return the values of the saved fields, by name."""

@@ -277,11 +277,6 @@ class StatisticsPanel(AnswerPanel):
         super().set_theme(theme)
         self._bars.theme = theme
 
-    def close_down(self) -> None:
-        """Cancel the background task."""
-        super().close_down()
-        self.view.close()
-
     def sort(self, name: str, *, descending: bool) -> None:
         """Sort the rows by a column; the current row stays current."""
         answer = self.model.answer

@@ -72,43 +72,15 @@ class Theme:
 
 
 LIGHT: Final = Theme(
-    is_dark=False,
-    window=0xEFF1F4,
-    panel=0xF7F8FA,
-    base=0xFFFFFF,
-    alternate=0xF8F9FB,
-    line=0xDDE1E7,
-    text=0x1C212B,
-    dim=0x596273,
-    faint=0x8B93A3,
-    accent=0x2563C9,
-    on_accent=0xFFFFFF,
-    warning=0x935C00,
-    error=0xC0342B,
-    cursor_a=0x0B7285,
-    cursor_b=0xA61E4D,
-    mark=0x7048B6,
-    hit=0xC2255C,
-)
+    is_dark=False, window=0xEFF1F4, panel=0xF7F8FA, base=0xFFFFFF, alternate=0xF8F9FB, line=0xDDE1E7,
+    text=0x1C212B, dim=0x596273, faint=0x8B93A3, accent=0x2563C9, on_accent=0xFFFFFF, warning=0x935C00, error=0xC0342B,
+    cursor_a=0x0B7285, cursor_b=0xA61E4D, mark=0x7048B6, hit=0xC2255C,
+)  # fmt: skip
 DARK: Final = Theme(
-    is_dark=True,
-    window=0x16181C,
-    panel=0x1F2228,
-    base=0x1A1C21,
-    alternate=0x1D2025,
-    line=0x30343C,
-    text=0xDFE3EA,
-    dim=0x9DA5B4,
-    faint=0x6C7484,
-    accent=0x6CA4F8,
-    on_accent=0x0E1420,
-    warning=0xE2B04A,
-    error=0xF0746A,
-    cursor_a=0x4DD0E1,
-    cursor_b=0xF48FB1,
-    mark=0xB39DDB,
-    hit=0xF06292,
-)
+    is_dark=True, window=0x16181C, panel=0x1F2228, base=0x1A1C21, alternate=0x1D2025, line=0x30343C,
+    text=0xDFE3EA, dim=0x9DA5B4, faint=0x6C7484, accent=0x6CA4F8, on_accent=0x0E1420, warning=0xE2B04A, error=0xF0746A,
+    cursor_a=0x4DD0E1, cursor_b=0xF48FB1, mark=0xB39DDB, hit=0xF06292,
+)  # fmt: skip
 
 
 THEME_SETTINGS: Final = (
@@ -170,30 +142,20 @@ def apply(app: QApplication, theme: Theme) -> None:
 def _palette(theme: Theme) -> QPalette:
     role = QPalette.ColorRole
     palette = QPalette()
-    for palette_role, rgb in (
-        (role.Window, theme.window),
-        (role.WindowText, theme.text),
-        (role.Base, theme.base),
-        (role.AlternateBase, theme.alternate),
-        (role.Text, theme.text),
-        (role.Button, theme.panel),
-        (role.ButtonText, theme.text),
-        (role.BrightText, theme.error),
-        (role.Highlight, theme.accent),
-        (role.HighlightedText, theme.on_accent),
-        (role.Link, theme.accent),
-        (role.LinkVisited, theme.accent),
-        (role.ToolTipBase, theme.panel),
-        (role.ToolTipText, theme.text),
-        (role.PlaceholderText, theme.faint),
-        (role.Mid, theme.line),
-        (role.Light, theme.panel),
-        (role.Midlight, theme.line),
-        (role.Dark, theme.line),
-        (role.Shadow, theme.window),
-        (role.Accent, theme.accent),
+    for rgb, roles in (
+        (theme.window, (role.Window, role.Shadow)),
+        (theme.panel, (role.Button, role.ToolTipBase, role.Light)),
+        (theme.base, (role.Base,)),
+        (theme.alternate, (role.AlternateBase,)),
+        (theme.line, (role.Mid, role.Midlight, role.Dark)),
+        (theme.text, (role.WindowText, role.Text, role.ButtonText, role.ToolTipText)),
+        (theme.faint, (role.PlaceholderText,)),
+        (theme.error, (role.BrightText,)),
+        (theme.accent, (role.Highlight, role.Link, role.LinkVisited, role.Accent)),
+        (theme.on_accent, (role.HighlightedText,)),
     ):
-        palette.setColor(palette_role, colour(rgb))
+        for palette_role in roles:
+            palette.setColor(palette_role, colour(rgb))
     for palette_role in (role.WindowText, role.Text, role.ButtonText):
         palette.setColor(QPalette.ColorGroup.Disabled, palette_role, colour(theme.faint))
     return palette

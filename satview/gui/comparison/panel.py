@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from PySide6.QtCore import QObject, QSignalBlocker, Qt, Signal, Slot
-from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLineEdit, QSplitter, QStackedWidget, QWidget
 
 from satview.answers.comparison import KINDS, ChangedRow
@@ -70,7 +70,7 @@ class ComparisonPanel(AnswerPanel):
         self.setMinimumSize(120, 64)
         self._comparison = context.comparison
         self._second: tuple[OpenTrace, Navigation] | None = None
-        self.view = ChangesView(context.comparison, self)
+        self.view = self.watched = ChangesView(context.comparison, self)
         self.overlaid = OverlaidView(self.view, self)
         self.plot: OverlayPlot | None = None
         self._shown: Changes | None = None
@@ -136,22 +136,6 @@ class ComparisonPanel(AnswerPanel):
         if not self._is_split_by_user:
             plot_px = max(_LEAST_PLOT_PX, min(_PLOT_PX, self.width() - _FIGURES_PX))
             self._split.setSizes([self.width() - plot_px, plot_px])
-
-    def showEvent(self, event: QShowEvent) -> None:
-        """Compute changes while the panel is visible."""
-        super().showEvent(event)
-        self.view.watch(is_watched=True)
-
-    def hideEvent(self, event: QHideEvent) -> None:
-        """Stop computing."""
-        self.view.watch(is_watched=False)
-        super().hideEvent(event)
-
-    def close_down(self) -> None:
-        """Cancel the background tasks."""
-        super().close_down()
-        self.view.close()
-        self.overlaid.close()
 
     def go_to(self, change: ChangedRow) -> None:
         """Show in both traces where the value of a changed figure occurred, such as the longest duration.

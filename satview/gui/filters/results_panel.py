@@ -80,10 +80,6 @@ class ResultsPanel(TablePanel[HitModel]):
         self.model.modelReset.connect(self._on_search)
         self._on_search()
 
-    def close_down(self) -> None:
-        """Cancel the background task."""
-        self._job.close()
-
     @Slot()
     def copy(self) -> None:
         """Copy the selected hits (all if fewer than two are selected), at most `_COPY_LIMIT`, in the background."""

@@ -33,7 +33,7 @@ from PySide6.QtWidgets import (
 
 from satview.base.errors import UsageError
 from satview.base.new_file import write_file
-from satview.base.safe_text import counted, html_text, percent, visible
+from satview.base.safe_text import counted, html_text, percent
 from satview.events.modes import RULE_MODES, Mode
 from satview.export.c_program import c_program
 from satview.filters.derived_columns import process_names
@@ -49,7 +49,6 @@ from satview.filters.rules.triggers import trigger_hits
 from satview.filters.would_capture import WouldCapture, would_capture
 from satview.formats.registry import source_files
 from satview.gui import dialogs
-from satview.gui.dialogs import clicked_button
 from satview.gui.filters.editing import ProposingEditor
 from satview.gui.theme import Theme, colour
 from satview.gui.widgets import Dialog, LowGrid, MessageLine, capitalized, flat_button, line_up, resize_on_screen
@@ -340,21 +339,14 @@ def ask_rule_file(parent: QWidget, last: Path | None) -> Path | None:
 
 def allow_code(parent: QWidget, path: Path) -> bool:
     """Ask whether a Python file may run; return True only if the user agrees explicitly."""
-    box = QMessageBox(parent)
-    box.setIcon(QMessageBox.Icon.Warning)
-    box.setWindowTitle("Run Python code?")
-    box.setTextFormat(Qt.TextFormat.PlainText)
-    box.setText(visible(f"The rules call functions of {path.name}."))
-    box.setInformativeText(
+    warning = (
         f"{html_text(str(path))}<br><br>This file is a program. It will run with all your rights: "
         "it can read, change and delete files. "
         "Run it only if you know what it does."
     )
-    run = box.addButton("Run the code", QMessageBox.ButtonRole.AcceptRole)
-    refuse = box.addButton("Do not run", QMessageBox.ButtonRole.RejectRole)
-    box.setDefaultButton(refuse)
-    box.setEscapeButton(refuse)
-    return clicked_button(box) is run
+    text = f"The rules call functions of {path.name}."
+    icon = QMessageBox.Icon.Warning
+    return dialogs.is_agreed(parent, "Run Python code?", text, warning, "Run the code", "Do not run", icon)
 
 
 def allow_functions(parent: QWidget, rules: Iterable[Rule], folder: Path, allowed: set[Path]) -> None:
@@ -436,10 +428,6 @@ class RulesTab(QWidget):
         opened.reloaded.connect(self._on_reloaded)
         self._hits = Task(self, self._on_hits)
         self._on_checked()
-
-    def close_down(self) -> None:
-        """Cancel the background task."""
-        self._hits.close()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Place the buttons above and below the text, or beside the text if the panel is low."""

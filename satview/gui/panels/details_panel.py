@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from PySide6.QtCore import QPoint, Qt, QUrl, Slot
-from PySide6.QtGui import QFontDatabase, QShowEvent, QTextTable
+from PySide6.QtGui import QFontDatabase, QTextTable
 from PySide6.QtWidgets import QTextBrowser, QVBoxLayout, QWidget
 
 from satview.base.safe_text import html_text
@@ -36,7 +36,7 @@ class DetailsPanel(Panel):
         self._fixed_family = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()
         line_up(QVBoxLayout(self), self.browser, margins=(0, 0, 0, 0))
         self._words_limit = event_text.FIRST_WORDS
-        self.range = RangeView(opened, self)
+        self.range = self.watched = RangeView(opened, self)
         self._range_is_first = True  # the range was selected last
         self.range.changed.connect(self.refresh)
         opened.selection.range_changed.connect(self._on_range)
@@ -220,19 +220,6 @@ class DetailsPanel(Panel):
             f"{html_text(line.name)}</td>"
             f"<td valign='top'>{value}{note}</td></tr>"
         )
-
-    def showEvent(self, event: QShowEvent) -> None:
-        """Resume computing the statistics of the selected range."""
-        super().showEvent(event)
-        self.range.watch(True)
-
-    def rest(self) -> None:
-        """Stop computing, because the panel is hidden."""
-        self.range.watch(False)
-
-    def close_down(self) -> None:
-        """Cancel the background task."""
-        self.range.close()
 
     @Slot(QUrl)
     def _on_link(self, url: QUrl) -> None:

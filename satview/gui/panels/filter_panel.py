@@ -416,10 +416,6 @@ class ThreadPresets(QPushButton):
             menu.addAction(title, partial(self._start, title, partial(_top_by_cpu, count=count)))
         self.setMenu(menu)
 
-    def close_down(self) -> None:
-        """Cancel the background task."""
-        self._job.close()
-
     def _start(self, title: str, choose: Callable[[Trace], NDArray[np.bool_]]) -> None:
         trace = self._opened.trace
         self._title = title
@@ -530,11 +526,6 @@ class ConditionBox(QWidget):
         self.effect.setCurrentIndex(list(EFFECTS).index(item.effect))
         self._add.setText(f"Change {name}")
         self.line.setFocus()
-
-    def close_down(self) -> None:
-        """Cancel the background task."""
-        self._typing.stop()
-        self._job.close()
 
     @Slot()
     def _on_filters(self) -> None:
@@ -694,14 +685,6 @@ class FilterPanel(Panel):
         self.condition.set_theme(theme)
         if self._rules is not None:
             self._rules.set_theme(theme)
-
-    def close_down(self) -> None:
-        """Cancel the background task."""
-        self.presets.close_down()
-        self._cpu_job.close()
-        if self._rules is not None:
-            self._rules.close_down()
-        self.condition.close_down()
 
     @Slot(str)
     def edit(self, name: str) -> None:

@@ -447,10 +447,6 @@ class FlamePanel(Panel):
         self.canvas.theme = theme
         self.canvas.viewport().update()
 
-    def close_down(self) -> None:
-        """Cancel the background task."""
-        self.view.close()
-
     def copied_text(self) -> str:
         """Return the description of the current rectangle, if the flame graph has the focus."""
         graph = self.canvas.graph

@@ -324,13 +324,6 @@ class LatePanel(Panel):
             table.set_theme(theme)
         self.responses.set_theme(theme)
 
-    def close_down(self) -> None:
-        """Cancel the background tasks."""
-        self.activities_view.close()
-        self.instance_view.close()
-        for table in self._tables:
-            table.close_down()
-
     def copied_text(self) -> str:
         """Return the selected or first rows of the table that has the focus, as text; "" if none has."""
         return "".join(table.copied_text() for table in self._tables)

@@ -135,11 +135,6 @@ class SnapshotPanel(AnswerPanel):
         self.view.changed.connect(self._on_view)
         self._on_view()
 
-    def close_down(self) -> None:
-        """Cancel the background tasks."""
-        super().close_down()
-        self.view.close()
-
     @property
     def exported(self) -> Table | None:
         """All threads of the snapshot, folded ones too, for the button Export."""

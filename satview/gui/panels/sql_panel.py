@@ -184,7 +184,7 @@ class SqlPanel(Panel):
 
     def close_down(self) -> None:
         """Cancel the query, and end the query process."""
-        self._job.close()
+        super().close_down()
         if self.views.count():  # the panel was shown
             close_processes(self._opened.trace)
 

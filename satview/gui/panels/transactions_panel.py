@@ -181,10 +181,6 @@ class FilterLine(QWidget):
         self._statement_text = text
         self.statement.setText(text)
 
-    def close_down(self) -> None:
-        """Stop the timer."""
-        self._typing.stop()
-
     @Slot()
     def _on_typed(self) -> None:
         self._typing.stop()
@@ -233,12 +229,6 @@ class TransactionsPanel(AnswerPanel):
         """Find the transactions or latencies, initially and after the trace was refreshed."""
         self._is_stale = False
         self.view.start()
-
-    def close_down(self) -> None:
-        """Cancel the background tasks."""
-        super().close_down()
-        self.line.close_down()
-        self.view.close()
 
     def sort(self, name: str, *, descending: bool) -> None:
         """Sort the rows by a column."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import QPoint, QSize, Qt, QTimer, Slot
-from PySide6.QtGui import QPainter, QPaintEvent, QShowEvent
+from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -137,11 +137,6 @@ class PlotsPanel(Panel):
             if plot is not None:
                 plot.set_left(left_px)
 
-    def close_down(self) -> None:
-        """Cancel the background task."""
-        self.view.close()
-        self._job.close()
-
     @property
     def plot(self) -> QWidget | None:
         """The visible plot; None if a message shows."""
@@ -268,6 +263,7 @@ class PlotsPanel(Panel):
             self.counts.time_requested.connect(self._navigation.show_time)
             self.counts.event_requested.connect(self._navigation.show_event)
             self._stack.addWidget(self.counts)
+            self.watched = self.view  # computed only now that it can be drawn
             self.view.watch(self.isVisible())
             self._on_view()
             return
@@ -358,20 +354,11 @@ class PlotsPanel(Panel):
     def _on_exported(self, message: object) -> None:
         self._say(str(message))
 
-    def showEvent(self, event: QShowEvent) -> None:
-        """Resume computing."""
-        super().showEvent(event)
-        self.view.watch(self.counts is not None)
-
     def paintEvent(self, event: QPaintEvent) -> None:
         """Create the plots at the first paint event: unlike a show event, it is not sent while docks are arranged."""
         super().paintEvent(event)
         if self.load is None:
             QTimer.singleShot(0, self, self._build)
-
-    def rest(self) -> None:
-        """Stop computing, because the panel is hidden."""
-        self.view.watch(False)
 
 
 def _line(parent: QWidget, *widgets: QWidget) -> QWidget:

@@ -25,7 +25,6 @@ from satview.session.commands import BACK, ON, PANELS, CommandRegistry, Needs
 from satview.session.event_text import lane_path
 from satview.session.lanes.lane_arrangement import GroupBy, Label, LaneArrangement, SortBy
 from satview.session.navigation import SNAP_PX, snapped
-from satview.session.settings import Settings
 from satview.session.trace_link import link_to
 from satview.store.arguments import misfits
 from satview.store.mark_file import Mark
@@ -39,27 +38,44 @@ if TYPE_CHECKING:
     from satview.session.open_trace import OpenTrace
 
 
-# Commands that arrange lanes.
-
-
 Run = Callable[["Workspace"], object]
 
 
-class LaneCommands:
-    """Commands that arrange lanes.
+class _OfTrace:
+    """Base class of commands that need an open trace; they look it up when they run, so each window binds them once."""
 
-    Args:
-        run: Calls a function with the views of the open trace, and reports a `UsageError`.
-        workspace: Returns the views of the open trace.
-        settings: Settings of the program, which store defaults for traces that are opened later.
-    """
+    def __init__(self, window: CommandWindow) -> None:
+        self._window, self._settings = window, window.settings
 
-    def __init__(self, run: Callable[[Run], None], workspace: Callable[[], Workspace], settings: Settings) -> None:
-        self._run, self._workspace, self._settings = run, workspace, settings
+    @property
+    def workspace(self) -> Workspace:
+        """The views of the open trace."""
+        views = self._window.workspace
+        assert views is not None, "the command is disabled while no trace is open"
+        return views
+
+    @property
+    def _opened(self) -> OpenTrace:
+        """The trace whose lanes last had the keyboard focus: the open trace, or the second trace of a comparison."""
+        return self.workspace.active.opened
+
+    def run(self, run: Run) -> None:
+        """Call a function with the views of the open trace, and show its `UsageError` in the status bar."""
+        try:
+            run(self.workspace)
+        except UsageError as error:
+            self.workspace.report_failure(str(error))
+
+
+# Commands that arrange lanes.
+
+
+class LaneCommands(_OfTrace):
+    """Commands that arrange lanes; settings store defaults for traces that are opened later."""
 
     def bind(self, registry: CommandRegistry) -> None:
         """Bind all commands of this class."""
-        run = self._run
+        run = self.run
         for command_id, action in self._lane_commands():
             registry.bind(command_id, partial(run, action))
         registry.bind("lanes.pin", partial(run, self._pin), self._is_pinned)
@@ -67,11 +83,13 @@ class LaneCommands:
         registry.bind("view.cpu_kinds", partial(run, self._show_kinds), self._shows_kinds)
         for sort in SortBy:
             is_it = partial(lambda sort: self._arrangement.sort is sort, sort)
-            registry.bind(f"lanes.sort_{sort.value}", partial(run, partial(_sort, sort)), is_it)
+            arrange: Run = partial(lambda sort, views: views.active.opened.sort_lanes(sort), sort)
+            registry.bind(f"lanes.sort_{sort.value}", partial(run, arrange), is_it)
         for group in GroupBy:
-            action = _ask_groups if group is GroupBy.PATTERN else partial(_group, group)
             is_it = partial(lambda group: self._arrangement.group is group, group)
-            registry.bind(f"lanes.group_{group.value}", partial(run, action), is_it)
+            arrange = partial(lambda group, views: views.active.opened.group_lanes(group), group)
+            arrange = _ask_groups if group is GroupBy.PATTERN else arrange
+            registry.bind(f"lanes.group_{group.value}", partial(run, arrange), is_it)
         registry.bind("lanes.user_file", partial(run, self._ask_user_file))
         registry.bind("lanes.no_user_file", partial(run, self._forget_user_file))
         registry.bind("lanes.symbols", partial(run, _ask_symbols))
@@ -187,20 +205,8 @@ class LaneCommands:
         return lane
 
     @property
-    def _opened(self) -> OpenTrace:
-        return self._workspace().active.opened
-
-    @property
     def _arrangement(self) -> LaneArrangement:
         return self._opened.lanes.arrangement
-
-
-def _sort(sort: SortBy, views: Workspace) -> None:
-    views.active.opened.sort_lanes(sort)
-
-
-def _group(group: GroupBy, views: Workspace) -> None:
-    views.active.opened.group_lanes(group)
 
 
 def _ask_groups(views: Workspace) -> None:
@@ -216,22 +222,13 @@ def _ask_groups(views: Workspace) -> None:
 # Commands for cursors, ranges, marks and notes.
 
 
-class MarkCommands:
-    """Commands for cursors, ranges, marks and notes.
-
-    Args:
-        window: Parent of the prompts.
-        run: Calls a function with the views of the open trace, and reports a `UsageError`.
-        workspace: Returns the views of the open trace.
-    """
-
-    def __init__(self, window: CommandWindow, run: Callable[[Run], None], workspace: Callable[[], Workspace]) -> None:
-        self._window, self._run, self._workspace = window, run, workspace
+class MarkCommands(_OfTrace):
+    """Commands for cursors, ranges, marks and notes."""
 
     def bind(self, registry: CommandRegistry) -> None:
         """Bind all commands of this class."""
         for command_id, run in self._commands():
-            registry.bind(command_id, partial(self._run, run))
+            registry.bind(command_id, partial(self.run, run))
 
     def _commands(self) -> tuple[tuple[str, Run], ...]:
         selection = self._selection
@@ -250,11 +247,11 @@ class MarkCommands:
         )
 
     def _selection(self) -> Selection:
-        return self._workspace().active.opened.selection
+        return self._opened.selection
 
     def _key_time(self) -> int:
         """Return the time on which a key acts, cycles: at the mouse, snapped; else as `Motion.anchor`."""
-        active = self._workspace().active
+        active = self.workspace.active
         opened, cycles = active.opened, active.motion.anchor()
         if cycles != opened.selection.mouse_cycles:
             return cycles
@@ -281,7 +278,7 @@ class MarkCommands:
 
     def _add_mark(self, text: str, is_temporary: bool = False, span: tuple[int, int] | None = None) -> None:
         start, end = self._range_of_mark() if span is None else span
-        self._workspace().active.opened.marks.add(Mark(start, end, text, is_temporary))
+        self._opened.marks.add(Mark(start, end, text, is_temporary))
 
     def _ask_note(self, views: Workspace) -> None:
         span = self._range_of_mark()  # before the prompt opens, because the mouse may move while the user types
@@ -306,21 +303,12 @@ class MarkCommands:
 # Commands for a second trace, or several traces on one time axis.
 
 
-class ComparisonCommands:
-    """Commands for a second trace, or several traces on one time axis.
-
-    Args:
-        window: The window.
-        run: Calls a function with the views of the open trace, and reports a `UsageError`.
-        workspace: Returns the views of the open trace.
-    """
-
-    def __init__(self, window: CommandWindow, run: Callable[[Run], None], workspace: Callable[[], Workspace]) -> None:
-        self._window, self._run, self._workspace = window, run, workspace
+class ComparisonCommands(_OfTrace):
+    """Commands for a second trace, or several traces on one time axis."""
 
     def bind(self, registry: CommandRegistry) -> None:
         """Bind all commands of this class."""
-        run = self._run
+        run = self.run
         registry.bind("file.compare", partial(run, self._open))
         registry.bind("file.together", partial(run, self._show_together))
         registry.bind("compare.linked", partial(run, _toggle_linked), self._is_linked)
@@ -331,7 +319,7 @@ class ComparisonCommands:
         registry.bind("compare.end", partial(run, lambda views: views.second_trace.close()))
 
     def _is_linked(self) -> bool:
-        return self._workspace().comparison.is_linked
+        return self.workspace.comparison.is_linked
 
     def _open(self, views: Workspace) -> None:
         files = dialogs.ask_open(self._window, views.opened.trace.path.parent)
@@ -361,20 +349,15 @@ def _toggle_linked(views: Workspace) -> None:
     views.comparison.set_linked(not views.comparison.is_linked)
 
 
-class TraceCommands:
-    """Commands that need an open trace. They look up the trace when they run, so each window binds them once."""
-
-    def __init__(self, window: CommandWindow, settings: Settings) -> None:
-        self._window = window
-        self._settings = settings
+class TraceCommands(_OfTrace):
+    """The other commands that need an open trace."""
 
     def bind(self, registry: CommandRegistry) -> None:
         """Bind all commands of this class and of the classes above."""
         for command_id, run in (*self._view_commands(), *self._go_commands(), *self._edit_commands()):
             registry.bind(command_id, partial(self.run, run))
-        MarkCommands(self._window, self.run, lambda: self.workspace).bind(registry)
-        LaneCommands(self.run, lambda: self.workspace, self._settings).bind(registry)
-        ComparisonCommands(self._window, self.run, lambda: self.workspace).bind(registry)
+        for commands in (MarkCommands, LaneCommands, ComparisonCommands):
+            commands(self._window).bind(registry)
         for mode in ("off", "selection", "all"):
             registry.bind(f"view.arrows_{mode}", partial(self._set_arrows, mode), partial(self._has_arrows, mode))
         registry.bind("view.split", partial(self.run, self._split), lambda: self.workspace.is_split)
@@ -409,25 +392,6 @@ class TraceCommands:
             Needs.LIVE: self._window.session.follow is not None,
             Needs.SECOND: views.comparison.second is not None,
         }[needs]
-
-    @property
-    def workspace(self) -> Workspace:
-        """The views of the open trace."""
-        views = self._window.workspace
-        assert views is not None, "the command is disabled while no trace is open"
-        return views
-
-    @property
-    def _opened(self) -> OpenTrace:
-        """The trace whose lanes last had the keyboard focus: the open trace, or the second trace of a comparison."""
-        return self.workspace.active.opened
-
-    def run(self, run: Run) -> None:
-        """Call a function with the views of the open trace, and show its `UsageError` in the status bar."""
-        try:
-            run(self.workspace)
-        except UsageError as error:
-            self.workspace.report_failure(str(error))
 
     def _view_commands(self) -> tuple[tuple[str, Run], ...]:
         return (

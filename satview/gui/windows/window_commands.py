@@ -130,7 +130,7 @@ def add_commands(window: CommandWindow) -> CaptureCommands:
     window.capture_job = CaptureJob(window)
     captures = CaptureCommands(window)
     window.registry = CommandRegistry(COMMANDS)
-    of_traces = TraceCommands(window, window.settings)
+    of_traces = TraceCommands(window)
     for commands in (of_traces, WindowCommands(window, window.settings), SessionCommands(window), captures):
         commands.bind(window.registry)
     window.actions_by_id = CommandActions(window.registry, of_traces.is_met, window.shared.keys, window)
