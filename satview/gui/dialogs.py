@@ -13,7 +13,6 @@ from PySide6.QtCore import QEvent, QObject, QSize, QStandardPaths, Qt, Slot
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractButton,
-    QAbstractItemView,
     QApplication,
     QDialogButtonBox,
     QFileDialog,
@@ -22,7 +21,6 @@ from PySide6.QtWidgets import (
     QKeySequenceEdit,
     QLineEdit,
     QMessageBox,
-    QTreeWidget,
     QTreeWidgetItem,
     QVBoxLayout,
     QWidget,
@@ -36,7 +34,7 @@ from satview.base.new_file import find_target, refuse_ending
 from satview.base.plugins import all_plugins, are_disabled
 from satview.base.safe_text import html_text, tool_tip, visible, visible_line
 from satview.formats.registry import FORMATS, source_files
-from satview.gui.widgets import Dialog, PlainLabel, line_up, resize_on_screen, sentence
+from satview.gui.widgets import Dialog, PlainLabel, line_up, list_tree, named, push_button, resize_on_screen, sentence
 from satview.session.commands import COMMANDS, Command, KeyBindings
 from satview.session.event_text import trace_rows
 from satview.session.session import Session, Stage
@@ -315,9 +313,7 @@ class InfoDialog(Dialog):
 
     def __init__(self, trace: Trace, parent: QWidget | None = None) -> None:
         super().__init__(f"{trace.title} \N{EM DASH} information", parent)
-        self.tree = QTreeWidget(self)
-        self.tree.setHeaderLabels(["Name", "Value"])
-        self.tree.setUniformRowHeights(True)
+        self.tree = list_tree(self, "Information", ["Name", "Value"], is_flat=False)
         self.tree.header().setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
         for title, rows in info_sections(trace):
             top = QTreeWidgetItem(self.tree, [title])
@@ -395,20 +391,14 @@ class KeysDialog(Dialog):
         self._keys = keys
         self.search = QLineEdit(self, placeholderText="Find a command or a key")
         self.search.textChanged.connect(self._fill)
-        self.tree = QTreeWidget(self)
-        self.tree.setAccessibleName("Commands and keys")
-        self.tree.setHeaderLabels(["Command", "Keys"])
-        self.tree.setRootIsDecorated(False)
-        self.tree.setUniformRowHeights(True)
-        self.tree.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.tree = list_tree(self, "Commands and keys", ["Command", "Keys"])
         self.tree.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         self.tree.currentItemChanged.connect(self._on_current)
-        self.edit = QKeySequenceEdit(self)
+        self.edit = named(QKeySequenceEdit(self), "Key to set")
         self.edit.setMaximumSequenceLength(1)
-        self.edit.setAccessibleName("Key to set")
         self.edit.keySequenceChanged.connect(self._emit_keys)
         self.set_button, self.add_button, self.none_button, self.usual_button = (
-            self.button(text, tip, run)
+            push_button(text, self, run, tip, takes_return=False)
             for text, tip, run in (
                 ("Set", "Make this the only key of the command", self._set),
                 ("Add", "Add this key to the command", self._add),
@@ -416,8 +406,7 @@ class KeysDialog(Dialog):
                 ("Usual", "Restore the default keys of the command", self._use_table),
             )
         )
-        self.message = PlainLabel("", self, role="dim")
-        self.message.setWordWrap(True)
+        self.message = PlainLabel("", self, role="dim", wraps=True)
         self._lay_out()
         keys.changed.connect(self._fill)
         self._fill()
@@ -538,13 +527,9 @@ class PluginsDialog(Dialog):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Plug-ins", parent)
         installed = all_plugins()
-        self.head = PlainLabel(self)
-        self.head.setWordWrap(True)
+        self.head = PlainLabel(self, wraps=True)
         self.head.setText(_SOME if installed else _DISABLED if are_disabled() else _NONE)
-        self.tree = QTreeWidget(self)
-        self.tree.setAccessibleName("Plug-ins")
-        self.tree.setHeaderLabels(["Kind", "Name", "Package", "State"])
-        self.tree.setRootIsDecorated(False)
+        self.tree = list_tree(self, "Plug-ins", ["Kind", "Name", "Package", "State"])
         for plugin in installed:
             plugin.value()  # imports it, and sets `fault` if that fails
             state = f"switched off: {plugin.fault}" if plugin.fault else "on"

@@ -25,7 +25,6 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
     QHBoxLayout,
-    QPushButton,
     QStackedWidget,
     QTableView,
     QVBoxLayout,
@@ -39,7 +38,7 @@ from satview.events.spec import arguments_text
 from satview.gui.colours import class_colour
 from satview.gui.panel import HEIGHT_LIMIT_PX, PanelContext, TablePanel, Value, select_row, selected_ranges, set_up_rows
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import ElidedLabel, PlainLabel, flat_button, line_up, paint_next_frame
+from satview.gui.widgets import ElidedLabel, PlainLabel, flat_button, line_up, paint_next_frame, push_button
 from satview.session.event_text import COLUMNS, arguments_as, list_row
 from satview.session.open_trace import OpenTrace
 from satview.session.range_view import frequency_text, length_text
@@ -384,8 +383,7 @@ class EventListPanel(TablePanel[EventListModel]):
     def _empty_page(self) -> QWidget:
         page = QWidget(self)
         self._empty_notice = PlainLabel(page, role="dim")
-        self._show_all = QPushButton("Show all events", page)
-        self._show_all.clicked.connect(self._opened.filters.show_all)
+        self._show_all = push_button("Show all events", page, self._opened.filters.show_all)
         layout = QVBoxLayout(page)
         layout.addStretch()
         layout.addWidget(self._empty_notice, alignment=Qt.AlignmentFlag.AlignHCenter)

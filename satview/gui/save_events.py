@@ -123,8 +123,7 @@ class SaveEventsDialog(Dialog):
         self._opened = opened
         self._job = Task(self)
         self._make_editors()
-        self.message = MessageLine(self)
-        self.message.setWordWrap(True)
+        self.message = MessageLine(self, wraps=True)
         self.progress = QProgressBar(self)
         self.progress.setRange(0, 100)
         self.progress.hide()

@@ -22,7 +22,6 @@ from PySide6.QtWidgets import (
     QSpinBox,
     QTableWidget,
     QTableWidgetItem,
-    QTreeWidget,
     QTreeWidgetItem,
     QVBoxLayout,
     QWidget,
@@ -34,7 +33,17 @@ from satview.events import states
 from satview.gui import theme as themes
 from satview.gui.colours import NAME_OF, OTHER_NAMES, StateLook, is_thick, read_looks, state_colour, write_looks
 from satview.gui.swimlane.fills import swatch
-from satview.gui.widgets import Dialog, PlainLabel, guard_from_wheel, line_up, sentence
+from satview.gui.widgets import (
+    Dialog,
+    PlainLabel,
+    drop_down,
+    guard_from_wheel,
+    line_up,
+    list_tree,
+    named,
+    push_button,
+    sentence,
+)
 from satview.session.settings import SETTINGS, Setting, Settings
 from satview.session.trace_state import PARTS, check_name, names_in, session_of
 from satview.session.workspace_file import WorkspaceState
@@ -62,14 +71,12 @@ class SaveSessionDialog(Dialog):
         """Show the parts that can be saved by `save`, which raises `SatviewError` on failure."""
         super().__init__("Save session", parent)
         self._state, self._existing, self._save = state, existing, save
-        self.name = QLineEdit(self, placeholderText="Name")
-        self.name.setAccessibleName("Name of the session")
+        self.name = named(QLineEdit(self, placeholderText="Name"), "Name of the session")
         self.name.textChanged.connect(self._on_name)
         self.parts = {key: QCheckBox(title, self) for key, title in PARTS.items()}
         self.table = QTableWidget(self)
         self._fill()
-        self.error = PlainLabel(self, role="error")
-        self.error.setWordWrap(True)
+        self.error = PlainLabel(self, role="error", wraps=True)
         self.error.hide()
         self.buttons = QDialogButtonBox(
             QDialogButtonBox.StandardButton.Save | QDialogButtonBox.StandardButton.Cancel, self
@@ -167,13 +174,8 @@ class StateLooksDialog(Dialog):
         super().__init__("Colours of states", parent)
         self._settings = settings
         self.palette_box, self.hatching_box = self._box("swimlane/palette"), self._box("swimlane/hatching")
-        self.tree = QTreeWidget(self)
-        self.tree.setAccessibleName("States")
-        self.tree.setHeaderLabels(["State", "Bar", "Meaning"])
-        self.tree.setRootIsDecorated(False)
-        self.tree.setUniformRowHeights(True)
+        self.tree = list_tree(self, "States", ["State", "Bar", "Meaning"])
         self.tree.setIconSize(QSize(_SWATCH_PX, 12))
-        self.tree.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.tree.header().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         self.tree.itemActivated.connect(self._ask_colour)
         for value in (*OTHER_NAMES, *(state.value for state in states.STATES)):
@@ -183,7 +185,7 @@ class StateLooksDialog(Dialog):
             if value == states.RUNNING:
                 self.tree.setCurrentItem(item)
         self.colour_button, self.thickness_button, self.usual_button, self.all_usual_button = (
-            self.button(text, tip, run)
+            push_button(text, self, run, tip, takes_return=False)
             for text, tip, run in (
                 (
                     "&Colour\N{HORIZONTAL ELLIPSIS}",
@@ -234,9 +236,7 @@ class StateLooksDialog(Dialog):
 
     def _box(self, key: str) -> QComboBox:
         row = next(row for row in SETTINGS if row.key == key)
-        box = QComboBox(self)
-        box.setAccessibleName(row.help)
-        box.addItems(list(row.options))
+        box = drop_down(self, row.help, row.options)
         box.setCurrentText(self._settings.text(key))
         box.setProperty("key", key)
         box.currentTextChanged.connect(self._on_box)
@@ -327,24 +327,17 @@ class SettingsDialog(Dialog):
 
     def _editor(self, row: Setting) -> QWidget:
         set_value = partial(self._settings.set, row.key)
+        editor: QWidget
         if isinstance(row.default, bool):
-            box = QCheckBox(self)
+            editor = box = QCheckBox(self)
             box.setChecked(self._settings.flag(row.key))
             box.toggled.connect(set_value)
-            return self._named(box, row)
-        if isinstance(row.default, int):
-            spin = QSpinBox(self)
-            spin.setRange(row.low, row.high)
-            spin.setValue(self._settings.number(row.key))
+        elif isinstance(row.default, int):
+            editor = spin = QSpinBox(self, minimum=row.low, maximum=row.high, value=self._settings.number(row.key))
             spin.valueChanged.connect(set_value)
-            return self._named(spin, row)
-        combo = QComboBox(self)
-        combo.addItems(list(row.options))
-        combo.setCurrentText(self._settings.text(row.key))
-        combo.currentTextChanged.connect(set_value)
-        return self._named(combo, row)
-
-    def _named(self, widget: QWidget, row: Setting) -> QWidget:
-        widget.setObjectName(row.key)
-        widget.setAccessibleName(row.help)
-        return widget
+        else:
+            editor = combo = drop_down(self, row.help, row.options)
+            combo.setCurrentText(self._settings.text(row.key))
+            combo.currentTextChanged.connect(set_value)
+        editor.setObjectName(row.key)
+        return named(editor, row.help)

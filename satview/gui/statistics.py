@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QHeaderView,
-    QPushButton,
     QSizePolicy,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -34,7 +33,7 @@ from satview.gui.answer_table import SHARE_ROLE, AnswerPanel
 from satview.gui.panel import PanelContext, Value, select_row, set_up_rows
 from satview.gui.swimlane.shares import longest_of
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import ElidedLabel, line_up
+from satview.gui.widgets import ElidedLabel, line_up, named, push_button
 from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
 from satview.session.panels.statistics import Counted, StatisticsView
@@ -290,9 +289,7 @@ class StatisticsPanel(AnswerPanel):
         self._mark(np.flatnonzero(self.model.answer.positions == position))
 
     def _head(self) -> QHBoxLayout:
-        self.tabs = QTabBar(self, expanding=False, drawBase=False)
-        self.tabs.setUsesScrollButtons(True)
-        self.tabs.setAccessibleName("Kind of statistics")
+        self.tabs = named(QTabBar(self, expanding=False, drawBase=False, usesScrollButtons=True), "Kind of statistics")
         for key, title in statistics_titles().items():
             self.tabs.setTabData(self.tabs.addTab(title), key)
         self.tabs.currentChanged.connect(self._on_tab)
@@ -340,8 +337,7 @@ class StatisticsPanel(AnswerPanel):
     def _add_message_page(self) -> None:
         """Add the page with the message and a button."""
         page = QWidget(self)
-        self.count_all = QPushButton("Count all events", page)
-        self.count_all.clicked.connect(self._count_all)
+        self.count_all = push_button("Count all events", page, self._count_all)
         layout = QVBoxLayout(page)
         layout.addStretch()
         layout.addWidget(self.message)

@@ -10,7 +10,7 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QModelIndex, Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSplitter, QTableView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSplitter, QTableView, QVBoxLayout, QWidget
 
 from satview.answers.table import Table
 from satview.base.safe_text import menu_text, tool_tip, visible_line
@@ -19,7 +19,7 @@ from satview.gui.answer_table import AnswerModel
 from satview.gui.panel import selected_rows, set_up_rows
 from satview.gui.plots.time_plot import new_plot, paint_with
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import MessageLine, PlainLabel, line_up, sentence
+from satview.gui.widgets import MessageLine, PlainLabel, drop_down, line_up, sentence
 from satview.session.tasks import Task, dismantle
 from satview.tables.sql import close_processes
 
@@ -174,12 +174,8 @@ class TrendsWindow(QWidget):
         self._shown: Table | None = None
         self.setWindowTitle(f"{visible_line(folder.name)} \N{EM DASH} Trends \N{EM DASH} satview")
         self.resize(*_SIZE_PX)
-        self.figure = QComboBox(self)
-        self.figure.setAccessibleName("Figure")
-        for metric in metrics().values():
-            self.figure.addItem(menu_text(metric.title), metric.name)
-        self.message = MessageLine(self, role="dim")
-        self.message.setWordWrap(True)
+        self.figure = drop_down(self, "Figure", {metric.name: menu_text(metric.title) for metric in metrics().values()})
+        self.message = MessageLine(self, role="dim", wraps=True)
         self.plot = TrendPlot(theme, self)
         self.traces, self.model = QTableView(self), AnswerModel(theme, self, tuple(_SHOWN))
         set_up_rows(self.traces, self.model, "Traces", _ROW_PX)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from PySide6 import QtCore, QtGui
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt, QTimer, Slot
@@ -34,6 +34,7 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
+    QTreeWidget,
     QVBoxLayout,
     QWidget,
 )
@@ -55,9 +56,11 @@ _BESIDE_PX: Final = 8
 class PlainLabel(QLabel):
     r"""A label that shows markup such as `<b>` literally, and control characters as `\x1b`."""
 
-    def __init__(self, text: str | QWidget | None = "", parent: QWidget | None = None, *, role: str = "") -> None:
+    def __init__(
+        self, text: str | QWidget | None = "", parent: QWidget | None = None, *, role: str = "", wraps: bool = False
+    ) -> None:
         """Create a label with a text (or the parent, as for QLabel), in the style dim, faint, title or error."""
-        super().__init__(parent if isinstance(text, str) else text)
+        super().__init__(parent if isinstance(text, str) else text, wordWrap=wraps)
         self.setTextFormat(QtCore.Qt.TextFormat.PlainText)
         if isinstance(text, str):
             self.setText(text)
@@ -73,9 +76,8 @@ class Notice(PlainLabel):
     """A label with centred text for a panel that has nothing else to show."""
 
     def __init__(self, text: str | QWidget | None = "", parent: QWidget | None = None) -> None:
-        super().__init__(text, parent, role="dim")
+        super().__init__(text, parent, role="dim", wraps=True)
         self.setAlignment(QtCore.Qt.AlignmentFlag.AlignCenter)
-        self.setWordWrap(True)
         self.setMargin(_BESIDE_PX)
 
 
@@ -100,13 +102,36 @@ class ElidedLabel(PlainLabel):
         painter.drawText(area, int(self.alignment()) | int(QtCore.Qt.TextFlag.TextSingleLine), text)
 
 
-def flat_button(text: str, parent: QWidget, run: object, tip: str = "") -> QPushButton:
-    """Return a button without a frame that calls a function."""
+def push_button(
+    text: str, parent: QWidget, run: object, tip: str = "", *, is_primary: bool = False, takes_return: bool = True
+) -> QPushButton:
+    """Return a button that calls a function, and that in dialogs the Return key triggers if `takes_return`."""
     button = QPushButton(text, parent)
-    button.setProperty("flat", "true")
+    if is_primary:
+        button.setProperty("primary", "true")
+    if not takes_return:
+        button.setAutoDefault(False)
     button.setToolTip(tool_tip(tip))
     button.clicked.connect(run)
     return button
+
+
+def flat_button(text: str, parent: QWidget, run: object, tip: str = "") -> QPushButton:
+    """Return a button without a frame that calls a function."""
+    button = push_button(text, parent, run, tip)
+    button.setProperty("flat", "true")
+    return button
+
+
+_Widget = TypeVar("_Widget", bound=QWidget)
+
+
+def named(widget: _Widget, name: str, tip: str = "") -> _Widget:
+    """Return a widget, with a name for screen readers and a tool tip."""
+    widget.setAccessibleName(name)
+    if tip:
+        widget.setToolTip(tool_tip(tip))
+    return widget
 
 
 class Dialog(QDialog):
@@ -121,14 +146,6 @@ class Dialog(QDialog):
         """Let Tab go through the dialog in reading order."""
         tab_as_read(self)
         super().showEvent(event)
-
-    def button(self, text: str, tip: str, run: object) -> QPushButton:
-        """Return a button that calls a function, and that the Return key does not trigger."""
-        button = QPushButton(text, self)
-        button.setToolTip(tool_tip(tip))
-        button.setAutoDefault(False)
-        button.clicked.connect(run)
-        return button
 
     def close_box(self) -> QDialogButtonBox:
         """Return a row of buttons with the button Close."""
@@ -157,6 +174,23 @@ def _laid_out(part: QWidget | QLayout | None) -> Iterator[QWidget]:
         inner = [item.widget() or item.layout() for item in items if item is not None]
     for each in inner:
         yield from _laid_out(each)
+
+
+def drop_down(parent: QWidget, name: str, titles: Mapping[Any, str] | Iterable[str]) -> QComboBox:
+    """Return a combo box with a name for screen readers, and an item for each title, with data from a mapping."""
+    box = named(QComboBox(parent), name)
+    for data, title in titles.items() if isinstance(titles, Mapping) else ((None, title) for title in titles):
+        box.addItem(title, data)
+    return box
+
+
+def list_tree(parent: QWidget, name: str, heads: Sequence[str], *, is_flat: bool = True) -> QTreeWidget:
+    """Return a tree of rows of equal heights with a name for screen readers, without branches if it `is_flat`."""
+    tree = named(QTreeWidget(parent), name)
+    tree.setHeaderLabels(heads)
+    tree.setRootIsDecorated(not is_flat)
+    tree.setUniformRowHeights(True)
+    return tree
 
 
 # Rows and columns of widgets.
@@ -559,8 +593,7 @@ class LinePrompt(_Floating):
         self._is_over = False  # accepted or given up
         parent.setProperty(kept, None)
         self._accept = accept
-        self.error = PlainLabel(self, role="error")
-        self.error.setWordWrap(True)
+        self.error = PlainLabel(self, role="error", wraps=True)
         self.error.hide()
         line_up(QVBoxLayout(self), PlainLabel(title, self), self.line, self.error, margins=(14, 12, 14, 12))
         self._show_over(parent, self.sizeHint().height())

@@ -12,7 +12,6 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt,
 from PySide6.QtGui import QCloseEvent, QFont, QFontDatabase, QPainter, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import (
     QCheckBox,
-    QComboBox,
     QFormLayout,
     QHBoxLayout,
     QLabel,
@@ -53,9 +52,12 @@ from satview.gui.widgets import (
     MessageLine,
     PlainLabel,
     SecondsBox,
+    drop_down,
     flat_button,
     guard_from_wheel,
     line_up,
+    named,
+    push_button,
     resize_on_screen,
 )
 from satview.session.settings import Settings
@@ -95,8 +97,7 @@ class RuleBox(QWidget):
         self.edit.setMinimumHeight(64)
         # It takes the remaining height; with its preferred height it would squeeze the fields above in a low dialog.
         self.edit.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
-        self.message = MessageLine(self)
-        self.message.setWordWrap(True)
+        self.message = MessageLine(self, wraps=True)
         line_up(QVBoxLayout(self), (self.edit, 1), self.message, margins=(0, 0, 0, 0), spacing=4)
         self._typing = QTimer(self, singleShot=True, interval=_TYPING_MS)
         self._typing.timeout.connect(self.check)
@@ -250,12 +251,12 @@ class _TwoLines(QStyledItemDelegate):
         painter.restore()
 
 
-_RELEASES: Final = (
-    (Release.QNX_7, "7.x"),
-    (Release.QNX_8, "8.0"),
-    (Release.QNX_6_6, "6.6"),
-    (Release.QNX_6, "6.0 to 6.5"),
-)
+_RELEASES: Final = {
+    Release.QNX_7: "QNX 7.x",
+    Release.QNX_8: "QNX 8.0",
+    Release.QNX_6_6: "QNX 6.6",
+    Release.QNX_6: "QNX 6.0 to 6.5",
+}
 _FIRST: Final = "small-system"
 _FIELD_PX: Final = 26
 
@@ -321,23 +322,16 @@ class NewCaptureDialog(Dialog):
 
     def _make_editors(self) -> None:
         self.workloads = WorkloadList(self)
-        self.release = QComboBox(self)
-        for release, title in _RELEASES:
-            self.release.addItem(f"QNX {title}", release)
-        self.seed = QSpinBox(self)
-        self.seed.setRange(0, 2_147_483_647)
-        self.seed.setValue(1)
-        self.seed.setToolTip("The same seed gives the same file, byte for byte.")
-        self.cpus = QSpinBox(self)
-        self.cpus.setRange(0, 64)
-        self.duration = SecondsBox(self, 0, 86_400, 3)
+        self.release = drop_down(self, "Release", _RELEASES)
+        self.seed = named(QSpinBox(self, maximum=2_147_483_647, value=1), "Seed",
+                          "The same seed gives the same file, byte for byte.")  # fmt: skip
+        self.cpus = named(QSpinBox(self, maximum=64), "CPUs")
+        self.duration = named(SecondsBox(self, 0, 86_400, 3), "Duration")
         self.duration.setSingleStep(0.1)
         for spin in (self.seed, self.cpus):
             spin.lineEdit().setTextMargins(4, 0, 0, 0)  # the style sheet's padding does not apply to the text
-        self.form = QComboBox(self)
-        self.form.addItems(["Fast: the essential arguments", "Wide: all arguments"])
-        self.mode = QComboBox(self)
-        self.mode.addItems(["Linear: everything", "Ring: the newest only"])
+        self.form = drop_down(self, "Events", ("Fast: the essential arguments", "Wide: all arguments"))
+        self.mode = drop_down(self, "Buffers", ("Linear: everything", "Ring: the newest only"))
         self.probe = QCheckBox("Probe: no logger on the target", self)
         self.probe.setToolTip(
             "The buffers are taken from outside, so that the same seed is the same run whatever the rules are:\n"
@@ -345,16 +339,10 @@ class NewCaptureDialog(Dialog):
         )
         self.live = QCheckBox("In real time, and watch it live", self)
         self.rules = RuleBox(self)
-        self.path = QLineEdit(self)
-        for widget, name in (
-            (self.release, "Release"), (self.seed, "Seed"), (self.cpus, "CPUs"), (self.duration, "Duration"),
-            (self.form, "Events"), (self.mode, "Buffers"), (self.path, "Save as"),
-        ):  # fmt: skip
-            widget.setAccessibleName(name)
+        self.path = named(QLineEdit(self), "Save as")
 
     def _make_foot(self) -> None:
-        self.message = MessageLine(self)
-        self.message.setWordWrap(True)
+        self.message = MessageLine(self, wraps=True)
         self.bar = QProgressBar(self, textVisible=False)
         self.bar.setRange(0, 1000)
         self.bar.hide()
@@ -377,8 +365,7 @@ class NewCaptureDialog(Dialog):
         ):  # fmt: skip
             widget.setMinimumHeight(_FIELD_PX)  # the height with the style sheet, which the layout does not know
             form.addRow(title, widget)
-        browse = QPushButton("Browse\N{HORIZONTAL ELLIPSIS}", self, autoDefault=False)
-        browse.clicked.connect(self._browse)
+        browse = push_button("Browse\N{HORIZONTAL ELLIPSIS}", self, self._browse, takes_return=False)
         save = line_up(QHBoxLayout(), (self.path, 1), browse)
         target = QWidget(self)
         target.setLayout(form)

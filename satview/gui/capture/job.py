@@ -317,9 +317,8 @@ class OutcomeDialog(Dialog):
         return card
 
     def _label(self, text: str, role: str) -> QLabel:
-        label = PlainLabel(text, self)
+        label = PlainLabel(text, self, wraps=True)
         label.setTextFormat(Qt.TextFormat.PlainText)
         label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        label.setWordWrap(True)
         label.setProperty("role", role)
         return label

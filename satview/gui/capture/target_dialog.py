@@ -29,7 +29,18 @@ from satview.filters.rules.text import check_rules, read_rule_text
 from satview.gui import dialogs
 from satview.gui.capture.job import CaptureJob, TargetCaptureRequest, failure
 from satview.gui.filters import rules_tab
-from satview.gui.widgets import Dialog, MessageLine, SecondsBox, guard_from_wheel, line_up, resize_on_screen, sentence
+from satview.gui.widgets import (
+    Dialog,
+    MessageLine,
+    SecondsBox,
+    drop_down,
+    guard_from_wheel,
+    line_up,
+    named,
+    push_button,
+    resize_on_screen,
+    sentence,
+)
 from satview.session.settings import Settings
 from satview.target.line import (
     MOST_BUFFERS,
@@ -148,46 +159,35 @@ class TargetDialog(Dialog):
         rules_tab.allow_functions(self, rules, Path(request.rules_name).parent, self._allowed)
 
     def _make_editors(self) -> None:
-        self.target = QComboBox(self, editable=True)
-        self.target.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        self.target = named(QComboBox(self, editable=True, insertPolicy=QComboBox.InsertPolicy.NoInsert), "Target")
         line = self.target.lineEdit()
         assert line is not None  # it is editable
         line.setPlaceholderText("ssh://root@192.168.1.20")
         self.is_wide = QCheckBox("Wide events: all arguments", self)
-        self.rules = QLineEdit(self, placeholderText="All events")
-        self.rules.setToolTip("A .satrules file. It says which events there are, and which of them are wide.")
-        self.ending = QComboBox(self)
-        self.ending.addItems(_ENDINGS)
-        self.seconds = SecondsBox(self, 0.1, _LONGEST_S, 1)
-        self.files = self._spin_box(0, _MOST_FILES, " newest files stay")
+        self.rules = named(QLineEdit(self, placeholderText="All events"), "Rules",
+                           "A .satrules file. It says which events there are, and which of them are wide.")  # fmt: skip
+        self.ending = drop_down(self, "Ends", _ENDINGS)
+        self.seconds = named(SecondsBox(self, 0.1, _LONGEST_S, 1), "Duration")
+        self.files = named(self._spin_box(0, _MOST_FILES, " newest files stay"), "Files that stay")
         self.files.setSpecialValueText("all files stay")
-        self.disk = QLineEdit(self, placeholderText="any size on the disk")
-        self.disk.setToolTip("How much of the disk all files take at most: 500M, 2GB.")
-        self.kernel_buffers = self._spin_box(1, MOST_BUFFERS, " in the kernel")
-        self.kernel_buffers.setToolTip("-k of tracelogger, 16 KiB each: for bursts. A ring has so many.")
-        self.own_buffers = self._spin_box(1, MOST_BUFFERS, " in the logger")
-        self.own_buffers.setToolTip("-b of tracelogger: for a line that is too slow for a while.")
-        self.path = QLineEdit(self)
-        self.message = MessageLine(self)
-        self.message.setWordWrap(True)
+        self.disk = named(QLineEdit(self, placeholderText="any size on the disk"), "Disk at most",
+                          "How much of the disk all files take at most: 500M, 2GB.")  # fmt: skip
+        self.kernel_buffers = named(self._spin_box(1, MOST_BUFFERS, " in the kernel"), "Buffers in the kernel",
+                                    "-k of tracelogger, 16 KiB each: for bursts. A ring has so many.")  # fmt: skip
+        self.own_buffers = named(self._spin_box(1, MOST_BUFFERS, " in the logger"), "Buffers in the logger",
+                                 "-b of tracelogger: for a line that is too slow for a while.")  # fmt: skip
+        self.path = named(QLineEdit(self), "Save as")
+        self.message = MessageLine(self, wraps=True)
         self.start_button = QPushButton("Capture", self)
         self.start_button.setProperty("primary", "true")
         self.start_button.setDefault(True)
         self.stop_button = QPushButton("Stop and open", self)
         self.stop_button.hide()
         self.close_button = QPushButton("Cancel", self)
-        for widget, name in (
-            (self.target, "Target"), (self.rules, "Rules"), (self.ending, "Ends"), (self.seconds, "Duration"),
-            (self.files, "Files that stay"), (self.disk, "Disk at most"),
-            (self.kernel_buffers, "Buffers in the kernel"), (self.own_buffers, "Buffers in the logger"),
-            (self.path, "Save as"),
-        ):  # fmt: skip
-            widget.setAccessibleName(name)
 
     def _spin_box(self, least: int, most: int, unit: str) -> QSpinBox:
-        box = QSpinBox(self)
+        box = QSpinBox(self, suffix=unit)
         box.setRange(least, most)
-        box.setSuffix(unit)
         box.lineEdit().setTextMargins(4, 0, 0, 0)  # as above
         return box
 
@@ -199,10 +199,10 @@ class TargetDialog(Dialog):
         form.setHorizontalSpacing(18)
         form.setVerticalSpacing(8)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
-        browse_rules = QPushButton("Browse\N{HORIZONTAL ELLIPSIS}", self)
-        browse_rules.clicked.connect(self._browse_rules)
-        browse_path = QPushButton("Browse\N{HORIZONTAL ELLIPSIS}", self)
-        browse_path.clicked.connect(self._browse_path)
+        browse_rules, browse_path = (
+            push_button("Browse\N{HORIZONTAL ELLIPSIS}", self, browse, takes_return=False)
+            for browse in (self._browse_rules, self._browse_path)
+        )
         for title, widgets in (
             ("Target", (self.target,)),
             ("Events", (self.is_wide,)),
@@ -218,8 +218,6 @@ class TargetDialog(Dialog):
                 row.addWidget(widget, int(number == 0 or title in _SHARED_ROWS))
             form.addRow(title, row)
             self._rows[title] = row
-        for button in (browse_rules, browse_path):
-            button.setAutoDefault(False)
         foot = line_up(QHBoxLayout(), None, self.close_button, self.stop_button, self.start_button)
         line_up(QVBoxLayout(self), self._editors, self.message, None, foot, margins=(20, 16, 20, 12), spacing=10)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from PySide6.QtCore import QObject, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLineEdit, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLineEdit, QSplitter, QStackedWidget, QWidget
 
 from satview.answers.comparison import KINDS, ChangedRow
 from satview.answers.table import Table
@@ -21,7 +21,7 @@ from satview.gui.panel import PanelContext, select_row
 from satview.gui.statistics import RowNavigator
 from satview.gui.swimlane.area import Panes
 from satview.gui.theme import Theme
-from satview.gui.widgets import ElidedLabel, Notice, line_up
+from satview.gui.widgets import ElidedLabel, Notice, drop_down, line_up, named
 from satview.session.comparison import Changes, ChangesView, Comparison, OverlaidView
 from satview.session.highlight import Marks
 from satview.session.navigation import Navigation
@@ -95,17 +95,10 @@ class ComparisonPanel(AnswerPanel):
         self._on_comparison()
 
     def _head(self) -> QHBoxLayout:
-        self.kind = QComboBox(self)
-        self.kind.setAccessibleName("What of")
-        for key, title in ({"": "Everything"} | KINDS).items():
-            self.kind.addItem(title, key)
-        self.extent = QComboBox(self)
-        self.extent.setAccessibleName("Part of the traces")
-        for extent, title in _EXTENTS.items():
-            self.extent.addItem(title, extent)
-        self.words = QLineEdit(self, placeholderText="Words in the name or figure")
-        self.words.setAccessibleName("Words in the name or figure")
-        self.words.setClearButtonEnabled(True)
+        self.kind = drop_down(self, "What of", {"": "Everything"} | KINDS)
+        self.extent = drop_down(self, "Part of the traces", _EXTENTS)
+        words = "Words in the name or figure"
+        self.words = named(QLineEdit(self, placeholderText=words, clearButtonEnabled=True), words)
         self.every = QCheckBox("Every figure", self)
         self.every.setToolTip("All figures of a thread, call or state, not only the one that changed most.")
         self.statement = ElidedLabel(self, role="dim")

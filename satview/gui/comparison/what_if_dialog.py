@@ -45,7 +45,7 @@ from satview.formats.axis import FORMAT, PS_PER_S
 from satview.gui import dialogs
 from satview.gui.comparison.panel import SecondTrace
 from satview.gui.filters.editing import ProposingEditor
-from satview.gui.widgets import Dialog, MessageLine, PlainLabel, flat_button, line_up
+from satview.gui.widgets import Dialog, MessageLine, PlainLabel, flat_button, line_up, push_button
 from satview.linkage.latencies import latencies
 from satview.linkage.waits import MUTEX, waits
 from satview.session.comparison import Comparison
@@ -212,8 +212,7 @@ class WhatIfDialog(Dialog):
         self.progress.setRange(0, 0)
         self.predict_button = QPushButton("&Predict", self, default=True)
         self.predict_button.clicked.connect(self._on_predict)
-        self.cancel_button = QPushButton("Cancel", self)
-        self.cancel_button.clicked.connect(self._on_cancel)
+        self.cancel_button = push_button("Cancel", self, self._on_cancel)
         self.save_button = QPushButton("&Save as\N{HORIZONTAL ELLIPSIS}", self)
         self.save_button.setToolTip(tool_tip("Keep the predicted trace: a trace like any other, marked as predicted"))
         self.save_button.clicked.connect(self._on_save)
@@ -230,8 +229,7 @@ class WhatIfDialog(Dialog):
             for column, text in enumerate((key, meaning.replace("`", ""))):
                 label = PlainLabel(text, self, role="dim")
                 keys.addWidget(label, row, column)
-        close_button = QPushButton("Close", self)
-        close_button.clicked.connect(self.close)
+        close_button = push_button("Close", self, self.close)
         foot = line_up(QHBoxLayout(), (self.progress, 1), None, self.predict_button, self.cancel_button,
                        self.save_button, close_button)  # fmt: skip
         layout = line_up(QVBoxLayout(self),
@@ -499,8 +497,7 @@ class AxisDialog(Dialog):
         self.buttons.rejected.connect(self.close)
 
     def _lay_out(self) -> None:
-        hint = PlainLabel(_HINT, self, role="dim")
-        hint.setWordWrap(True)
+        hint = PlainLabel(_HINT, self, role="dim", wraps=True)
         line = line_up(QHBoxLayout(), self._add_button, self._remove_button, None,
                        PlainLabel("Without an offset:", self), (self.align, 1))  # fmt: skip
         line_up(QVBoxLayout(self), hint, (self.table, 1), line, self.error, self.buttons, margins=(20, 18, 20, 16),

@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QListWidget,
     QListWidgetItem,
     QPlainTextEdit,
-    QPushButton,
     QWidget,
 )
 
@@ -24,7 +23,7 @@ from satview.filters.expressions.expression import Expression, validate
 from satview.filters.expressions.syntax import Completion, completions, looks_like_condition
 from satview.filters.rules.capturing import check_condition
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import PlainLabel, capitalized, flat_button, line_up
+from satview.gui.widgets import PlainLabel, capitalized, flat_button, line_up, push_button
 from satview.session.commands import BACK, ON
 from satview.session.filter_stack import suggested
 from satview.session.open_trace import OpenTrace
@@ -395,9 +394,8 @@ class FindBar(QWidget):
             ("List", self.list_requested.emit),
             ("Close", self.leave),
         ):
-            button = QPushButton(title, self)
+            button = push_button(title, self, slot)
             button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-            button.clicked.connect(slot)
             row.addWidget(button)
         self.line.textChanged.connect(self._typing.start)
         self.line.installEventFilter(self)

@@ -51,7 +51,16 @@ from satview.formats.registry import source_files
 from satview.gui import dialogs
 from satview.gui.filters.editing import ProposingEditor
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import Dialog, LowGrid, MessageLine, capitalized, flat_button, line_up, resize_on_screen
+from satview.gui.widgets import (
+    Dialog,
+    LowGrid,
+    MessageLine,
+    capitalized,
+    flat_button,
+    line_up,
+    push_button,
+    resize_on_screen,
+)
 from satview.session.open_trace import OpenTrace
 from satview.session.tasks import Task
 from satview.store.arguments import taught
@@ -392,8 +401,7 @@ class RulesTab(QWidget):
         self.editing = ""
         self.editor = RuleEditor(opened.trace, theme, self)
         self.editor.setPlainText(_START)
-        self.message = MessageLine(self)
-        self.message.setWordWrap(True)
+        self.message = MessageLine(self, wraps=True)
         self.message.setTextFormat(Qt.TextFormat.PlainText)  # it quotes rules of unknown origin
         self.message.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.apply_button = QPushButton("Apply", self)
@@ -410,8 +418,7 @@ class RulesTab(QWidget):
         line_up(QHBoxLayout(above), *flat_buttons, self.from_filter, None, margins=(0, 0, 0, 0))
         capture = QPushButton("Capture", self)
         capture.setMenu(self.capture_menu)
-        would_capture = QPushButton("Would capture?", self)
-        would_capture.clicked.connect(partial(self._run_reporting, self.show_would_capture))
+        would_capture = push_button("Would capture?", self, partial(self._run_reporting, self.show_would_capture))
         line_up(QHBoxLayout(below), would_capture, capture, None, self.apply_button, margins=(0, 0, 0, 0))
         low = ((self.editor, 0, 0, 3), (above, 0, 1, 1), (self.message, 1, 1, 1), (below, 2, 1, 1))
         self._grid = LowGrid(self, (above, self.editor, self.message, below), self.editor, low, (2, 3), 1)

@@ -12,7 +12,7 @@ from satview.base.safe_text import html_text
 from satview.gui.colours import class_colour
 from satview.gui.panel import Panel, PanelContext, follow, linked
 from satview.gui.theme import Theme, css
-from satview.gui.widgets import line_up
+from satview.gui.widgets import line_up, named
 from satview.linkage.links import LinkKind
 from satview.session import event_text
 from satview.session.range_view import RangeView
@@ -29,9 +29,8 @@ class DetailsPanel(Panel):
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
         opened = self._opened
-        self.browser = QTextBrowser(self, openLinks=False)
+        self.browser = named(QTextBrowser(self, openLinks=False), "Details")
         self.browser.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
-        self.browser.setAccessibleName("Details")
         self.browser.anchorClicked.connect(self._on_link)
         self._fixed_family = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()
         line_up(QVBoxLayout(self), self.browser, margins=(0, 0, 0, 0))

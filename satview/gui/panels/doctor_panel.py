@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QHeaderView,
     QMenu,
     QStackedWidget,
-    QTreeWidget,
     QTreeWidgetItem,
     QVBoxLayout,
     QWidget,
@@ -26,7 +25,7 @@ from satview.base.time import format_moment
 from satview.gui.answer_table import AnswerPanel
 from satview.gui.panel import Panel, PanelContext, selected_rows
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import ElidedLabel, Notice, flat_button, line_up
+from satview.gui.widgets import ElidedLabel, Notice, flat_button, line_up, list_tree
 from satview.store.problems import KINDS, Problem
 
 # The panel Doctor: which analyses the trace answers exactly, as a bound or not at all, and the capture that would.
@@ -139,10 +138,7 @@ class ProblemsPanel(Panel):
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
-        self.tree = QTreeWidget(self)
-        self.tree.setAccessibleName("Problems")
-        self.tree.setHeaderLabels(["Problem", "Count", "Time", "Detail"])
-        self.tree.setUniformRowHeights(True)
+        self.tree = list_tree(self, "Problems", ["Problem", "Count", "Time", "Detail"], is_flat=False)
         self.tree.header().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         self.tree.itemClicked.connect(self._on_item)
         self.tree.itemActivated.connect(self._on_item)

@@ -38,7 +38,7 @@ from satview.gui.filters.editing import ExpressionLine, fault_text
 from satview.gui.filters.rules_tab import RulesTab
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.theme import Theme
-from satview.gui.widgets import LowGrid, MessageLine, PlainLabel, capitalized, flat_button, is_low, line_up
+from satview.gui.widgets import LowGrid, MessageLine, PlainLabel, capitalized, drop_down, flat_button, is_low, line_up
 from satview.session.filter_stack import count_hits, make_columns_ready
 from satview.session.open_trace import OpenTrace
 from satview.session.tasks import Task
@@ -488,17 +488,13 @@ class ConditionBox(QWidget):
         self.line = ExpressionLine(opened.trace, theme, self)
         self.line.setPlaceholderText("Condition: pid == 7 and event == MSG_SENDV and duration > 2ms")
         self.line.setAccessibleName("Condition")
-        self.effect = QComboBox(self)
-        for effect, text in EFFECTS.items():
-            self.effect.addItem(text, effect)
-        self.effect.setAccessibleName("Effect")
+        self.effect = drop_down(self, "Effect", EFFECTS)
         self.effect.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.effect.setMinimumContentsLength(6)
         self._add = QPushButton("Add filter", self)
         self._add.setProperty("primary", "true")
         self._find = QPushButton("Find", self)
-        self.message = MessageLine(self)
-        self.message.setWordWrap(True)
+        self.message = MessageLine(self, wraps=True)
         self._job = Task(self, self._on_count, self._on_failed)
         self._typing = QTimer(self, singleShot=True, interval=_TYPING_MS)
         self._typing.timeout.connect(self._count)
@@ -758,13 +754,10 @@ class FilterPanel(Panel):
         widget = QWidget(self)
         self.summary = PlainLabel(self, role="dim")
         self._reset = flat_button("Show all", self, self._opened.filters.show_all)
-        self.effect = QComboBox(self)
-        self.effect.setAccessibleName("What the check boxes do")
+        self.effect = drop_down(self, "What the check boxes do", _EFFECTS)
         self.effect.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.effect.setMinimumContentsLength(10)
         self.summary.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        for effect, text in _EFFECTS.items():
-            self.effect.addItem(text, effect)
         line_up(QHBoxLayout(widget), self.effect, (self.summary, 1), self._reset, margins=(8, 4, 8, 6), spacing=8)
         return widget
 

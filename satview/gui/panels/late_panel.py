@@ -30,7 +30,7 @@ from satview.gui import dialogs
 from satview.gui.answer_table import AnswerPanel
 from satview.gui.panel import Panel, PanelContext, select_row
 from satview.gui.theme import Theme
-from satview.gui.widgets import ElidedLabel, Notice, flat_button, line_up
+from satview.gui.widgets import ElidedLabel, Notice, flat_button, line_up, named
 from satview.session.highlight import Highlighted, Leg
 from satview.session.panels.plots import ActivitiesView, ExplainedInstance, InstanceView
 from satview.timeline.spans import NO_EVENT
@@ -74,8 +74,7 @@ class _Tables(AnswerPanel):
         super().__init__(context, name, parent)
         self._answers: list[Table] = []
         self._drawing: tuple[str, _Responses] | None = None
-        self.tabs = QTabBar(self, expanding=False, drawBase=False)
-        self.tabs.setAccessibleName(name)
+        self.tabs = named(QTabBar(self, expanding=False, drawBase=False), name)
         self.tabs.currentChanged.connect(self._fill)
         self.statement = ElidedLabel("", self, role="dim")
         head = line_up(QHBoxLayout(), self.tabs, (self.statement, 1), margins=(2, 0, 8, 0))

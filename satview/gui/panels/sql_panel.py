@@ -28,7 +28,7 @@ from satview.gui.filters.editing import ProposingEditor
 from satview.gui.panel import Panel, PanelContext, selected_rows, set_up_rows
 from satview.gui.plots.time_plot import ResultPlot
 from satview.gui.theme import Theme
-from satview.gui.widgets import Notice, PlainLabel, capitalized, line_up
+from satview.gui.widgets import Notice, PlainLabel, capitalized, line_up, named
 from satview.session.panels.sql import (
     Drawing,
     cell_text,
@@ -150,20 +150,16 @@ class SqlPanel(Panel):
         self.editor.setPlaceholderText("select * from ready_wait    (Ctrl+Return runs it)")
         self.editor.setTabChangesFocus(True)
         self.editor.setMaximumHeight(self.editor.fontMetrics().lineSpacing() * _LINES + 12)
-        self.views = QComboBox(self)
-        self.views.setAccessibleName("Views")
+        self.views = named(QComboBox(self), "Views")
         self.run_button = QPushButton("Run", self)
-        self.message = PlainLabel("", self, role="dim")
-        self.message.setWordWrap(True)
+        self.message = PlainLabel("", self, role="dim", wraps=True)
         self.model = ResultModel(self)
         self.table = QTableView(self)
         set_up_rows(self.table, self.model, "Result", context.settings.number("events/row_height_px"))
-        self.shown = QTabBar(self, expanding=False, drawBase=False)
-        self.shown.setAccessibleName("How the answer shows")
+        self.shown = named(QTabBar(self, expanding=False, drawBase=False), "How the answer shows")
         for shown in ResultView:
             self.shown.addTab(shown.value)
-        self.value = QComboBox(self)
-        self.value.setAccessibleName("Column that is plotted")
+        self.value = named(QComboBox(self), "Column that is plotted")
         self.value.hide()
         self.plot: ResultPlot | None = None
         self._drawing: Drawing | str | None = ""  # None = not looked for yet: of millions of rows it takes seconds

@@ -18,7 +18,7 @@ from satview.base.safe_text import tool_tip
 from satview.base.time import TimeWindow
 from satview.gui.answer_table import AnswerPanel
 from satview.gui.panel import PanelContext
-from satview.gui.widgets import ElidedLabel, line_up
+from satview.gui.widgets import ElidedLabel, line_up, named
 from satview.session.open_trace import OpenTrace
 from satview.session.tasks import IsCancelled, LastAnswer
 from satview.store.trace import Trace
@@ -235,8 +235,7 @@ class TransactionsPanel(AnswerPanel):
         self.view.sort(name, descending=descending)
 
     def _head(self) -> QHBoxLayout:
-        self.tabs = QTabBar(self, expanding=False, drawBase=False)
-        self.tabs.setAccessibleName("Messages or latencies")
+        self.tabs = named(QTabBar(self, expanding=False, drawBase=False), "Messages or latencies")
         for mode in RowMode:
             self.tabs.setTabData(self.tabs.addTab(mode.value), mode)
         self.tabs.currentChanged.connect(self._on_tab)

@@ -26,7 +26,7 @@ from satview.gui.answer_table import AnswerModel, AnswerPanel
 from satview.gui.colours import ink_on, state_colour
 from satview.gui.panel import Panel, PanelContext, follow, linked, select_row, selected_rows, set_up_rows
 from satview.gui.theme import Theme, css
-from satview.gui.widgets import ElidedLabel, PlainLabel, flat_button, line_up
+from satview.gui.widgets import ElidedLabel, PlainLabel, flat_button, line_up, named
 from satview.session.event_text import why_details
 
 # The panel Why?: the steps that explain a thread's state, with state colours and links to threads and events.
@@ -45,8 +45,7 @@ class WhyPanel(Panel):
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
-        self.browser = QTextBrowser(self, openLinks=False)
-        self.browser.setAccessibleName("Why?")
+        self.browser = named(QTextBrowser(self, openLinks=False), "Why?")
         self.browser.anchorClicked.connect(self._on_link)
         self.browser.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)
         line_up(QVBoxLayout(self), self.browser, margins=(0, 0, 0, 0))
@@ -275,8 +274,7 @@ class VerdictsPanel(AnswerPanel):
         super().__init__(context, "Verdicts", parent)
         self._report = context.report
         self.statement = ElidedLabel("", self)
-        self.missing = PlainLabel("", self, role="dim")
-        self.missing.setWordWrap(True)
+        self.missing = PlainLabel("", self, role="dim", wraps=True)
         self.missing.setContentsMargins(8, 4, 8, 4)
         self.capture = flat_button("Capture again\N{HORIZONTAL ELLIPSIS}", self, self._on_capture)
         head = line_up(QHBoxLayout(), (self.statement, 1), self.capture, margins=(8, 2, 8, 2))

@@ -10,7 +10,7 @@ import pyqtgraph as pg
 from numpy.typing import NDArray
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QHBoxLayout, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QTreeWidgetItem, QVBoxLayout, QWidget
 
 from satview.analysis.times.message_times import event_of, histogram
 from satview.answers.activity_lanes import IN_TIME, LATE
@@ -19,7 +19,7 @@ from satview.base.time import format_duration, format_moment
 from satview.gui.colours import state_colour
 from satview.gui.plots.time_plot import CountAxis, DurationAxis, ShareAxis, height, new_plot, paint_with
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import ElidedLabel, PlainLabel, line_up
+from satview.gui.widgets import ElidedLabel, PlainLabel, line_up, list_tree
 from satview.session.comparison import Overlaid
 from satview.session.open_trace import OpenTrace
 from satview.session.panels.plots import DurationsPlotted, ExplainedInstance
@@ -66,11 +66,7 @@ class DurationPlot(QWidget):
         self.plot.getViewBox().sigResized.connect(self._space_marks)
         self.head = PlainLabel(self, role="dim")
         self.head.setContentsMargins(8, 4, 8, 4)
-        self.worst = QTreeWidget(self)
-        self.worst.setAccessibleName("Longest")
-        self.worst.setHeaderLabels(["Duration", "Begins", "Thread"])
-        self.worst.setRootIsDecorated(False)
-        self.worst.setUniformRowHeights(True)
+        self.worst = list_tree(self, "Longest", ["Duration", "Begins", "Thread"])
         self.worst.itemClicked.connect(self._on_item)
         self.worst.itemActivated.connect(self._on_item)
         for column, width_px in enumerate((90, 140)):

@@ -36,7 +36,7 @@ from satview.gui.plots.duration_plot import DurationPlot
 from satview.gui.plots.time_plot import CountPlot, LoadPlot
 from satview.gui.swimlane.legend import save_drawing, save_png
 from satview.gui.theme import Theme
-from satview.gui.widgets import ElidedLabel, Notice, line_up
+from satview.gui.widgets import ElidedLabel, Notice, drop_down, line_up, named
 from satview.session.panels.plots import (
     CountsPlotted,
     DurationsPlotted,
@@ -167,8 +167,7 @@ class PlotsPanel(Panel):
             plot.resize(size)
 
     def _head(self) -> QHBoxLayout:
-        self.tabs = QTabBar(self, expanding=False, drawBase=False)
-        self.tabs.setAccessibleName("Plot")
+        self.tabs = named(QTabBar(self, expanding=False, drawBase=False), "Plot")
         for plot_kind in PlotKind:
             self.tabs.addTab(plot_kind.value)
         self.tabs.currentChanged.connect(self._on_tab)
@@ -185,23 +184,17 @@ class PlotsPanel(Panel):
         return line_up(QHBoxLayout(), self.tabs, (self.statement, 1), self.export_button, margins=(2, 0, 8, 0))
 
     def _load_options(self) -> QWidget:
-        self.by = QComboBox(self)
-        self.by.setAccessibleName("Bands")
-        for by in LoadBy:
-            self.by.addItem(f"By {by.value if by is LoadBy.CPU else by.value.lower()}")
+        titles = (f"By {by.value if by is LoadBy.CPU else by.value.lower()}" for by in LoadBy)
+        self.by = drop_down(self, "Bands", titles)
         self.by.setCurrentIndex(list(LoadBy).index(self.view.by))
         self.by.currentIndexChanged.connect(self._on_by)
         return _line(self, self.by)
 
     def _duration_options(self) -> QWidget:
-        self.measure = QComboBox(self)
-        self.measure.setAccessibleName("What to measure")
-        self.measure.setMaxVisibleItems(24)
+        self.measure = named(QComboBox(self, maxVisibleItems=24), "What to measure")
         self._fill_measures()
         self.measure.currentIndexChanged.connect(self._on_measure)
-        self.extent = QComboBox(self)
-        self.extent.setAccessibleName("Part of the trace")
-        self.extent.addItems(list(_EXTENTS.values()))
+        self.extent = drop_down(self, "Part of the trace", _EXTENTS)
         self.extent.setCurrentIndex(list(_EXTENTS).index(self.view.extent))
         self.extent.currentIndexChanged.connect(self._on_extent)
         self.only_selected = QCheckBox("Only the selected lane", self)
@@ -217,11 +210,9 @@ class PlotsPanel(Panel):
         self.conditions.setMaximumWidth(640)
         self.conditions.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.conditions.editingFinished.connect(self._on_conditions)
-        self.divisions = QSpinBox(self)
-        self.divisions.setAccessibleName("Divisions")
+        self.divisions = named(QSpinBox(self, suffix=" divisions"), "Divisions")
         self.divisions.setRange(1, _MOST_DIVISIONS)
         self.divisions.setValue(self.view.divisions)
-        self.divisions.setSuffix(" divisions")
         self.divisions.valueChanged.connect(self.view.set_divisions)
         return _line(self, self.conditions, self.divisions)
 

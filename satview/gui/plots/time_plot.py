@@ -19,7 +19,7 @@ from satview.events.states import INTERRUPT
 from satview.gui.colours import class_colour, mixed, process_colour, state_colour
 from satview.gui.swimlane.scale import TimeScale, ticks
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import line_up
+from satview.gui.widgets import line_up, named
 from satview.session.open_trace import OpenTrace
 from satview.session.panels.plots import CountsPlotted, LoadPlotted
 from satview.session.panels.sql import Drawing
@@ -185,8 +185,7 @@ class TimePlot(QWidget):
         self._axis = PlotTimeAxis(opened)
         self.plot = new_plot(self._axis, None, title)
         self.plot.setLabel("left", left)
-        self.legend = QListWidget(self)
-        self.legend.setAccessibleName(f"{title}: what is drawn")
+        self.legend = named(QListWidget(self), f"{title}: what is drawn")
         self.set_left(left_px)
         self.legend.setIconSize(QSize(_SWATCH_PX, _SWATCH_PX))
         self.legend.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)

@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
     QLineEdit,
-    QPushButton,
     QScrollArea,
     QScrollBar,
     QSplitter,
@@ -34,7 +33,7 @@ from satview.gui.swimlane.mouse import HoverCard, SwimlaneMouse
 from satview.gui.swimlane.overview import OverviewStrip
 from satview.gui.swimlane.view import FRAME_S, SwimlaneView
 from satview.gui.theme import Theme
-from satview.gui.widgets import FRAME_MS, PlainLabel, line_up, paint_next_frame
+from satview.gui.widgets import FRAME_MS, PlainLabel, line_up, named, paint_next_frame, push_button
 from satview.session.arrow_source import ArrowMode
 from satview.session.lanes.lane_arrangement import SortBy
 from satview.session.lanes.lane_row import LaneRow
@@ -81,11 +80,9 @@ class NoStates(QWidget):
     def _make(self) -> None:
         """Create the child widgets when first needed: few traces lack states, and creation would delay the window."""
         self._is_created = True
-        self.command = QLineEdit(self, readOnly=True)
+        self.command = named(QLineEdit(self, readOnly=True), "Command line of the capture")
         self.command.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
-        self.command.setAccessibleName("Command line of the capture")
-        self._text = PlainLabel("", self, role="dim")
-        self._text.setWordWrap(True)
+        self._text = PlainLabel("", self, role="dim", wraps=True)
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -93,12 +90,9 @@ class NoStates(QWidget):
         card = QFrame(page)
         card.setMaximumWidth(_CARD_PX)
         title = PlainLabel("No states of threads in this trace", card, role="title")
-        self.copy_line = QPushButton("Copy", card)
-        self.copy_line.clicked.connect(self._on_copy)
-        self.capture = QPushButton("New capture\N{HORIZONTAL ELLIPSIS}", card)
-        self.capture.clicked.connect(self._on_capture)
-        self.show_lanes = QPushButton("Show the lanes", card)
-        self.show_lanes.clicked.connect(self._on_show)
+        self.copy_line = push_button("Copy", card, self._on_copy)
+        self.capture = push_button("New capture\N{HORIZONTAL ELLIPSIS}", card, self._on_capture)
+        self.show_lanes = push_button("Show the lanes", card, self._on_show)
         line = line_up(QHBoxLayout(), (self.command, 1), self.copy_line)
         buttons = line_up(QHBoxLayout(), self.capture, self.show_lanes, None)
         line_up(QVBoxLayout(card), title, self._text, line, buttons, margins=(16, 12, 16, 12), spacing=10)

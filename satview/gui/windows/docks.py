@@ -31,7 +31,7 @@ from satview.base.safe_text import counted, menu_text, tool_tip
 from satview.base.time import format_duration
 from satview.gui.swimlane.shares import busy_text
 from satview.gui.theme import restyle
-from satview.gui.widgets import ElidedLabel, line_up
+from satview.gui.widgets import ElidedLabel, line_up, named
 from satview.session.commands import PANELS, Topic
 from satview.session.open_trace import OpenTrace
 from satview.session.workspace_file import Area, FloatingPanel, PanelGroup, PanelLayout
@@ -361,11 +361,9 @@ class Drawer(QWidget):
             dock.setTitleBarWidget(None if has_none else QStackedWidget(dock))  # type: ignore[arg-type]
 
     def _button(self, icon_name: str, tip: str, run: object) -> QToolButton:
-        button = QToolButton(self)
+        button = named(QToolButton(self), tip, tip)
         button.setIcon(QIcon(str(resource_path(f"icons/{icon_name}.svg"))))
         button.setIconSize(QSize(_ICON_PX, _ICON_PX))
-        button.setToolTip(tool_tip(tip))
-        button.setAccessibleName(tip)
         button.clicked.connect(run)
         return button
 

@@ -11,16 +11,15 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushBu
 
 from satview.base.errors import TraceFormatError
 from satview.base.safe_text import menu_text, tool_tip
-from satview.gui.widgets import PlainLabel, line_up, sentence
+from satview.gui.widgets import PlainLabel, line_up, push_button, sentence
 from satview.session.loading.files import RecentFiles
 
 _CARD_LINES: Final = 33  # width of a card, in heights of a line, so that it grows with the text
 
 
 def _label(text: str, role: str, parent: QWidget) -> QLabel:
-    label = PlainLabel(text, parent)
+    label = PlainLabel(text, parent, wraps=True)
     label.setProperty("role", role)
-    label.setWordWrap(True)
     return label
 
 
@@ -82,13 +81,9 @@ class WelcomePage(_Card):
                 self,
             )
         )
-        button = QPushButton("Open trace\N{HORIZONTAL ELLIPSIS}", self)
-        button.setProperty("primary", "true")
-        button.clicked.connect(self.open_requested)
-        sample = QPushButton("Open a sample", self)
-        sample.clicked.connect(self.sample_requested)
-        capture = QPushButton("New capture\N{HORIZONTAL ELLIPSIS}", self)
-        capture.clicked.connect(self.capture_requested)
+        button = push_button("Open trace\N{HORIZONTAL ELLIPSIS}", self, self.open_requested, is_primary=True)
+        sample = push_button("Open a sample", self, self.sample_requested)
+        capture = push_button("New capture\N{HORIZONTAL ELLIPSIS}", self, self.capture_requested)
         row = line_up(QHBoxLayout(), button, sample, capture, None)
         self.box.addLayout(row)
         self.box.addWidget(_label("Press ? for keys", "faint", self))
@@ -150,8 +145,7 @@ class LoadingPage(_Card):
         self.text = _label("", "dim", self)
         self.bar = QProgressBar(self, textVisible=False)
         self.bar.setRange(0, 1000)
-        self.cancel = QPushButton("Cancel", self)
-        self.cancel.clicked.connect(self.cancel_requested)
+        self.cancel = push_button("Cancel", self, self.cancel_requested)
         line_up(self.box, self.title, self.text, self.bar)
         self.box.addWidget(self.cancel, alignment=QtCore.Qt.AlignmentFlag.AlignRight)
 
@@ -193,11 +187,8 @@ class FailedPage(_Card):
         self.position = _label("", "faint", self)
         for label in (self.what, self.remedy, self.position):
             label.setTextInteractionFlags(QtCore.Qt.TextInteractionFlag.TextSelectableByMouse)
-        again = QPushButton("Try again", self)
-        again.clicked.connect(self.retry_requested)
-        other = QPushButton("Open another\N{HORIZONTAL ELLIPSIS}", self)
-        other.setProperty("primary", "true")
-        other.clicked.connect(self.open_requested)
+        again = push_button("Try again", self, self.retry_requested)
+        other = push_button("Open another\N{HORIZONTAL ELLIPSIS}", self, self.open_requested, is_primary=True)
         row = line_up(QHBoxLayout(), None, again, other)
         line_up(self.box, self.title, self.what, self.remedy, self.position, row)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QFont, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPolygonF, QResizeEvent, QWheelEvent
-from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
 
 from satview.base.process import timed
 from satview.base.safe_text import visible_line
@@ -22,7 +22,7 @@ from satview.gui.colours import mixed
 from satview.gui.swimlane.fills import BIN_PX, draw_lost, draw_preview_lane, hatch_preview, lost_spans
 from satview.gui.swimlane.scale import TimeScale, draw_ticks, ticks
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import PlainLabel, line_up
+from satview.gui.widgets import PlainLabel, line_up, push_button
 from satview.session.viewport import PreviewView
 
 STRIP_PX: Final = 44
@@ -242,8 +242,7 @@ class PreviewPage(QWidget):
         self.bar = QProgressBar(self, textVisible=False)
         self.bar.setRange(0, 1000)
         self.bar.setFixedWidth(160)
-        self.cancel = QPushButton("Cancel", self)
-        self.cancel.clicked.connect(self.cancel_requested)
+        self.cancel = push_button("Cancel", self, self.cancel_requested)
         self._positions, self._name = 0, ""
         line = line_up(QHBoxLayout(), (self.note, 1), self.bar, self.cancel, margins=(10, 5, 8, 5), spacing=10)
         line_up(QVBoxLayout(self), line, (self.lanes, 1), margins=(0, 0, 0, 0), spacing=0)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, Qt, Slot
 from PySide6.QtGui import QGuiApplication, QKeySequence
-from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QLineEdit, QPushButton, QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QLineEdit, QTextBrowser, QVBoxLayout, QWidget
 
 from satview.base.errors import SatviewError, UsageError
 from satview.base.named_files import sample_trace
@@ -25,7 +25,7 @@ from satview.gui.capture.target_dialog import TargetDialog
 from satview.gui.dialogs import InfoDialog, KeysDialog, PluginsDialog
 from satview.gui.settings_dialog import SettingsDialog, StateLooksDialog
 from satview.gui.theme import Theme, css
-from satview.gui.widgets import LinePrompt, Option, PlainLabel, QuickPick, line_up, withdraw
+from satview.gui.widgets import LinePrompt, Option, PlainLabel, QuickPick, line_up, push_button, withdraw
 from satview.gui.windows.command_window import CommandActions
 from satview.gui.windows.looks import SessionCommands
 from satview.gui.windows.trace_commands import TraceCommands
@@ -54,8 +54,7 @@ class KeyOverlay(QFrame):
         self._theme = theme
         self.search = QLineEdit(self, placeholderText="Find a key")
         self.search.textChanged.connect(self._fill)
-        close = QPushButton("Close", self)
-        close.clicked.connect(self.close)
+        close = push_button("Close", self, self.close)
         title = PlainLabel("Keys and mouse", self, role="title")
         head = line_up(QHBoxLayout(), title, None, self.search, close)
         self.browser = QTextBrowser(self)
