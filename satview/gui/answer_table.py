@@ -98,16 +98,13 @@ class AnswerModel(QAbstractTableModel):
         """Show another answer, or none; the caller has sorted the rows by `sort_name`."""
         self.beginResetModel()
         self.answer, self.sort_name, self.is_descending = answer, sort_name, is_descending
-        self.columns = self._columns_of(answer) if answer is not None else ()
+        self.columns = ()
+        if answer is not None:
+            self.columns = tuple(map(answer.question.column, self.names)) or answer.whole().filled()
         self._depth = np.zeros(len(answer) if answer is not None else 0, np.uint8)
         self._open.clear()
         self._texts.cache_clear()
         self.endResetModel()
-
-    def _columns_of(self, answer: Table) -> tuple[Column, ...]:
-        if self.names:
-            return tuple(answer.question.column(name) for name in self.names)
-        return answer.whole().filled()
 
     def depth_at(self, row: int) -> int:
         """Return the nesting depth of a row, 0 for top rows."""
@@ -277,9 +274,6 @@ class AnswerPanel(TablePanel[AnswerModel]):
         shown_names: Columns to show; empty = all. If the last column has sentences, it is wrapped.
         widest_px: Limit of the automatic column width.
         keeps_unfolded: True if rows stay unfolded after the trace was read again; False if the subclass unfolds rows.
-        model, table: The rows.
-        message: Label that explains why there are no rows.
-        stack: Widget that shows either the table or the message.
     """
 
     shown_names: tuple[str, ...] = ()

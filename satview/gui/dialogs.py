@@ -377,14 +377,7 @@ _COMMAND: Final = int(Qt.ItemDataRole.UserRole)
 
 
 class KeysDialog(Dialog):
-    """Dialog with all commands and their keys, which can be changed. Changes apply and are stored immediately.
-
-    Attributes:
-        search: Input field; only commands that contain all its words are listed.
-        tree: The commands.
-        edit: Input for a key.
-        message: Label that names the command which the typed key runs now.
-    """
+    """Dialog with all commands and their keys, which can be changed. Changes apply and are stored immediately."""
 
     def __init__(self, keys: KeyBindings, parent: QWidget) -> None:
         super().__init__("Change keys", parent)

@@ -120,8 +120,12 @@ class EventListModel(QAbstractTableModel):
         if trace is not self._trace and (rows is None) == (self._rows is None):
             self._grow(trace, rows, before)
             return
+        self._reset(rows)
+
+    def _reset(self, rows: NDArray[np.uint32] | None) -> None:
+        """Show other rows of the present trace, from the first one on."""
         self.beginResetModel()
-        self._trace, self._rows = trace, rows
+        self._trace, self._rows = self._opened.trace, rows
         self.first_row = 0
         self._texts.cache_clear()
         self.endResetModel()
@@ -269,10 +273,7 @@ class EventListPanel(TablePanel[EventListModel]):
     """The event list, and the time between its selected rows.
 
     The list follows the lanes: once these stop moving, it scrolls to the first event in the visible range, unless the
-    selected event is visible in both lanes and list, or the list is pinned.
-
-    Attributes:
-        pinned: Check box that stops the list from following the lanes.
+    selected event is visible in both lanes and list, or the list is `pinned`.
 
     Signals:
         menu_requested: A row was right-clicked; sends the global position of the mouse.

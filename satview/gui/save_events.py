@@ -109,14 +109,7 @@ _NOTES = {
 
 
 class SaveEventsDialog(Dialog):
-    """Dialog that asks for events and a file format, writes the events in the background, and reports the result.
-
-    Attributes:
-        kind: Selects the file format.
-        in_range, filtered: Check boxes to save only events in the selected range, or events that the filter shows.
-        save_button, stop_button: Buttons that start and cancel saving.
-        message: Label with the result.
-    """
+    """Dialog that asks for events and a file format, writes the events in the background, and reports the result."""
 
     def __init__(self, opened: OpenTrace, parent: QWidget) -> None:
         super().__init__("Save events", parent)

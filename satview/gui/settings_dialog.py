@@ -58,14 +58,7 @@ Save = Callable[[str, WorkspaceState], object]
 
 
 class SaveSessionDialog(Dialog):
-    """Asks for the name and the parts of a session to save, and for name patterns to use in other traces.
-
-    Attributes:
-        name: Input for the name.
-        parts: Check boxes of the parts of a session, by key.
-        table: Names with the patterns that replace them.
-        error: Shows why the session cannot be saved.
-    """
+    """Asks for the name and the parts of a session to save, and for name patterns to use in other traces."""
 
     def __init__(self, state: WorkspaceState, existing: tuple[str, ...], save: Save, parent: QWidget) -> None:
         """Show the parts that can be saved by `save`, which raises `SatviewError` on failure."""
@@ -162,13 +155,7 @@ _MEANS: Final = {
 
 
 class StateLooksDialog(Dialog):
-    """Dialog for palette, hatching, and colour and thickness of each state. Changes apply and are stored immediately.
-
-    Attributes:
-        tree: The states with their present appearance.
-        palette_box, hatching_box: Editors of the settings `swimlane/palette` and `swimlane/hatching`.
-        colour_button, thickness_button, usual_button, all_usual_button: Actions for the selected state, or for all.
-    """
+    """Dialog for palette, hatching, and colour and thickness of each state. Changes apply and are stored at once."""
 
     def __init__(self, settings: Settings, parent: QWidget) -> None:
         super().__init__("Colours of states", parent)

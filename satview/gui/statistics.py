@@ -231,11 +231,7 @@ _EXTENT_TIPS: Final = {
 
 
 class StatisticsPanel(AnswerPanel):
-    """Statistics of the open trace. They are computed only while the panel is visible.
-
-    Attributes:
-        view: Computes the statistics.
-    """
+    """Statistics of the open trace. They are computed only while the panel is visible."""
 
     saved_fields = ("tabs", "extents", "follows")
 

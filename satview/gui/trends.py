@@ -35,12 +35,8 @@ _LEFT_PX: Final = 76
 class TrendPlot(QWidget):
     """Plot of a metric with one point per trace, over the start times of traces; outliers are highlighted.
 
-    Attributes:
-        plot: The pyqtgraph widget.
-        points: The drawn points; the data of each point is the row of its trace in the table of the trend.
-
     Signals:
-        point_requested: A point was clicked; sends the row of its trace.
+        point_requested: A point was clicked; sends the row of its trace, which is the data of the point.
     """
 
     point_requested = Signal(int)
@@ -154,13 +150,7 @@ _ROW_PX: Final = 22
 
 
 class TrendsWindow(QWidget):
-    """A window with the trends of one data set of traces.
-
-    Attributes:
-        figure: Selects the metric.
-        plot: The points.
-        traces, model: The traces as a table, outliers first until a heading is clicked.
-        message: Number of traces, or an error.
+    """A window with the trends of one data set of traces, outliers first until a heading of the table is clicked.
 
     Signals:
         trace_requested: A trace was clicked; sends its `Location`.

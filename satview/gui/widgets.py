@@ -205,12 +205,8 @@ def line_up(
 ) -> _Box:
     """Add widgets and layouts to a row or column; return this row or column.
 
-    Args:
-        box: The row or column.
-        parts: In order of appearance. Each is a widget, a layout, a pair of a widget or layout and its stretch factor,
-            an int for a gap in pixels, or None for a stretchable gap.
-        margins: Pixels around all parts: left, top, right, bottom; None = the style's margins.
-        spacing: Pixels between parts; None = the style's spacing.
+    Each part is a widget, a layout, a pair of a widget or layout and its stretch factor, an int for a gap in pixels, or
+    None for a stretchable gap. Margins (left, top, right, bottom) and spacing are in pixels; None = those of the style.
     """
     if margins is not None:
         box.setContentsMargins(*margins)

@@ -23,9 +23,19 @@ def pixels(image):
     return np.frombuffer(image.constBits(), np.uint32).reshape(image.height(), image.bytesPerLine() // 4) & 0xFFFFFF
 
 
+def whole_picture(picture, height_px):
+    """Return all lanes of a picture as one band, on the background."""
+    height = max(1, round(height_px * picture.ratio))
+    out = np.full((height, picture.values.shape[1]), picture.palette.background, np.uint32)
+    top, bottom = band_edges(picture.rows, picture.scroll_px, picture.ratio)
+    for lanes in picture.bands([(0, len(picture.rows))]):
+        out[max(0, top) : bottom] = lanes[max(0, -top) : max(0, height - top)]
+    return out & 0xFFFFFF
+
+
 def draw(values, theme=LIGHT, rows=(ROW,), ratio=1.0, height=20, **more):
     table = np.array(values, np.uint8).reshape(len(rows), -1)
-    return LanePicture(table, rows, LanePalette(theme), 0, height, ratio, **more).pixels() & 0xFFFFFF
+    return whole_picture(LanePicture(table, rows, LanePalette(theme), 0, ratio, **more), height)
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
@@ -60,7 +70,7 @@ def test_short_interrupt_shows_in_red():
 
 def test_hidden_states_show_the_background():
     palette = LanePalette(LIGHT, frozenset({REPLY}))
-    picture = LanePicture(np.array([[REPLY]], np.uint8), (ROW,), palette, 0, 20, 1.0).pixels() & 0xFFFFFF
+    picture = whole_picture(LanePicture(np.array([[REPLY]], np.uint8), (ROW,), palette, 0, 1.0), 20)
     assert set(picture[2:18, 0].tolist()) == {LIGHT.base}
 
 
@@ -194,8 +204,8 @@ def test_bands_are_the_whole_picture(ratio):
     rng = np.random.default_rng(3)
     values, theme = rng.integers(1, 40, (9, 60)).astype(np.uint8), replace(LIGHT, is_hatched=True)
     rows = tuple(LaneRow(i, 0, 21 * i, 20, False, False, False) for i in range(9))
-    picture = LanePicture(values, rows, LanePalette(theme), 10, 150, ratio)
-    whole = picture.pixels()
+    picture = LanePicture(values, rows, LanePalette(theme), 10, ratio)
+    whole = whole_picture(picture, 150)
     cuts = [(0, 2), (2, 3), (3, 9)]
     target = QImage(60, len(whole), QImage.Format.Format_RGB32)
     target.setDevicePixelRatio(ratio)
@@ -206,7 +216,7 @@ def test_bands_are_the_whole_picture(ratio):
         assert len(band) == bottom - top
         painter.drawImage(QPointF(0, top / ratio), image_of(band, ratio))
     painter.end()
-    assert np.array_equal(pixels(target), whole & 0xFFFFFF)
+    assert np.array_equal(pixels(target), whole)
     room = np.zeros((bottom - top, 60), np.uint32)
     (again,) = picture.bands([(3, 9)], [room])
     assert again is room

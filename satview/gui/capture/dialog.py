@@ -71,11 +71,7 @@ _NAMES_SHOWN = 8
 
 
 class RuleBox(QWidget):
-    """An editor for capture rules, with faults underlined while the user types.
-
-    Attributes:
-        edit: Text editor with the rules.
-        faults: Faults in the rules, in text order.
+    """An editor for capture rules, with its `faults`, in text order, underlined while the user types.
 
     Signals:
         checked: `faults` was updated for the current text.
@@ -263,10 +259,6 @@ _FIELD_PX: Final = 26
 
 class NewCaptureDialog(Dialog):
     """Dialog with all options of a simulated capture; starts the capture.
-
-    Attributes:
-        workloads, seed, cpus, release, duration, form, mode, probe, live, rules, path: Editors.
-        start_button, stop_button, cancel_button, rules_button: Buttons.
 
     Signals:
         live_requested: A capture that is followed while it runs is requested; sends the `CaptureRequest`.

@@ -87,13 +87,7 @@ class _Last(msgspec.Struct):
 
 
 class TargetDialog(Dialog):
-    """Dialog with all options of a capture on a target; starts and stops the capture and shows its progress.
-
-    Attributes:
-        target, is_wide, rules, ending, seconds, files, disk, kernel_buffers, own_buffers, path: Editors.
-        start_button, stop_button, close_button: Buttons.
-        message: Label that tells which value is missing or wrong, or shows the progress of a capture.
-    """
+    """Dialog with all options of a capture on a target; starts and stops the capture and shows its progress."""
 
     def __init__(self, job: CaptureJob, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__("Capture from a target", parent)

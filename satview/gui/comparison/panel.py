@@ -50,17 +50,7 @@ _NO_SECOND: Final = (
 
 
 class ComparisonPanel(AnswerPanel):
-    """Panel with the figures that changed from the first trace to the second.
-
-    Attributes:
-        view: Computes the changes.
-        overlaid: Computes the durations of the selected row in both traces.
-        table, model: The table of changed figures, and its model.
-        kind, words, every, extent: Fields that select the rows to show.
-        statement: Label with both traces, and how they are aligned.
-        missing: Label that says what a trace does not show; hidden if there is nothing to say.
-        plot: The histograms; None until a row is selected.
-    """
+    """Panel with the figures that changed from the first trace to the second, and histograms of a selected row."""
 
     saved_fields = ("kind", "words", "every", "extent")
     shown_names = ("name", "title", "before", "after", "ratio", "weight")

@@ -137,11 +137,7 @@ def change_completions(line: str, position: int, targets: Sequence[ChangeTarget]
 
 
 class ChangeEditor(ProposingEditor):
-    """An editor with one change per line.
-
-    Attributes:
-        targets: Subjects that can be changed; empty until known.
-    """
+    """An editor with one change per line; `targets`, the subjects that can be changed, are empty until known."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -173,13 +169,7 @@ _MOST_ACTIVITIES: Final = 8
 class WhatIfDialog(Dialog):
     """Dialog that predicts the effect of changes in a child process, and opens the predicted trace below the open one.
 
-    Attributes:
-        changes: A change per line, as `satview whatif --set` takes them.
-        timing: Timing file for the prediction; initially that of the window.
-        predict_button, cancel_button, save_button: Buttons.
-        fit: Label: how well a replay without changes reproduces the trace, or why there is no prediction.
-        outcome: Label with the changes, and the activities that change most.
-        saved: Label with the result of saving the predicted trace.
+    `fit` says how well a replay without changes reproduces the trace, `outcome` which activities change most.
     """
 
     def __init__(self, opened: OpenTrace, change: str, second_trace: SecondTrace, parent: QWidget) -> None:
@@ -440,11 +430,6 @@ class _FileRow:
 
 class AxisDialog(Dialog):
     """Dialog that writes an axis file: the open trace and others, with offsets, to be shown on one time axis.
-
-    Attributes:
-        table: The files with names and offsets.
-        align: Selects how files without an offset are aligned.
-        error: Error message.
 
     Signals:
         written: The axis file was written; sends its path.

@@ -144,7 +144,8 @@ def _argument_conditions(argument: Argument) -> Iterator[str]:
         if text.isprintable():
             yield f"arg.{name} == {in_quotes(text)}"
             yield f"text == {in_quotes(text)}"
-            yield f"text ~ {in_quotes(f'*{_GLOB_SIGNS.sub(_in_brackets, text)}*')}"
+            literal = _GLOB_SIGNS.sub(r"[\g<0>]", text)
+            yield f"text ~ {in_quotes(f'*{literal}*')}"
 
 
 class _NoDerivedColumns:
@@ -172,10 +173,6 @@ def _word(name: str) -> str:
     return name if name.isidentifier() else in_quotes(name)
 
 
-def _in_brackets(sign: re.Match[str]) -> str:
-    return f"[{sign.group()}]"
-
-
 # A chip.
 
 
@@ -193,12 +190,6 @@ class Chip(QFrame):
     """A small box with one filter, which can be switched off or removed.
 
     A chip is reused for another filter, because creating a widget takes milliseconds.
-
-    Attributes:
-        name: Name of the filter.
-        label: The clickable text.
-        count: Number of matching events.
-        cross: Removes the filter.
 
     Signals:
         clicked, dropped: The label or the cross was clicked; sends the name of the filter.
@@ -496,14 +487,14 @@ class ChipBar(QFrame):
             action = menu.addAction(text)
             action.setCheckable(True)
             action.setChecked(item.effect is effect)
-            action.triggered.connect(partial(self._change, name, effect=effect))
+            action.triggered.connect(partial(filters.change_pass, name, effect=effect))
         menu.addSeparator()
         for text, run in (
-            ("Invert (not)", partial(self._change, name, is_inverted=not item.is_inverted)),
+            ("Invert (not)", partial(filters.change_pass, name, is_inverted=not item.is_inverted)),
             ("Switch off" if item.is_on else "Switch on", partial(self._toggle, name)),
             ("Edit", partial(self.edit_requested.emit, name)),
-            ("Find these events", partial(self._find, item)),
-            ("Remove", partial(self._remove, name)),
+            ("Find these events", partial(self._opened.search.find, item.expression)),
+            ("Remove", partial(filters.remove_pass, name)),
         ):
             action = QAction(text, menu)
             action.triggered.connect(run)
@@ -532,19 +523,10 @@ class ChipBar(QFrame):
         elif name == "threads":
             filters.set(filters.state.codes, np.ones_like(filters.state.threads), "all threads")
         else:
-            self._remove(name)
-
-    def _change(self, name: str, **changes: object) -> None:
-        self._opened.filters.change_pass(name, **changes)
+            filters.remove_pass(name)
 
     def _toggle(self, name: str) -> None:
         self._opened.filters.change_pass(name, is_on=not self._opened.filters.pass_named(name).is_on)
-
-    def _remove(self, name: str) -> None:
-        self._opened.filters.remove_pass(name)
-
-    def _find(self, item: Pass) -> None:
-        self._opened.search.find(item.expression)
 
     def _ask_combination(self) -> None:
         stack = self._opened.filters.state.stack
@@ -595,13 +577,8 @@ def _name(proposal: Proposal) -> str:
     title = " ".join(proposal.title.split())
     if len(title) > _ENTRY_LENGTH:
         title = title[: _ENTRY_LENGTH - 1] + "\N{HORIZONTAL ELLIPSIS}"
-    return menu_text(
-        f"{proposal.what} = {title}" if proposal.is_argument else f"This {_lower(proposal.what)}:  {title}"
-    )
-
-
-def _lower(what: str) -> str:
-    return what if what.isupper() else what.lower()
+    what = proposal.what if proposal.what.isupper() else proposal.what.lower()
+    return menu_text(f"{proposal.what} = {title}" if proposal.is_argument else f"This {what}:  {title}")
 
 
 def _add(menu: QMenu, opened: OpenTrace, text: str, expression: str, effect: Effect) -> None:

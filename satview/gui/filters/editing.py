@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRect, Qt, QTimer, Signal, Slot
@@ -66,7 +67,7 @@ class Proposals(QListWidget):
             "#proposals::item { padding: 2px 6px; }"
         )
         self.setAccessibleName("Proposals")
-        self.itemClicked.connect(self._on_clicked)
+        self.itemClicked.connect(self._take)
         self.hide()
 
     def propose(self, completions: Sequence[Completion], position: QRect) -> None:
@@ -110,9 +111,6 @@ class Proposals(QListWidget):
         return False
 
     @Slot(QListWidgetItem)
-    def _on_clicked(self, item: QListWidgetItem) -> None:
-        self._take(item)
-
     def _take(self, item: QListWidgetItem | None) -> None:
         self.hide()
         if item is not None:
@@ -288,11 +286,7 @@ def fault_text(fault: Diagnostic) -> str:
 
 
 class ProposingEditor(QPlainTextEdit):
-    """An editor with completion while typing and on Ctrl+Space; subclasses provide the completions.
-
-    Attributes:
-        proposals: The list of completions.
-    """
+    """An editor with completion while typing and on Ctrl+Space; subclasses provide the completions."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -389,8 +383,8 @@ class FindBar(QWidget):
         self.suggestion.hide()
         row.addWidget(self.suggestion)
         for title, slot in (
-            ("Previous", self._on_previous),
-            ("Next", self._on_next),
+            ("Previous", partial(self.step_requested.emit, BACK)),
+            ("Next", partial(self.step_requested.emit, ON)),
             ("List", self.list_requested.emit),
             ("Close", self.leave),
         ):
@@ -468,14 +462,6 @@ class FindBar(QWidget):
     @Slot()
     def _on_suggestion(self) -> None:
         self.look_for(suggested(self._opened.search.text))
-
-    @Slot()
-    def _on_next(self) -> None:
-        self.step_requested.emit(ON)
-
-    @Slot()
-    def _on_previous(self) -> None:
-        self.step_requested.emit(BACK)
 
     @Slot()
     def _on_hits(self) -> None:

@@ -42,22 +42,11 @@ class HitModel(EventListModel):
 
     @Slot()
     def _on_rows(self) -> None:
-        self.beginResetModel()
-        self._trace, self._rows = self._opened.trace, self._opened.search.hits
-        self.first_row = 0
-        self._texts.cache_clear()
-        self.endResetModel()
+        self._reset(self._opened.search.hits)
 
 
 class ResultsPanel(TablePanel[HitModel]):
-    """The table of hits.
-
-    Attributes:
-        model, table: The hits.
-
-    Signals:
-        menu_requested: A row was right-clicked; sends the global position of the mouse.
-    """
+    """The table of hits; its signal `menu_requested` sends the global position of a right click on a row."""
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)

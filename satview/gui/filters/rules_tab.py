@@ -81,7 +81,6 @@ class RuleEditor(ProposingEditor):
     Attributes:
         faults: Errors, in line order.
         limits: Parts of the rules that work in a view but not in a capture.
-        proposals: The list of completions.
 
     Signals:
         checked: `faults` was updated.
@@ -258,11 +257,7 @@ def _words(earlier: list[str], trace: Trace) -> Iterator[tuple[str, str]]:
 
 
 class WouldCaptureDialog(Dialog):
-    """Dialog with the events that a capture with given rules would have recorded, computed in the background.
-
-    Attributes:
-        browser: Shows the answer.
-    """
+    """Dialog with the events that a capture with given rules would have recorded, computed in the background."""
 
     def __init__(self, opened: OpenTrace, rules: BuiltRules, parent: QWidget) -> None:
         super().__init__("What would these rules capture?", parent)
@@ -387,9 +382,6 @@ class RulesTab(QWidget):
     """Tab with an editor for rules. Opening a file runs no code; handlers run only after the user has agreed.
 
     Attributes:
-        editor: The rules.
-        from_filter: Button that makes rules from the active filter.
-        message: Faults, hints and results.
         path: File of the rules; None if there is none.
         editing: Name of the filter pass being edited; empty for new rules.
     """

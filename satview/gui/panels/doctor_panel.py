@@ -32,13 +32,7 @@ from satview.store.problems import KINDS, Problem
 
 
 class DoctorPanel(AnswerPanel):
-    """A table of all analyses and how exact they are; computed when the panel is first shown.
-
-    Attributes:
-        statement: Number of analyses that are exact, and notes on the capture.
-        copy_line: Button that copies the capture command for the selected analyses, or for all.
-        capture: Button that opens the dialog for that capture.
-    """
+    """A table of all analyses and how exact they are; computed when the panel is first shown."""
 
     waits_to_be_seen = True
     shown_names = ("title", "trust", "reason", "remedy", "command")

@@ -244,8 +244,8 @@ class CheckTree(QWidget):
         row = QHBoxLayout()
         row.setSpacing(2)
         for title, slot in (
-            ("All", self._on_all),
-            ("None", self._on_none),
+            ("All", partial(self._show_visible, True)),
+            ("None", partial(self._show_visible, False)),
             ("Invert", self._on_invert),
             ("Only", self._on_only),
         ):
@@ -315,13 +315,8 @@ class CheckTree(QWidget):
         tops = map(self.tree.topLevelItem, range(self.tree.topLevelItemCount()))
         self._empty_notice.setVisible(all(top.isHidden() for top in tops if top is not None))
 
-    @Slot()
-    def _on_all(self) -> None:
-        self.toggled.emit(self.visible_keys(), True)
-
-    @Slot()
-    def _on_none(self) -> None:
-        self.toggled.emit(self.visible_keys(), False)
+    def _show_visible(self, shows: bool) -> None:
+        self.toggled.emit(self.visible_keys(), shows)
 
     @Slot()
     def _on_invert(self) -> None:
@@ -470,9 +465,6 @@ class ConditionBox(QWidget):
     """Input for a condition and its effect, with the number of matching events. The key Return applies the condition.
 
     Attributes:
-        line: Input for the condition.
-        effect: Selects the effect of the filter.
-        message: Number of hits, or an error.
         editing: Name of the filter pass being edited; empty for a new one.
 
     Signals:
@@ -611,14 +603,7 @@ _FORM_TEXT: Final = {None: "as logged", True: "wide", False: "fast"}
 
 
 class FilterPanel(Panel):
-    """Panel with all kinds of filters, and a line with the number of events shown.
-
-    Attributes:
-        condition: Input for conditions.
-        events, threads: The trees.
-        rules_page: The tab for rules, filled on first use.
-        effect: Selects the effect of the check boxes.
-    """
+    """Panel with all kinds of filters, and a line with the number of events shown."""
 
     saved_fields = ("tabs",)
 
@@ -719,17 +704,17 @@ class FilterPanel(Panel):
         self._show_summary()
 
     def _connect(self) -> None:
-        opened = self._opened
-        self.events.toggled.connect(self._opened.filters.show_codes)
+        filters = self._opened.filters
+        self.events.toggled.connect(filters.show_codes)
         self.events.inverted.connect(self._on_invert_events)
-        self.events.only_requested.connect(self._on_only_events)
+        self.events.only_requested.connect(partial(filters.only_codes, title="only some events"))
         self.events.note_clicked.connect(self._on_form)
-        self.threads.toggled.connect(self._opened.filters.show_threads)
+        self.threads.toggled.connect(filters.show_threads)
         self.threads.inverted.connect(self._on_invert_threads)
-        self.threads.only_requested.connect(self._on_only_threads)
+        self.threads.only_requested.connect(partial(filters.only_threads, title="only some threads"))
         self.effect.activated.connect(self._on_effect)
         self.condition.search_requested.connect(self._find)
-        opened.filters.changed.connect(self.refresh)
+        filters.changed.connect(self.refresh)
         self._cpu_job.done.connect(self._on_cpu)
         self._show_forms()
         self._count_cpu()
@@ -789,10 +774,6 @@ class FilterPanel(Panel):
         self._opened.filters.set(changed, state.threads, "inverted events")
 
     @Slot(list)
-    def _on_only_events(self, codes: list[int]) -> None:
-        self._opened.filters.only_codes(codes, "only some events")
-
-    @Slot(list)
     def _on_form(self, codes: list[int]) -> None:
         codes = [code for code in codes if has_two_forms(code, self._opened.trace.release)]
         if codes:
@@ -805,10 +786,6 @@ class FilterPanel(Panel):
         changed = state.threads.copy()
         changed[rows] ^= True
         self._opened.filters.set(state.codes, changed, "inverted threads")
-
-    @Slot(list)
-    def _on_only_threads(self, rows: list[int]) -> None:
-        self._opened.filters.only_threads(rows, "only some threads")
 
     @Slot(int)
     def _on_effect(self, _index: int) -> None:

@@ -52,11 +52,7 @@ _SETTLE_MS: Final = 150  # delay after the last change of the range
 
 
 class FlameView(ExtentAnswer):
-    """Computes the flame graph whenever the range or the function names change, while the panel is visible.
-
-    Attributes:
-        graph: The last result; None = none yet.
-    """
+    """Computes the flame graph whenever the range or the function names change, while the panel is visible."""
 
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
         super().__init__(opened, Extent.TRACE, _SETTLE_MS, parent)
@@ -402,15 +398,7 @@ def tip_of(graph: FlameGraph, node: int) -> str:
 
 
 class FlamePanel(Panel):
-    """The flame graph of the trace or the selected range. It is computed only while the panel is visible.
-
-    Attributes:
-        view: Computes the flame graph.
-        canvas: Draws the flame graph.
-        measures: Selects the quantity that widths stand for.
-        by_thread: Check box that separates processes and threads.
-        statement, message: Labels that describe the drawn graph, and explain why there is none.
-    """
+    """The flame graph of the trace or the selected range. It is computed only while the panel is visible."""
 
     saved_fields = ("by_thread",)
 

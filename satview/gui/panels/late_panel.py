@@ -218,16 +218,7 @@ class _Responses(QWidget):
 
 
 class LatePanel(Panel):
-    """Three tables: activities, instances of the selected activity, and where the time of the selected instance went.
-
-    Attributes:
-        activities_view, instance_view: Compute the activities, and the explanation of an instance.
-        activities, instances, blame: The tables.
-        responses: Histogram, in a tab of the instances.
-        sentence: Label that describes the explained instance, or an error.
-        timing: Path of the timing file.
-        stack: Shows the tables, or why there are none.
-    """
+    """Three tables: activities, instances of the selected activity, and where the time of the selected one went."""
 
     waits_to_be_seen = True
 

@@ -124,12 +124,7 @@ class MarksModel(QAbstractTableModel):
 
 
 class MarksPanel(TablePanel[MarksModel]):
-    """The marks as a table, with a search field.
-
-    Attributes:
-        line: The search field.
-        model, table: The marks.
-    """
+    """The marks as a table, with a search field."""
 
     saved_fields = ("line",)
 

@@ -113,12 +113,7 @@ _OPEN_UP_TO: Final = 12  # states with at most so many threads are unfolded init
 
 
 class SnapshotPanel(AnswerPanel):
-    """Threads by state at the time of the selection or cursor A. It is computed only while the panel is visible.
-
-    Attributes:
-        view: Computes the snapshot.
-        moment: Label with the time of the snapshot.
-    """
+    """Threads by state at the time of the selection or cursor A. It is computed only while the panel is visible."""
 
     keeps_unfolded = False  # by state, also between two moments
     shown_names = ("state", "thread", "count", "cpu", "waits_for", "holder", "length")

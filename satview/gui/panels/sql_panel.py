@@ -93,10 +93,7 @@ class ResultModel(QAbstractTableModel):
 
 
 class QueryEditor(ProposingEditor):
-    """An editor for queries with completion.
-
-    Attributes:
-        more_tables: Function that returns further tables of the trace, as pairs of name and description.
+    """An editor for queries; `more_tables` returns further tables of the trace, as pairs of name and description.
 
     Signals:
         run_requested: Ctrl+Return was pressed.
@@ -129,14 +126,7 @@ class ResultView(StrEnum):
 
 
 class SqlPanel(Panel):
-    """A query, the list of views, and the result as rows, as values over time, or as lanes of intervals.
-
-    Attributes:
-        editor, views, run_button, message, table: Widgets of the panel.
-        model: The rows of the table.
-        shown, value: Select how the result shows, and which column is plotted.
-        plot: The plot; None until first shown.
-    """
+    """A query, the list of views, and the result as rows, as values over time, or as lanes of intervals."""
 
     waits_to_be_seen: ClassVar[bool] = True
 

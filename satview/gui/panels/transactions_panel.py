@@ -135,7 +135,6 @@ class FilterLine(QWidget):
 
     Attributes:
         client, server, number: Input fields. `client` is for messages only; for other rows, `server` is the thread.
-        statement: Label with the number of transactions or latencies shown.
         requested: The last valid filter.
 
     Signals:
@@ -201,12 +200,7 @@ class FilterLine(QWidget):
 
 
 class TransactionsPanel(AnswerPanel):
-    """The table of transactions and latencies. It is computed only while the panel is visible.
-
-    Attributes:
-        view: Finds the transactions or latencies.
-        line: The filter.
-    """
+    """The table of transactions and latencies. It is computed only while the panel is visible."""
 
     waits_to_be_seen = True
 

@@ -37,11 +37,7 @@ _EVENT = re.compile(r"event #([\d,]+)")
 
 
 class WhyPanel(Panel):
-    """The last requested explanation, from the effect to its causes; it stays while links are followed.
-
-    Attributes:
-        browser: Shows the steps.
-    """
+    """The last requested explanation, from the effect to its causes; it stays while links are followed."""
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -138,12 +134,7 @@ _LEAST_NAME_PX, _WIDEST_NAME_PX = 90, 420
 
 
 class PathPanel(AnswerPanel):
-    """The last requested critical path; repeated pieces are folded.
-
-    Attributes:
-        totals, sums: Model and table of the time per thread.
-        statement: The thread and the length of the path.
-    """
+    """The last requested critical path, with repeated pieces folded, and below it the time per thread (`sums`)."""
 
     shown_names = ("thread", "start", "length", "does")
 
@@ -259,13 +250,7 @@ class PathPanel(AnswerPanel):
 
 
 class VerdictsPanel(AnswerPanel):
-    """Verdicts, each with its remedy, occurrences and events below. The search starts when the panel is first shown.
-
-    Attributes:
-        statement: Number of verdicts by severity.
-        capture: Button that opens the capture dialog, with rules for data that this trace lacks.
-        missing: Label with the data that this trace lacks for verdicts, and the classes to capture.
-    """
+    """Verdicts, each with its remedy, occurrences and events below. The search starts when the panel is first shown."""
 
     waits_to_be_seen = True
     shown_names = ("kind", "start", "length", "says")

@@ -40,12 +40,7 @@ _SIGNS: Final = ("\N{BLACK VERTICAL RECTANGLE} before", "\N{BOX DRAWINGS LIGHT H
 
 
 class DurationPlot(QWidget):
-    """A histogram with a list of the longest durations.
-
-    Attributes:
-        plot: The pyqtgraph widget.
-        worst: The longest durations of the selected bar, or of all.
-        bar: Number of the selected bar; None = all.
+    """A histogram with a list of the longest durations, of the selected bar (its number), or of all (None).
 
     Signals:
         event_requested: A row of the list was clicked; sends the row of the event that begins that duration.
@@ -196,9 +191,6 @@ class DurationPlot(QWidget):
 class ResponsePlot(QWidget):
     """A histogram of the response times of an activity.
 
-    Attributes:
-        plot: The pyqtgraph widget.
-
     Signals:
         row_requested: A bar was clicked; sends the row of the worst instance in the bar.
     """
@@ -286,8 +278,6 @@ class OverlayPlot(QWidget):
     """Histograms of the same durations in two traces, as shares, so that traces of different lengths compare.
 
     Attributes:
-        plot: The pyqtgraph widget.
-        heads: Labels of the first and the second trace.
         shares: Drawn shares of the first and the second trace, float64 (bins,); None = nothing is drawn.
     """
 

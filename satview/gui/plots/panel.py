@@ -84,14 +84,7 @@ _EXTENTS: Final = {Extent.VIEW: "In view", Extent.TRACE: "Whole trace", Extent.R
 
 
 class PlotsPanel(Panel):
-    """Plots of the open trace. They are computed only while the panel is visible.
-
-    Attributes:
-        view: Computes the data of the plots.
-        load, durations, counts: The plots; None until the panel is first shown.
-        statement: Label that describes the plot.
-        message: Label that explains why nothing is plotted.
-    """
+    """Plots of the open trace, made when first shown, and computed only while the panel is visible."""
 
     saved_fields = ("tabs", "by", "measure", "extent", "only_selected", "conditions", "divisions")
 

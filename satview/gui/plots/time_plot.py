@@ -163,10 +163,6 @@ _ROOMY_PX: Final = 110
 class TimePlot(QWidget):
     """Base class: a plot with a legend, whose x axis is linked with the window of the lanes.
 
-    Attributes:
-        plot: The pyqtgraph widget.
-        legend: A line per curve or band.
-
     Signals:
         time_requested: A bin was clicked; sends the time of the middle of the bin, cycles.
     """

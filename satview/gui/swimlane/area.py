@@ -32,7 +32,7 @@ from satview.gui.swimlane.legend import ExplainedPicture, Legend, save_drawing
 from satview.gui.swimlane.mouse import HoverCard, SwimlaneMouse
 from satview.gui.swimlane.overview import OverviewStrip
 from satview.gui.swimlane.view import FRAME_S, SwimlaneView
-from satview.gui.theme import Theme
+from satview.gui.theme import Theme, restyle
 from satview.gui.widgets import FRAME_MS, PlainLabel, line_up, named, paint_next_frame, push_button
 from satview.session.arrow_source import ArrowMode
 from satview.session.lanes.lane_arrangement import SortBy
@@ -59,11 +59,7 @@ _NAMES: Final = {WireClass.KER_CALL: "kernel calls", WireClass.COMM: "messages",
 
 
 class NoStates(QWidget):
-    """A page that covers the lanes while the trace has no thread states, until the user dismisses the page.
-
-    Signals:
-        lanes_requested: The user dismissed this widget to see the lanes.
-    """
+    """A page that covers the lanes while the trace has no thread states, until the user asks for the lanes."""
 
     lanes_requested = Signal()
 
@@ -74,7 +70,7 @@ class NoStates(QWidget):
         self._is_created = False
         self.setAutoFillBackground(True)
         self.setAccessibleName("No states of threads")
-        opened.reloaded.connect(self._on_reloaded)
+        opened.reloaded.connect(self._fill)
         self._fill()
 
     def _make(self) -> None:
@@ -106,6 +102,7 @@ class NoStates(QWidget):
         scrolled.setWidget(page)
         line_up(QVBoxLayout(self), scrolled, margins=(0, 0, 0, 0))
 
+    @Slot()
     def _fill(self) -> None:
         trace = self._opened.trace
         self.setVisible(not self._is_dismissed and has_no_states(trace))
@@ -119,10 +116,6 @@ class NoStates(QWidget):
             line = _capture_line(trace)
             self.command.setText(line.command if line is not None else "")
             self.command.setCursorPosition(0)
-
-    @Slot()
-    def _on_reloaded(self) -> None:
-        self._fill()
 
     @Slot()
     def _on_copy(self) -> None:
@@ -303,9 +296,7 @@ class SwimlaneArea(QWidget):
     def set_active(self, is_active: bool) -> None:
         """Set whether keys act on this set of lanes; the colour of the headings shows this."""
         for label in self._heads:
-            label.setProperty("active", "true" if is_active else "false")
-            label.style().unpolish(label)
-            label.style().polish(label)
+            restyle(label, "active", "true" if is_active else "false")
 
     def set_title(self, title: str, filtered: str = "") -> None:
         """Show the trace's name above the labels; `filtered` describes a filter that no chips show, for the tip."""

@@ -269,12 +269,8 @@ class BandPictures:
     def paint(self, bands: Sequence[Band], frame: Frame, ahead: Frame, paint: Paint, limit_s: float = inf) -> bool:
         """Paint bands whose pictures are not exact: as many as the time limit allows, but at least a minimum.
 
-        Args:
-            bands: All visible bands.
-            frame: The frame that the bands must show.
-            ahead: Wider frame, used if not all bands fit into the time limit.
-            paint: Paints some bands for a frame, into the memory of their last pictures.
-            limit_s: Approximate time limit; negative = paint none.
+        If not all bands fit into the time limit, they are painted for the wider frame `ahead`. `paint` does so in the
+        memory of their last pictures; with a negative limit it is not called.
 
         Returns:
             Whether all bands are exact now: painted for `frame` from complete data.
@@ -573,7 +569,7 @@ class BandPainter:
             is_dense=frame.is_dense, cpus=frame.cpus,
         )  # fmt: skip
         lanes = LanePicture(
-            values, rows, self.palette, frame.scroll_px, 0, frame.ratio, self._edges(rows, scale, part.width_px),
+            values, rows, self.palette, frame.scroll_px, frame.ratio, self._edges(rows, scale, part.width_px),
             [*self._ticks.ticks(part), *self._ticks.marked(part), *self._ticks.deadlines(part)], *self._overlay(part),
             stacks={position: stacks[row.index] for position, row in enumerate(rows) if row.index in stacks},
             marks=self.marks, is_dense=frame.is_dense,
@@ -688,17 +684,10 @@ class LaneLayer(QObject):
         self.changed.emit()
 
     def draw(self, painter: QPainter, rows: tuple[LaneRow, ...], frame: Frame, limit_s: float) -> bool:
-        """Draw the visible lanes.
+        """Draw the visible lanes; return whether all are exact.
 
-        Args:
-            painter: Painter of the lanes.
-            rows: The lanes.
-            frame: The frame to draw.
-            limit_s: Approximate time limit for repainting. Lanes beyond it show their last picture. There is no limit
-                if the appearance of the lanes changed since the last frame.
-
-        Returns:
-            Whether all lanes are exact.
+        Lanes for which there is no time are drawn from their last picture. There is no limit if the appearance of the
+        lanes changed since the last frame.
         """
         if self._banded != (rows, frame.ratio):
             self._banded, self._bands = (rows, frame.ratio), bands_of(rows, frame.ratio)

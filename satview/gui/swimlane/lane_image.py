@@ -194,7 +194,6 @@ class LanePicture:
         rows: The visible lanes, from top to bottom.
         palette: Colours.
         scroll_px: Height of the lanes scrolled out above the picture, logical pixels.
-        height_px: Height of the picture, logical pixels.
         ratio: Device pixels per logical pixel.
         edges: Columns where an interval begins, drawn with a thin edge, by position in `rows`.
         ticks: Coloured event marks.
@@ -209,7 +208,6 @@ class LanePicture:
     rows: tuple[LaneRow, ...]
     palette: LanePalette
     scroll_px: int
-    height_px: int
     ratio: float
     edges: dict[int, NDArray[np.int64]] = field(default_factory=dict)
     ticks: Sequence[Ticks] = ()
@@ -218,15 +216,6 @@ class LanePicture:
     stacks: dict[int, Stack] = field(default_factory=dict)
     marks: ShownMarks = ShownMarks.NONE
     is_dense: bool = True
-
-    def pixels(self) -> Pixels:
-        """Return the whole picture, uint32 (height, width), opaque."""
-        height = max(1, round(self.height_px * self.ratio))
-        out = np.full((height, self.values.shape[1]), self.palette.background, np.uint32)
-        top, bottom = band_edges(self.rows, self.scroll_px, self.ratio)
-        for lanes in self.bands([(0, len(self.rows))]):
-            out[max(0, top) : bottom] = lanes[max(0, -top) : max(0, height - top)]
-        return out
 
     def bands(self, cuts: Iterable[tuple[int, int]], rooms: Iterable[Pixels | None] = ()) -> Iterator[Pixels]:
         """Yield the pixels of bands of lanes, each from the top of its first lane to the bottom of its last.

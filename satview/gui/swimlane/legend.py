@@ -24,7 +24,6 @@ from PySide6.QtCore import (
     Slot,
 )
 from PySide6.QtGui import (
-    QFocusEvent,
     QFont,
     QFontMetricsF,
     QHelpEvent,
@@ -225,16 +224,6 @@ class Legend(QWidget):
         else:
             super().keyPressEvent(event)
 
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        """Draw again, as the current entry is marked while the legend has the focus."""
-        super().focusInEvent(event)
-        self.update()
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        """Draw again without the mark of the current entry."""
-        super().focusOutEvent(event)
-        self.update()
-
     def event(self, event: QEvent) -> bool:
         """Show tool tips of entries; keep the keys of the legend from running commands."""
         if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
@@ -397,7 +386,11 @@ def _entries(opened: OpenTrace, theme: Theme) -> Iterator[Entry]:
     if ACTIVITIES in opened.lanes.arrangement.classes:
         tracks = (infos[lane].track for lane in opened.timeline.lanes_of_class(ACTIVITIES))
         drawn = frozenset[int]().union(*(track.values for track in tracks if track is not None))
-        yield from (_activity_entry(value, name) for value, name in _OUTCOMES.items() if value in drawn)
+        says = "on lanes of activities: {}; a line is at the deadline"
+        yield from (
+            Entry(frozenset({value}), name, says.format(MEANINGS[value]))
+            for value, name in _OUTCOMES.items() if value in drawn
+        )  # fmt: skip
     values = trace.catalogue.state_value_of_code
     codes = np.flatnonzero(trace.code_counts)
     seen = {int(values[code]) for code in codes}
@@ -432,10 +425,6 @@ def _entries(opened: OpenTrace, theme: Theme) -> Iterator[Entry]:
         yield Entry(frozenset({fills.MARKED}), "marked by a filter", "underlined, with ticks of that colour")
     if len(opened.timeline.lost_marks):
         yield Entry(frozenset({fills.LOST}), "events are missing", "buffers were lost here")
-
-
-def _activity_entry(value: int, name: str) -> Entry:
-    return Entry(frozenset({value}), name, f"on lanes of activities: {MEANINGS[value]}; a line is at the deadline")
 
 
 def _processes(opened: OpenTrace) -> Iterator[Entry]:

@@ -47,15 +47,8 @@ def draw_arrows(
 ) -> None:
     """Draw the arrows and parts (legs) of the highlight; without a highlight, the arrows of the selected event.
 
-    Arrows that are not exact are dashed.
-
-    Args:
-        painter: Painter of the lanes.
-        opened: The trace, with the selection and the highlight.
-        rows: The lanes in the picture.
-        scroll_px: Height of the lanes scrolled out above.
-        scale: Scale of the picture.
-        theme: Colours.
+    Arrows that are not exact are dashed; `rows` are the lanes in the picture, and `scroll_px` of them are scrolled out
+    above.
     """
     shown = opened.highlight.shown
     hops = shown.hops if shown is not None else opened.event_links.links.way
@@ -283,15 +276,9 @@ class ArrowLayer(QObject):
         self, painter: QPainter, scale: TimeScale, shown: tuple[int, int], scroll_px: int, theme: Theme, *,
         may_wait: bool = False,
     ) -> bool:  # fmt: skip
-        """Draw all arrows, if the mode is ALL.
+        """Draw all arrows between lanes, from the first to the last one in `shown`, if the mode is ALL.
 
-        Args:
-            painter: Painter of the lanes.
-            scale: Scale of the picture.
-            shown: First and last visible row of lanes.
-            scroll_px: Height of the lanes scrolled out above.
-            theme: Colours.
-            may_wait: True to reuse the arrows of the last picture at new positions, unless they are too old.
+        With `may_wait`, the arrows of the last picture are reused at new positions, unless they are too old.
 
         Returns:
             Whether the arrows are those of this picture.
@@ -710,14 +697,6 @@ def draw_path(
     """Draw the critical path: solid where its thread runs, dashed where the thread is ready, dotted where it waits.
 
     Of pieces that begin in the same pixel, only the longest is drawn, so that the cost is bounded by the width.
-
-    Args:
-        painter: Painter of the lanes.
-        opened: The trace, with the critical path.
-        rows: The lanes in the picture.
-        scroll_px: Height of the lanes scrolled out above.
-        scale: Scale of the picture.
-        theme: Colours.
     """
     answer = opened.path.answer
     if answer is None:

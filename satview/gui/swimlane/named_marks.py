@@ -83,17 +83,10 @@ class NamedMarks(QObject):
         opened.why.changed.connect(self.changed)
 
     def draw(self, painter: QPainter, rows: Sequence[LaneRow], scroll_px: int, scale: TimeScale, theme: Theme) -> None:
-        """Draw the marks for which there is room.
+        """Draw the marks for which there is room on the lanes `rows`, of which `scroll_px` are scrolled out above.
 
         First the steps of the explanation in the panel Why? and the pieces of the critical path are drawn, then the
         occurrences of verdicts, the longest first.
-
-        Args:
-            painter: Painter of the lanes.
-            rows: The lanes in the picture.
-            scroll_px: Height of the lanes scrolled out above.
-            scale: Scale of the picture.
-            theme: Colours.
         """
         font = QFont(painter.font())
         font.setPixelSize(theme.px(LABEL_PX))
@@ -216,14 +209,7 @@ class NamedMarks(QObject):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cases:
-    """Occurrences of all verdicts that concern threads, the longest first; columns int64 (n,).
-
-    Attributes:
-        start, end: Cycles.
-        thread: Row of the affected thread.
-        verdict: Index of the verdict.
-        threads: All affected threads.
-    """
+    """Occurrences of all verdicts that concern threads, the longest first; columns int64 (n,), times in cycles."""
 
     start: NDArray[np.int64]
     end: NDArray[np.int64]

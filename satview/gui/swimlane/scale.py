@@ -52,9 +52,9 @@ class Tick:
     text: str
 
 
-def step_ns(scale: TimeScale, clock: Clock, least_px: float = _MAJOR_LEAST_PX) -> int:
+def step_ns(scale: TimeScale, clock: Clock) -> int:
     """Return the distance of labelled ticks: the smallest 1, 2 or 5 times a power of ten ns that leaves enough room."""
-    requested = scale.window.length * NS_PER_S * least_px / (clock.cycles_per_s * max(1, scale.width_px))
+    requested = scale.window.length * NS_PER_S * _MAJOR_LEAST_PX / (clock.cycles_per_s * max(1, scale.width_px))
     step = 1
     while True:
         for factor in (1, 2, 5):

@@ -104,11 +104,7 @@ def are_dense(timeline: Timeline, scale: TimeScale) -> bool:
 def cpus_high(timeline: Timeline, scale: TimeScale, width_px: int, is_dense: bool) -> int:
     """Return how many CPUs the height of all process lanes stands for, so that the largest use fits at this zoom.
 
-    Args:
-        timeline: The lanes; only those that are built count.
-        scale: Time to logical pixels.
-        width_px: Device pixels.
-        is_dense: True if intervals are too dense for bars, as `are_dense` returns.
+    Only lanes that are built count; `is_dense` is as `are_dense` returns, and `width_px` in device pixels.
     """
     whole = timeline.trace.window
     shift = _bins(whole, scale, width_px, _process_bin_px(is_dense)).shift
@@ -192,19 +188,7 @@ def _filtered(
     row: LaneRow, info: LaneInfo, bins: _Bins, whole: TimeWindow, theme: Theme,
     hidden: frozenset[int], highlighted: frozenset[int], overlay: LaneOverlay, orders: Orders | None,
 ) -> Stack | None:  # fmt: skip
-    """Return the stack of a lane while a filter hides or fades intervals; None until the shares are known.
-
-    Args:
-        row: The lane.
-        info: Kind of the lane.
-        bins: Bins of the picture.
-        whole: Time window of the whole trace.
-        theme: Colours.
-        hidden: Lane values to hide.
-        highlighted: Lane values that stay bright while all others fade; empty = nothing fades.
-        overlay: Effect of the filter on intervals.
-        orders: Cache of stacking orders by lane; None = no cache.
-    """
+    """Return the stack of a lane while a filter hides or fades intervals; None until the shares are known."""
     shown, plain = overlay.shown(row.index, waits=False), overlay.plain(row.index, waits=False)
     if shown is None or plain is None:
         return None

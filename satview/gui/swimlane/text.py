@@ -400,19 +400,52 @@ def interval_texts(
     lanes = []
     for index, row in enumerate(rows):
         is_counter = timeline.infos[row.index].is_counter
-        if (
-            row.height_px < theme.px(14)
-            or not timeline.is_ready(row.index)
-            or (row.index in without and not is_counter)
-        ):
+        is_left_out = row.index in without and not is_counter
+        if is_left_out or row.height_px < theme.px(14) or not timeline.is_ready(row.index):
             continue
         spans = timeline.lane(row.index).spans
         positions = _wide_positions(spans, values[index], scale)
         if len(positions):
             lanes.append(_WideIntervals(row, spans, positions, is_counter))
-    if not lanes:
-        return []
-    return _named(timeline, lanes, scale, theme, _NameFilter(hidden_values, shown, dimmed))
+    return _named(timeline, lanes, scale, theme, hidden_values, shown, dimmed) if lanes else []
+
+
+def _named(
+    timeline: Timeline, lanes: list[_WideIntervals], scale: TimeScale, theme: Theme, hidden_values: frozenset[int],
+    shown: NDArray[np.bool_] | None, dimmed: NDArray[np.bool_] | None,
+) -> list[IntervalText]:  # fmt: skip
+    """Return the names of the intervals that are wide enough, have a name and pass the filter."""
+    window, px_per_cycle = scale.window, scale.width_px / scale.window.length
+    starts = np.concatenate([lane.spans.start_cycles[lane.positions] for lane in lanes])
+    ends = np.concatenate([_end_times(lane.spans, lane.positions) for lane in lanes])
+    value = np.concatenate([lane.spans.value[lane.positions] for lane in lanes])
+    event = np.concatenate([lane.spans.event[lane.positions] for lane in lanes])
+    sizes = [len(lane.positions) for lane in lanes]
+    is_counter = np.repeat([lane.is_counter for lane in lanes], sizes)
+    left = (np.maximum(starts, window.start) - window.start) * px_per_cycle
+    right = (np.minimum(ends, window.end) - window.start) * px_per_cycle
+    keep = (right - left >= NARROWEST_PX) & _may_be_named(value, event, hidden_values, shown, dimmed)
+    # An interval without length that begins before the window is not visible.
+    keep &= (value != states.ABSENT) | (starts >= window.start) | is_counter
+    of_lane = np.repeat(np.arange(len(lanes)), sizes)
+    texts, names = list[IntervalText](), dict[tuple[int, int], str]()
+    keep = np.flatnonzero(keep)
+    columns = (of_lane, np.concatenate([lane.positions for lane in lanes]), left, right, starts, ends, value, event)
+    for number, position, left_px, right_px, start, end, kind, row_of_event in zip(
+        *(c[keep].tolist() for c in columns), strict=True
+    ):
+        lane = lanes[number]
+        text = lane.spans.texts[position] if lane.spans.texts is not None else ""
+        if not text:
+            if kind in _SILENT:
+                continue
+            thread = int(lane.spans.thread[position]) if lane.spans.thread is not None else 0
+            if (kind, thread) not in names:
+                names[kind, thread] = timeline.label_of(kind, thread)
+            text = names[kind, thread]
+        texts.append(IntervalText(lane.row, left_px, right_px, start, end, text, _ink(kind, theme), row_of_event,
+                                  lane.is_counter, _background_rgb(kind, theme)))  # fmt: skip
+    return texts
 
 
 def stack_texts(
@@ -441,43 +474,6 @@ def stack_texts(
     return texts
 
 
-def _named(
-    timeline: Timeline, lanes: list[_WideIntervals], scale: TimeScale, theme: Theme, name_filter: _NameFilter
-) -> list[IntervalText]:
-    """Return the names of the intervals that are wide enough, have a name and pass the filter."""
-    window, px_per_cycle = scale.window, scale.width_px / scale.window.length
-    starts = np.concatenate([lane.spans.start_cycles[lane.positions] for lane in lanes])
-    ends = np.concatenate([_end_times(lane.spans, lane.positions) for lane in lanes])
-    value = np.concatenate([lane.spans.value[lane.positions] for lane in lanes])
-    event = np.concatenate([lane.spans.event[lane.positions] for lane in lanes])
-    sizes = [len(lane.positions) for lane in lanes]
-    is_counter = np.repeat([lane.is_counter for lane in lanes], sizes)
-    left = (np.maximum(starts, window.start) - window.start) * px_per_cycle
-    right = (np.minimum(ends, window.end) - window.start) * px_per_cycle
-    keep = (right - left >= NARROWEST_PX) & name_filter.shows(value, event)
-    # An interval without length that begins before the window is not visible.
-    keep &= (value != states.ABSENT) | (starts >= window.start) | is_counter
-    of_lane = np.repeat(np.arange(len(lanes)), sizes)
-    texts, names = list[IntervalText](), dict[tuple[int, int], str]()
-    keep = np.flatnonzero(keep)
-    columns = (of_lane, np.concatenate([lane.positions for lane in lanes]), left, right, starts, ends, value, event)
-    for number, position, left_px, right_px, start, end, kind, row_of_event in zip(
-        *(c[keep].tolist() for c in columns), strict=True
-    ):
-        lane = lanes[number]
-        text = lane.spans.texts[position] if lane.spans.texts is not None else ""
-        if not text:
-            if kind in _SILENT:
-                continue
-            thread = int(lane.spans.thread[position]) if lane.spans.thread is not None else 0
-            if (kind, thread) not in names:
-                names[kind, thread] = timeline.label_of(kind, thread)
-            text = names[kind, thread]
-        texts.append(IntervalText(lane.row, left_px, right_px, start, end, text, _ink(kind, theme), row_of_event,
-                                  lane.is_counter, _background_rgb(kind, theme)))  # fmt: skip
-    return texts
-
-
 class _WideIntervals(NamedTuple):
     """A lane, and the positions in its `spans`, int64 (n,), of intervals that may be wide enough for a name."""
 
@@ -487,21 +483,17 @@ class _WideIntervals(NamedTuple):
     is_counter: bool
 
 
-class _NameFilter(NamedTuple):
-    """Determines which intervals get no name, as the arguments of `interval_texts` say."""
-
-    values: frozenset[int]
-    shown: NDArray[np.bool_] | None
-    dimmed: NDArray[np.bool_] | None
-
-    def shows(self, value: NDArray[np.uint8], event: NDArray[np.uint32]) -> NDArray[np.bool_]:
-        """Return which intervals may have a name, given their lane values and first events, bool (n,)."""
-        is_shown = ~np.isin(value, list(self.values)) if self.values else np.ones(len(value), np.bool_)
-        if self.shown is not None:
-            is_shown &= (event >= len(self.shown)) | self.shown.take(event, mode="clip")
-        if self.dimmed is not None:
-            is_shown &= (event < len(self.dimmed)) & ~self.dimmed.take(event, mode="clip")
-        return is_shown
+def _may_be_named(
+    value: NDArray[np.uint8], event: NDArray[np.uint32], hidden_values: frozenset[int],
+    shown: NDArray[np.bool_] | None, dimmed: NDArray[np.bool_] | None,
+) -> NDArray[np.bool_]:  # fmt: skip
+    """Return which intervals may have a name, given their lane values and first events, bool (n,)."""
+    is_named = ~np.isin(value, list(hidden_values)) if hidden_values else np.ones(len(value), np.bool_)
+    if shown is not None:
+        is_named &= (event >= len(shown)) | shown.take(event, mode="clip")
+    if dimmed is not None:
+        is_named &= (event < len(dimmed)) & ~dimmed.take(event, mode="clip")
+    return is_named
 
 
 def interval_labels(

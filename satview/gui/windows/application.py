@@ -30,7 +30,6 @@ from satview.session.trace_link import TraceLink
 if TYPE_CHECKING:
     from satview.gui.running_instance import InstanceServer
     from satview.gui.trends import TrendsWindow
-    from satview.gui.windows.ending import FilesOutcome
     from satview.gui.windows.looks import PendingLinks
     from satview.gui.windows.window_commands import CaptureCommands
     from satview.store.time_ranges import Location
@@ -45,13 +44,7 @@ _TEXT_SIZE_SETTINGS: Final = ("swimlane/lane_height_px", "swimlane/label_width_p
 
 
 class Application(QObject):
-    """Owns the settings, the recent files and all windows.
-
-    Attributes:
-        shared: Objects shared by all windows.
-        settings: The user's settings.
-        windows: Open windows.
-        trends: Open windows with trends of trace data sets.
+    """Owns the settings, the recent files and all windows, of traces and of trends.
 
     Signals:
         window_shown: A new window is on the screen.
@@ -171,7 +164,7 @@ class Application(QObject):
             trends.close()
 
     def _open_trends(self) -> list[TrendsWindow]:
-        self.trends = [window for window in self.trends if _is_alive(window)]
+        self.trends = [window for window in self.trends if isValid(window)]
         return self.trends
 
     def _apply_theme(self) -> None:
@@ -246,7 +239,7 @@ class Application(QObject):
 
     @Slot(QObject)
     def _on_destroyed(self, _window: QObject) -> None:
-        self.windows = [window for window in self.windows if _is_alive(window)]
+        self.windows = [window for window in self.windows if isValid(window)]
 
 
 def run(
@@ -267,8 +260,7 @@ def run(
         is_shared: True to let a running instance open the files, if there is one.
 
     Returns:
-        Exit code: 0; 1 if a file lost data; 2 if a file could not be opened; 128 + the number of the signal that ended
-            the program.
+        Exit code: 0; 1 if a file lost data; 2 if a file could not be opened; 128 + number of the signal that ended it.
     """
     if is_shared and links and all(link.path.is_file() for link in links):
         from satview.gui.running_instance import hand_over
@@ -306,7 +298,9 @@ def _run_windows(app: QApplication, application: Application, links: list[TraceL
         if window is not None:
             QTimer.singleShot(_COMPLETE_MS if links else 0, window, window.complete)
         server = _server(application) if window is not None else None
-        code = outcome.code if ending.code else _until_closed(app, outcome)
+        if not ending.code:  # no signal has arrived yet; a later one ends the event loop
+            app.exec()
+        code = outcome.code
         if server is not None:
             server.close()
     return ending.code or code
@@ -316,12 +310,6 @@ def _server(application: Application) -> InstanceServer:
     from satview.gui.running_instance import InstanceServer  # imported here so that the first window shows sooner
 
     return InstanceServer(application.open_for_others, application)
-
-
-def _until_closed(app: QApplication, outcome: FilesOutcome) -> int:
-    # No signal has arrived yet; a later one ends the event loop.
-    app.exec()
-    return outcome.code
 
 
 def make_qt_application() -> QApplication:
@@ -354,10 +342,6 @@ def _is_dataset(path: Path) -> bool:
     from satview.fleet.query import is_dataset  # imports the tables, which single files do not need
 
     return is_dataset(path)
-
-
-def _is_alive(window: QObject) -> bool:
-    return bool(isValid(window))
 
 
 class _Reporting:

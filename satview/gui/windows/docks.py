@@ -250,11 +250,6 @@ class Drawer(QWidget):
     A row of tabs shows one topic at a time, by hiding the docks of the others: Qt keeps the position of a hidden dock
     among the tabs.
 
-    Attributes:
-        buttons: Button of each topic.
-        answers: The question that the front panel answers.
-        float_button, close_button: Buttons at the right, visible while the drawer is open.
-
     Signals:
         rearranged: Panels were shown or hidden.
     """
@@ -445,10 +440,7 @@ _LEAST_PX = 60
 class TraceSummary(QWidget):
     """Summary of a trace as buttons at the right end of the toolbar; buttons that do not fit are hidden.
 
-    The button of a part that takes time to compute appears once the part is known.
-
-    Attributes:
-        buttons: Button of each part, the most important one last, at the right end.
+    The most important part is the last. The button of a part that takes time to compute appears once it is known.
 
     Signals:
         panel_requested: A part was clicked; sends the name of its panel.

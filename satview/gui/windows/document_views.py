@@ -51,10 +51,6 @@ _CONTEXT = (
 class DocumentViews(QObject):
     """Follows the session of a window, and fills the window accordingly.
 
-    Attributes:
-        loading: The page shown while a file is read.
-        failed: The page shown if a file could not be read.
-
     Signals:
         open_requested: The user asks for another file.
         capture_requested: The capture dialog is requested; sends the rules for it.

@@ -31,11 +31,7 @@ if TYPE_CHECKING:
 
 
 class RecentMenu(QMenu):
-    """The submenu of recently opened files, filled each time it opens.
-
-    Signals:
-        file_requested: A file was selected.
-    """
+    """The submenu of recently opened files, filled each time it opens."""
 
     file_requested = Signal(Path)
 

@@ -55,14 +55,7 @@ class _Card(QWidget):
 
 
 class WelcomePage(_Card):
-    """The page of an empty window: buttons to open or capture a trace, and the recent files.
-
-    Signals:
-        open_requested: The button "Open trace" was clicked.
-        capture_requested: The button "New capture" was clicked.
-        sample_requested: The button "Open a sample" was clicked.
-        file_requested: A recent file was clicked.
-    """
+    """The page of an empty window, whose signals ask to open or capture a trace, or a sample, or a recent file."""
 
     open_requested = Signal()
     capture_requested = Signal()
@@ -131,11 +124,7 @@ class _RecentButton(QPushButton):
 
 
 class LoadingPage(_Card):
-    """The page shown while a file is read.
-
-    Signals:
-        cancel_requested: The button "Cancel" was clicked.
-    """
+    """The page shown while a file is read, which the user can cancel."""
 
     cancel_requested = Signal()
 
@@ -169,12 +158,7 @@ class LoadingPage(_Card):
 
 
 class FailedPage(_Card):
-    """The page of a file that could not be read: the error, its position and the remedy.
-
-    Signals:
-        open_requested: The button "Open another" was clicked.
-        retry_requested: The button "Try again" was clicked.
-    """
+    """The page of a file that could not be read, to be retried or not: the error, its position and the remedy."""
 
     open_requested = Signal()
     retry_requested = Signal()

@@ -227,11 +227,7 @@ class PreviewLanes(QWidget):
 
 
 class PreviewPage(QWidget):
-    """The preview below a line that marks it as provisional.
-
-    Signals:
-        cancel_requested: The button "Cancel" was clicked.
-    """
+    """The preview below a line that marks it as provisional, and whose button cancels reading."""
 
     cancel_requested = Signal()
 

@@ -78,7 +78,7 @@ class LaneCommands(_OfTrace):
         run = self.run
         for command_id, action in self._lane_commands():
             registry.bind(command_id, partial(run, action))
-        registry.bind("lanes.pin", partial(run, self._pin), self._is_pinned)
+        registry.bind("lanes.pin", partial(run, lambda _: self._opened.lanes.pin(self._lane())), self._is_pinned)
         registry.bind("lanes.hide_empty", partial(run, self._hide_empty), lambda: self._opened.lanes.hides_empty)
         registry.bind("view.cpu_kinds", partial(run, self._show_kinds), self._shows_kinds)
         for sort in SortBy:
@@ -114,9 +114,6 @@ class LaneCommands(_OfTrace):
             ("lanes.taller", lambda views: views.active.area.change_lane_height(1)),
             ("lanes.shorter", lambda views: views.active.area.change_lane_height(-1)),
         )
-
-    def _pin(self, views: Workspace) -> None:
-        views.active.opened.lanes.pin(self._lane())
 
     def _is_pinned(self) -> bool:
         lane = self._opened.selection.lane
@@ -453,7 +450,7 @@ class TraceCommands(_OfTrace):
             ("filter.only_event", lambda _: filters().only_codes([self._code()], "only this kind of event")),
             ("filter.hide_event", lambda _: filters().show_codes([self._code()], False, "hide this kind of event")),
             ("filter.show_all", lambda _: filters().show_all()),
-            ("file.save_events", self._save_events),
+            ("file.save_events", lambda views: SaveEventsDialog(views.active.opened, self._window).open()),
             ("file.export_picture", self._export_picture),
         )
 
@@ -583,9 +580,6 @@ class TraceCommands(_OfTrace):
         options = [Option(lane_path(timeline, info.index), info.subtitle, partial(show, info.index))
                    for info in timeline.infos]  # fmt: skip
         QuickPick(options, "Process, thread, CPU or interrupts", "No lane matches", self._window)
-
-    def _save_events(self, views: Workspace) -> None:
-        SaveEventsDialog(views.active.opened, self._window).open()
 
     def _export_picture(self, views: Workspace) -> None:
         suggestion = Path(f"{views.active.opened.trace.path.stem}.png")

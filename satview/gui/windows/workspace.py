@@ -148,12 +148,7 @@ _VERDICTS_AT_MOST: Final = 8  # in the tool tip
 
 
 class StatusFields(QWidget):
-    """The status bar fields of an open trace.
-
-    Signals:
-        problems_requested: The number of file problems was clicked.
-        verdicts_requested: The verdicts were clicked.
-    """
+    """The status bar fields of an open trace; a click on problems or verdicts requests their panel."""
 
     problems_requested = Signal()
     verdicts_requested = Signal()
@@ -637,17 +632,13 @@ class Workspace(QWidget):
         """Return the positions, sizes and tab groups of the panels."""
         return panel_layout(self._window, self.docks)
 
-    @Slot()
-    def _scroll_tabs(self) -> None:
-        scroll_tabs(self._window, self.docks)
-
     def restore_panels(self, layout: PanelLayout) -> None:
         """Restore a panel layout; only visible panels are created."""
         self._is_arranging = True
         restore_layout(self._window, self.docks, one_topic_in_each_row(layout))
         self._is_arranging = False
         QTimer.singleShot(0, self, self._update_panels)
-        QTimer.singleShot(0, self, self._scroll_tabs)
+        QTimer.singleShot(0, self, partial(scroll_tabs, self._window, self.docks))
         QTimer.singleShot(FRAME_MS, self, self._sizes.note)
 
     def _restore_docks(self) -> None:
@@ -679,7 +670,7 @@ class Workspace(QWidget):
             self.opened.name_addresses(folder)
         if text := self._settings.text(PIDIN):
             self.opened.name_processes(text)
-        self.find_bar.closed.connect(self._focus_lanes)
+        self.find_bar.closed.connect(self.area.view.setFocus)
         self.area.fit_requested.connect(self.navigation.fit)
         self.opened.reloaded.connect(self._on_reloaded)
         self.status.problems_requested.connect(partial(show_panel, "problems"))
@@ -727,10 +718,6 @@ class Workspace(QWidget):
         if field is not None:
             self._window.statusBar().removeWidget(field)
             field.deleteLater()
-
-    @Slot()
-    def _focus_lanes(self) -> None:
-        self.area.view.setFocus()
 
     @Slot(str)
     def _edit_filter(self, name: str) -> None:
