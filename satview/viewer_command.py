@@ -112,52 +112,45 @@ def viewer_parser() -> argparse.ArgumentParser:
         add_help=False,
         epilog="Commands: satview --help. Exit codes: docs/exit-codes.md.",
     )
-    parser.add_argument("-h", "--help", action="store_true", help="show the commands and the most common options")
-    parser.add_argument("--help-all", action="store_true", help="show this help: all viewer options")
-    parser.add_argument(
+    add = parser.add_argument
+    add("-h", "--help", action="store_true", help="show the commands and the most common options")
+    add("--help-all", action="store_true", help="show this help: all viewer options")
+    add(
         "files",
         nargs="*",
         metavar="FILE",
         type=Path,
         help="traces to open, each in its own window; 'FILE#t=1.2s..1.5s&sel=1200' also sets range and selection",
     )
-    parser.add_argument("--sample", action="store_true", help="open the trace that comes with satview")
-    parser.add_argument("--version", action="store_true", help="print the version")
-    parser.add_argument(
-        "--verbose", action="store_true", help="with --version: also print the platform, libraries and core"
-    )
-    parser.add_argument("--theme", choices=("system", "light", "dark"), help="colour theme of the windows")
-    parser.add_argument(
-        "--palette", choices=PALETTES, help="colours of thread states; print uses greys on white", default=""
-    )
-    add_range(parser.add_argument, "time range to show first")
-    parser.add_argument("--select", type=int, metavar="N", help="select event number N")
-    parser.add_argument("--session", default="", metavar="NAME", help="restore a saved session, given by name or file")
-    parser.add_argument("--compare", default="", metavar="FILE", type=InputFile,
-                        help="open a second trace beside FILE, to compare before and after")  # fmt: skip
-    parser.add_argument(
+    add("--sample", action="store_true", help="open the trace that comes with satview")
+    add("--version", action="store_true", help="print the version")
+    add("--verbose", action="store_true", help="with --version: also print the platform, libraries and core")
+    add("--theme", choices=("system", "light", "dark"), help="colour theme of the windows")
+    add("--palette", choices=PALETTES, help="colours of thread states; print uses greys on white", default="")
+    add_range(add, "time range to show first")
+    add("--select", type=int, metavar="N", help="select event number N")
+    add("--session", default="", metavar="NAME", help="restore a saved session, given by name or file")
+    add("--compare", default="", metavar="FILE", type=InputFile,
+        help="open a second trace beside FILE, to compare before and after")  # fmt: skip
+    add(
         "--lanes", default="", metavar="NAMES",
         help="event lanes to show if the trace has such events, separated by commas: "
         + ", ".join(lane_class.name for lane_class in LANE_CLASSES),
     )  # fmt: skip
-    parser.add_argument(
+    add(
         "--labels", default="", metavar="NAMES",
         help="text to show inside intervals, separated by commas: " + ", ".join(Label),
     )  # fmt: skip
-    parser.add_argument("--user-events", default="", metavar="FILE", type=InputFile,
-                        help="XML file from the vendor's toolkit with names and fields of user events")  # fmt: skip
-    add_pidin(parser.add_argument)
-    add_symbols(parser.add_argument)
-    parser.add_argument(
-        "--new-instance", action="store_true", help="start a new satview instead of using the one that is running"
-    )
-    parser.add_argument("--follow", action="store_true", help="reload .kev files as they grow; they need not exist yet")
-    parser.add_argument(
-        "--no-cache", action="store_true", help="decode large files from scratch and do not cache the result"
-    )
-    parser.add_argument("--memory-limit", type=_megabytes, default=0, metavar="MB",
-                        help="memory for trace columns; the rest goes to unnamed temporary files")  # fmt: skip
-    parser.add_argument(
+    add("--user-events", default="", metavar="FILE", type=InputFile,
+        help="XML file from the vendor's toolkit with names and fields of user events")  # fmt: skip
+    add_pidin(add)
+    add_symbols(add)
+    add("--new-instance", action="store_true", help="start a new satview instead of using the one that is running")
+    add("--follow", action="store_true", help="reload .kev files as they grow; they need not exist yet")
+    add("--no-cache", action="store_true", help="decode large files from scratch and do not cache the result")
+    add("--memory-limit", type=_megabytes, default=0, metavar="MB",
+        help="memory for trace columns; the rest goes to unnamed temporary files")  # fmt: skip
+    add(
         "--debug",
         default="",
         metavar="NAMES",
@@ -332,20 +325,8 @@ def _screenshot(options: argparse.Namespace) -> int:
     from satview.gui.windows import screenshot  # Qt: only when a picture is requested
     from satview.session.state_files import users_sessions
 
-    request = screenshot.ScreenshotRequest(
-        link.path,
-        Path(options.screenshot),
-        int(width),
-        int(height),
-        options.scale,
-        looks,
-        link.range_text,
-        link.event,
-        not options.no_cache,
-        link.selected,
-        link.session,
-        link.beside,
-    )
+    output, is_cached = Path(options.screenshot), not options.no_cache
+    request = screenshot.ScreenshotRequest(link, output, int(width), int(height), options.scale, looks, is_cached)
     session = [InputFile(users_sessions().path_of(link.session))] if link.session else []
     inputs = argparse.Namespace(**vars(options), others=[InputFile(link.path), *session])
     with keeps_inputs(lambda: files_read(inputs)), working(working_on("drawing", link.path)):

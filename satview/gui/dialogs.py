@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
 from itertools import count
@@ -305,9 +305,6 @@ def about(parent: QWidget) -> None:
 # Information about the open trace.
 
 
-Rows = Iterable[tuple[str, str]]
-
-
 class InfoDialog(Dialog):
     """Dialog that shows header, system page and event counts of the trace."""
 
@@ -329,44 +326,22 @@ class InfoDialog(Dialog):
 
 def info_sections(trace: Trace) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return the sections of `InfoDialog`: for each, the title and the rows as (name, value)."""
-    system = trace.system
+    system, buffers = trace.system, trace.buffers
+    counts = sorted(trace.class_counts().items(), key=lambda pair: -pair[1])
+    cpus = []
+    for cpu in system.cpus if system else ():
+        facts = (cpu.name, f"{cpu.speed_mhz} MHz" if cpu.speed_mhz else "", " ".join(cpu.flag_names))
+        cpus.append((f"CPU {cpu.number}", "  ".join(filter(None, facts))))
+    values = [(name, f"{value:,} (0x{value:x})") for name, value in (system.values.items() if system else ())]
+    lost = [("Buffers", f"{len(buffers):,}"), ("Lost", f"{int(buffers.lost_before.sum()):,}")] if len(buffers) else []
     return [
         ("Trace", list(trace_rows(trace))),
-        (
-            "Events",
-            [(name, f"{count:,}") for name, count in sorted(trace.class_counts().items(), key=lambda pair: -pair[1])],
-        ),
-        (
-            "CPUs",
-            [
-                (
-                    f"CPU {cpu.number}",
-                    "  ".join(
-                        filter(
-                            None, (cpu.name, f"{cpu.speed_mhz} MHz" if cpu.speed_mhz else "", " ".join(cpu.flag_names))
-                        )
-                    ),
-                )
-                for cpu in (system.cpus if system else ())
-            ],
-        ),
+        ("Events", [(name, f"{count:,}") for name, count in counts]),
+        ("CPUs", cpus),
         ("Header", list(trace.header.pairs)),
-        (
-            "System page",
-            [
-                *(system.strings if system else ()),
-                *((name, f"{value:,} (0x{value:x})") for name, value in (system.values.items() if system else ())),
-            ],
-        ),
-        ("Buffers", list(_buffer_rows(trace))),
+        ("System page", [*(system.strings if system else ()), *values]),
+        ("Buffers", lost),
     ]
-
-
-def _buffer_rows(trace: Trace) -> Rows:
-    buffers = trace.buffers
-    if len(buffers):
-        yield "Buffers", f"{len(buffers):,}"
-        yield "Lost", f"{int(buffers.lost_before.sum()):,}"
 
 
 # The dialog for key bindings.

@@ -191,11 +191,8 @@ class EventListModel(QAbstractTableModel):
             if role == _DISPLAY:
                 return COLUMNS[section]
             if role == _ALIGNMENT:
-                return (
-                    _ALIGN_RIGHT
-                    if section in _RIGHT
-                    else int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-                )
+                side = Qt.AlignmentFlag.AlignRight if section in _RIGHT else Qt.AlignmentFlag.AlignLeft
+                return int(side | Qt.AlignmentFlag.AlignVCenter)
         return None
 
 
@@ -203,13 +200,7 @@ class EventListModel(QAbstractTableModel):
 
 
 class RowDelta(QWidget):
-    """A line with the time between the first and last selected row; visible while two or more rows are selected.
-
-    Args:
-        opened: The trace.
-        model: The event list.
-        selected: The selected rows of the list.
-    """
+    """A line with the time between the first and last selected row; visible while two or more rows are selected."""
 
     def __init__(
         self, opened: OpenTrace, model: EventListModel, selected: QItemSelectionModel, parent: QWidget

@@ -211,10 +211,6 @@ Model = TypeVar("Model", bound=ThemedModel)
 class TablePanel(Panel, Generic[Model]):
     """Base class of panels with a table, such as the event list, the marks and the panels with an answer.
 
-    Attributes:
-        table: The table.
-        model: Its model.
-
     Signals:
         menu_requested: A row was right-clicked; sends the global position of the mouse and "".
     """

@@ -292,7 +292,6 @@ class StatisticsPanel(AnswerPanel):
         return line_up(QHBoxLayout(), (self.tabs, 1), margins=(2, 0, 8, 0))
 
     def _selectors(self) -> QHBoxLayout:
-        line = line_up(QHBoxLayout(), margins=(8, 1, 8, 2), spacing=2)
         self.extents = QButtonGroup(self)
         for number, extent in enumerate(Extent):
             button = QToolButton(self)
@@ -301,21 +300,17 @@ class StatisticsPanel(AnswerPanel):
             button.setCheckable(True)
             button.setChecked(extent is self.view.extent)
             self.extents.addButton(button, number)
-            line.addWidget(button)
         self.extents.idClicked.connect(self._on_extent)
-        line.addSpacing(12)
         self.follows = QCheckBox("Follow the filter", self)
         self.follows.setToolTip(
             "Count only the events that the filter shows. Times of threads and CPUs never follow:\n"
             "they come from the lanes, and hiding events does not change who ran."
         )
         self.follows.toggled.connect(self.view.set_follows)
-        line.addWidget(self.follows)
-        line.addSpacing(12)
         self.statement = ElidedLabel(self)
         self.statement.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        line.addWidget(self.statement, 1)
-        return line
+        return line_up(QHBoxLayout(), *self.extents.buttons(), 12, self.follows, 12, (self.statement, 1),
+                       margins=(8, 1, 8, 2), spacing=2)  # fmt: skip
 
     def _add_bars_and_names(self, height_px: int) -> None:
         """Add the bars below shares, and the column of names that stays visible while the table is scrolled."""

@@ -253,12 +253,6 @@ class SecondsBox(QDoubleSpinBox):
     """Box for a length of time in seconds; a comma is read as a decimal point, whatever the system's language is.
 
     Qt takes one of the two characters for a separator of thousands and ignores it, so that 2.5 or 2,5 would be 25.
-
-    Args:
-        parent: Parent.
-        least_s: Smallest length of time.
-        most_s: Largest length of time.
-        decimals: Number of digits after the point.
     """
 
     def __init__(self, parent: QWidget, least_s: float, most_s: float, decimals: int) -> None:

@@ -8,6 +8,7 @@ from satview.formats import registry
 from satview.gui.windows import document_views, screenshot
 from satview.session.loading import loading_tasks
 from satview.session.session import Stage
+from satview.session.trace_link import TraceLink
 from tests.benchmarks.made_traces import make_file
 from tests.gui.conftest import settle
 
@@ -97,7 +98,7 @@ def test_a_followed_file_is_not_served_from_it(window, load, folder, path, qtbot
 @pytest.mark.thorough
 def test_a_screenshot_uses_it_and_adds_nothing(window, load, folder, path, qtbot, tmp_path, monkeypatch):
     def picture(name):
-        request = screenshot.ScreenshotRequest(path, tmp_path / name, 900, 600)
+        request = screenshot.ScreenshotRequest(TraceLink(path), tmp_path / name, 900, 600)
         assert screenshot.take(request) == 0
         return (tmp_path / name).read_bytes()
 

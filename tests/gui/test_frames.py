@@ -12,9 +12,9 @@ from PySide6.QtGui import QFont, QImage, QPainter
 
 from satview.base.time import TimeWindow
 from satview.gui.swimlane import text
-from satview.gui.swimlane.frames import Band, BandPicture, BandPictures, Cost, Frame, covered, draw_band
+from satview.gui.swimlane.frames import Band, BandPicture, BandPictures, Cost, covered, draw_band
 from satview.gui.swimlane.lane_image import image_of
-from satview.gui.swimlane.lane_source import LaneRequest
+from satview.gui.swimlane.lane_source import Frame, LaneRequest
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.text import FittedTexts, IntervalText, LaidText, TextSheet, draw_placed, place_texts
 from satview.gui.theme import DARK, LIGHT
@@ -242,7 +242,7 @@ def test_names_move_with_their_intervals_and_go_where_they_have_no_room(qapp):
     row, window = LaneRow(0, 0, 0, 20, False, False, False), TimeWindow(1000, 2000)
     fonts = FittedTexts(QFont("sans", 8), Qt.TextElideMode.ElideRight)
     text = IntervalText(row, 20.0, 90.0, 1200, 1900, "RUNNING", None, 0)
-    texts = place_texts([text], [("RUNNING",)], fonts, {None: 0}, window)
+    texts = place_texts([(text, ("RUNNING",))], fonts, {None: 0}, window)
     made = inked(texts, fonts, 1000, 2000)
     assert 24 <= made[0] <= 27
     assert inked(texts, fonts, 1100, 2100) == [x - 10 for x in made]

@@ -144,7 +144,6 @@ class ExpressionLine(QLineEdit):
     Attributes:
         fault: Error in the condition; None if it is correct or empty.
         limits: Parts of the condition that a capture cannot test, or can test for wide events only.
-        proposals: The list of completions.
 
     Signals:
         checked: `fault` was updated for a new text.

@@ -194,15 +194,8 @@ class ProblemsPanel(Panel):
         if problem.line is not None:
             position = f"line {problem.line:,}"
         time = format_moment(problem.time_cycles, self._opened.trace.clock) if problem.time_cycles is not None else ""
-        item = QTreeWidgetItem(
-            top,
-            [
-                visible_line(f"{problem.file} {position}".strip() or "whole file"),
-                f"{problem.count:,}",
-                time,
-                visible_line(problem.detail),
-            ],
-        )
+        where = visible_line(f"{problem.file} {position}".strip() or "whole file")
+        item = QTreeWidgetItem(top, [where, f"{problem.count:,}", time, visible_line(problem.detail)])
         item.setData(0, _TIME, problem.time_cycles)
         item.setToolTip(3, tool_tip(problem.detail))
         item.setTextAlignment(1, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)

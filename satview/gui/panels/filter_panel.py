@@ -384,10 +384,7 @@ _TOP: Final = (3, 5, 10, 20)
 class ThreadPresets(QPushButton):
     """Button with a menu of thread selections, such as those that used the CPU; a choice hides all other threads.
 
-    Args:
-        opened: The trace.
-        picked: Returns the rows of the threads selected in the panel.
-        parent: Parent.
+    `picked` returns the rows of the threads selected in the panel.
     """
 
     def __init__(self, opened: OpenTrace, picked: Callable[[], list[int]], parent: QWidget | None = None) -> None:

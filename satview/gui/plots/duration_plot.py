@@ -154,14 +154,9 @@ class DurationPlot(QWidget):
         for row in durations.longest(WORST, among).tolist():
             start, thread = int(durations.start[row]), int(durations.thread[row])
             event = int(durations.event[row])
-            item = QTreeWidgetItem(
-                self.worst,
-                [
-                    format_duration(int(plotted.duration_ns[row])),
-                    format_moment(start, trace.clock),
-                    visible_line(trace.thread_name(thread)) if thread else "",
-                ],
-            )
+            name = visible_line(trace.thread_name(thread)) if thread else ""
+            length = format_duration(int(plotted.duration_ns[row]))
+            item = QTreeWidgetItem(self.worst, [length, format_moment(start, trace.clock), name])
             item.setData(0, _EVENT, event if event >= 0 else event_of(trace, start, thread))
             item.setTextAlignment(0, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         if self.bar is None:
@@ -220,11 +215,7 @@ class ResponsePlot(QWidget):
         self._draw()
         if is_other and shown is not None and shown.responses is not None:
             drawn, deadline = shown.responses, self._deadline_log10
-            edges = [
-                float(drawn.edges_log10[0]),
-                float(drawn.edges_log10[-1]),
-                *([] if deadline is None else [deadline]),
-            ]
+            edges = [float(edge) for edge in drawn.edges_log10[[0, -1]]] + ([] if deadline is None else [deadline])
             margin = _MARGIN * (max(edges) - min(edges))
             self.plot.setLimits(xMin=min(edges) - margin, xMax=max(edges) + margin)
             self.plot.setXRange(min(edges) - margin, max(edges) + margin, padding=0)
@@ -234,10 +225,8 @@ class ResponsePlot(QWidget):
     def _deadline_log10(self) -> float | None:
         if self._explained is None:
             return None
-        late, cycles = (
-            self._explained.late,
-            self._explained.late.learned.activities[self._explained.activity].deadline_cycles,
-        )
+        late = self._explained.late
+        cycles = late.learned.activities[self._explained.activity].deadline_cycles
         return math.log10(max(1, late.trace.clock.duration_ns(cycles))) if cycles > 0 else None
 
     def _draw(self) -> None:

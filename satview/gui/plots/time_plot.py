@@ -385,10 +385,7 @@ class LoadPlot(TimePlot):
         edges = self.positions(load.edges)
         low = np.zeros(len(edges) - 1)
         bands = list(zip(load.busy_cycles, self._brushes(plotted), plotted.titles, strict=True))
-        interrupts, unknown = (
-            state_colour(INTERRUPT, self._theme),
-            colour(self._theme.faint),
-        )
+        interrupts, unknown = state_colour(INTERRUPT, self._theme), colour(self._theme.faint)
         assert interrupts is not None
         bands.append((load.interrupt_cycles, QBrush(colour(interrupts)), "Interrupts"))
         bands.append((load.unknown_cycles, QBrush(unknown, _HATCH), "Not known"))
@@ -411,26 +408,21 @@ class LoadPlot(TimePlot):
         """
         load, theme = plotted.load, self._theme
         rows = load.subjects.tolist()
-        if load.by is LoadBy.PROCESS:
-            value_of = self._opened.timeline.process_value
-            colours = [state_colour(value_of(row), theme) if row > 0 else None for row in rows]
-            rest = [mixed(theme.base, theme.text, 0.35) if row == OTHERS else theme.faint for row in rows]
-            return [QBrush(colour(own if own is not None else other)) for own, other in zip(colours, rest, strict=True)]
-        if load.by is LoadBy.THREAD:
-            no_thread = {OTHERS: mixed(theme.base, theme.text, 0.35), NOBODY: theme.faint}
-            hues = [no_thread.get(row, process_colour(number, theme.palette)) for number, row in enumerate(rows)]
-            return [QBrush(colour(rgb)) for rgb in hues]
-        if load.by is LoadBy.PARTITION:
-            hues = [process_colour(row, theme.palette) if row >= 0 else theme.faint for row in rows]
-            return [QBrush(colour(rgb)) for rgb in hues]
-        if load.by is LoadBy.CPU:
-            return [QBrush(colour(process_colour(row, theme.palette))) for row in rows]
-        steps = max(1, len(rows) - 1)
-        ends = (theme.accent, mixed(theme.base, theme.accent, 0.18))
-        return [
-            QBrush(colour(mixed(*ends, position / steps) if row >= 0 else theme.faint))
-            for position, row in enumerate(rows)
-        ]
+        value_of, others = self._opened.timeline.process_value, mixed(theme.base, theme.text, 0.35)
+        steps, ends = max(1, len(rows) - 1), (theme.accent, mixed(theme.base, theme.accent, 0.18))
+        colours: list[int | None] = []  # None = the colour of what is not known
+        for number, row in enumerate(rows):
+            if load.by in (LoadBy.PROCESS, LoadBy.THREAD) and row == OTHERS:
+                colours.append(others)
+            elif load.by is LoadBy.PROCESS:
+                colours.append(state_colour(value_of(row), theme) if row > 0 else None)
+            elif load.by is LoadBy.THREAD:
+                colours.append(process_colour(number, theme.palette) if row != NOBODY else None)
+            elif load.by in (LoadBy.PARTITION, LoadBy.CPU):
+                colours.append(process_colour(row, theme.palette) if row >= 0 else None)
+            else:
+                colours.append(mixed(*ends, number / steps) if row >= 0 else None)
+        return [QBrush(colour(theme.faint if rgb is None else rgb)) for rgb in colours]
 
 
 def _levels(cpus: int) -> range:

@@ -236,11 +236,7 @@ _LOW_PX: Final = 440  # as in a 1024x700 window with its drawer open
 
 
 class SwimlaneArea(QWidget):
-    """Combines the lanes with overview, ruler, labels, scroll bar and legend.
-
-    Attributes:
-        view: The lanes; has the keyboard focus.
-        no_states: Covers the lanes if the trace has no thread states.
+    """Combines the lanes, which have the keyboard focus, with overview, ruler, labels, scroll bar and legend.
 
     Signals:
         menu_requested: A lane was right-clicked; sends the global position of the mouse.

@@ -30,11 +30,12 @@ from satview.gui.swimlane.lane_image import (
     band_edges,
     image_of,
 )
-from satview.gui.swimlane.lane_source import LaneRequest, LaneSource, Values
+from satview.gui.swimlane.lane_source import Frame, LaneRequest, LaneSource, Values
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.shares import Stack, StackSource
 from satview.gui.swimlane.text import (
     FittedTexts,
+    IntervalText,
     PlacedTexts,
     TextSheet,
     draw_placed,
@@ -91,73 +92,6 @@ class Cost:
             piece_s = min(max(piece_s, _LEAST * mean_s), mean_s)
         fixed_s = (self._time_s - piece_s * self._pieces) / self._weight
         return (time_s - fixed_s) / piece_s
-
-
-# What a frame shows of the lanes, and what the next frames will show if the motion continues.
-
-
-_JUMP: Final = 0.3  # a view that moves by a larger share of its width per frame jumps unpredictably
-_MOST: Final = 0.25  # limit of the margin on each side, as a share of the width
-_STEP_PX: Final = 4  # logical pixels; a whole number of device pixels at all usual ratios
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """Describes one picture of the lanes on the screen: its lanes, time range, size and kind of drawing.
-
-    Attributes:
-        request: All visible lanes, the time window and the width in device pixels.
-        scale: Time to logical pixels.
-        height_px: Height in logical pixels.
-        scroll_px: Height of the lanes scrolled out above the frame.
-        ratio: Device pixels per logical pixel.
-        shows_shares: True to show shares of time in lanes whose intervals are too dense for bars.
-        is_dense: True if intervals are too dense for bars at this scale.
-        cpus: Number of CPUs that the full height of process lanes stands for.
-    """
-
-    request: LaneRequest
-    scale: TimeScale
-    height_px: int
-    scroll_px: int
-    ratio: float
-    shows_shares: bool
-    is_dense: bool = True
-    cpus: int = 1
-
-    @property
-    def width_px(self) -> int:
-        """Width in device pixels."""
-        return self.request.width_px
-
-    def ahead(self, before: TimeWindow | None, frames: float, limits: TimeWindow) -> Frame:
-        """Return the frame widened, at the same zoom, on the side to which the view moves from the window `before`.
-
-        `frames` is how many frames to look ahead; beyond `limits` the frame is widened by a few pixels only.
-        """
-        window, width_px = self.scale.window, self.scale.width_px
-        if before is None or before == window:
-            return self
-        px_per_cycle = width_px / window.length
-        moved = before.start - window.start, window.end - before.end  # on both sides
-        room = window.start - limits.start, limits.end - window.end
-        left, right = (
-            _margin(cycles * px_per_cycle, beyond * px_per_cycle, frames, width_px)
-            for cycles, beyond in zip(moved, room, strict=True)
-        )
-        if left == right == 0:
-            return self
-        start, end = (px * window.length // width_px for px in (left, right))
-        wider = TimeScale(TimeWindow(window.start - start, window.end + end), left + width_px + right)
-        device_px = self.width_px + round((left + right) * self.ratio)
-        return replace(self, request=replace(self.request, window=wider.window, width_px=device_px), scale=wider)
-
-
-def _margin(moved_px: float, room_px: float, frames: float, width_px: int) -> int:
-    """Return how much to paint ahead on a side where `moved_px` came into view and `room_px` are left, in pixels."""
-    if not 0 < moved_px <= _JUMP * width_px or room_px <= 0:
-        return 0
-    return (int(min(frames * moved_px, room_px, _MOST * width_px)) // _STEP_PX + 1) * _STEP_PX
 
 
 # The last pictures of bands of lanes, and the choice of bands to repaint in a frame of limited time.
@@ -497,14 +431,8 @@ _ALL_VALUES: Final = frozenset(range(VALUE_COUNT))
 class BandPainter:
     """Paints bands (groups of adjacent lanes) into pictures.
 
-    Args:
-        opened: The trace.
-        source: Source of pixel values.
-        theme: Colours and sizes.
-        font: Font of texts inside intervals, except for its size.
-
     Attributes:
-        texts: Font of texts inside intervals.
+        texts: Font of texts inside intervals, whose size is that of the theme.
         palette: Colours of lane values.
         version: Changes whenever the appearance of the lanes changes.
     """
@@ -564,10 +492,7 @@ class BandPainter:
         part = replace(frame.request, lanes=tuple(row.index for row in rows))
         values = self._source.values(part)
         show_short_interrupts(timeline, rows, values)
-        stacks = self._stacks.stacks(
-            rows, part, frame.scale, self._theme, self._hidden, shows_shares=frame.shows_shares,
-            is_dense=frame.is_dense, cpus=frame.cpus,
-        )  # fmt: skip
+        stacks = self._stacks.stacks(rows, frame, self._theme, self._hidden)
         lanes = LanePicture(
             values, rows, self.palette, frame.scroll_px, frame.ratio, self._edges(rows, scale, part.width_px),
             [*self._ticks.ticks(part), *self._ticks.marked(part), *self._ticks.deadlines(part)], *self._overlay(part),
@@ -612,19 +537,10 @@ class BandPainter:
         texts += stack_texts(self._opened.timeline, rows, stacks, scale, values.shape[1], self._theme, nameless)
         parts = interval_labels(self._opened, texts, self.texts)
         band_of = {row.index: number for number, band in enumerate(bands) for row in band.rows}
-        texts_of: list[list[int]] = [[] for _ in bands]
-        for number, text in enumerate(texts):
-            texts_of[band_of[text.row.index]].append(number)
-        return [
-            place_texts(
-                [texts[number] for number in numbers],
-                [parts[number] for number in numbers],
-                self.texts,
-                self._inks,
-                scale.window,
-            )
-            for numbers in texts_of
-        ]
+        texts_of: list[list[tuple[IntervalText, tuple[str, ...]]]] = [[] for _ in bands]
+        for text, part in zip(texts, parts, strict=True):
+            texts_of[band_of[text.row.index]].append((text, part))
+        return [place_texts(of_band, self.texts, self._inks, scale.window) for of_band in texts_of]
 
 
 def show_short_interrupts(timeline: Timeline, rows: tuple[LaneRow, ...], values: Values) -> None:
@@ -641,9 +557,6 @@ class LaneLayer(QObject):
     """Draws the lanes of each frame, repainting the bands that changed.
 
     Attributes:
-        source: Source of pixel values.
-        painter: Paints bands of lanes.
-        pictures: The last pictures of the bands.
         stacks: Stacks of the lanes on the screen that show shares of time or counter steps, by lane index.
 
     Signals:

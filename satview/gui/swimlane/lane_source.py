@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from satview.base.process import timed
 from satview.base.threads import Begun
 from satview.base.time import TimeWindow
 from satview.events.states import SEEN_EVENT
+from satview.gui.swimlane.scale import TimeScale
 from satview.session.lanes.lane_overlay import LaneOverlay
 from satview.session.open_trace import OpenTrace
 from satview.session.tasks import IsCancelled, Report, Task
@@ -45,6 +47,76 @@ class LaneRequest:
     window: TimeWindow
     width_px: int
     kinds: bool = False
+
+
+# What a frame shows of the lanes, and what the next frames will show if the motion continues.
+
+
+_JUMP: Final = 0.3  # a view that moves by a larger share of its width per frame jumps unpredictably
+_WIDEST_MARGIN: Final = 0.25  # limit of the margin on each side, as a share of the width
+_STEP_PX: Final = 4  # logical pixels; a whole number of device pixels at all usual ratios
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Describes one picture of the lanes on the screen: its lanes, time range, size and kind of drawing.
+
+    Attributes:
+        request: All visible lanes, the time window and the width in device pixels.
+        scale: Time to logical pixels.
+        height_px: Height in logical pixels.
+        scroll_px: Height of the lanes scrolled out above the frame.
+        ratio: Device pixels per logical pixel.
+        shows_shares: True to show shares of time in lanes whose intervals are too dense for bars.
+        is_dense: True if intervals are too dense for bars at this scale.
+        cpus: Number of CPUs that the full height of process lanes stands for.
+    """
+
+    request: LaneRequest
+    scale: TimeScale
+    height_px: int
+    scroll_px: int
+    ratio: float
+    shows_shares: bool
+    is_dense: bool = True
+    cpus: int = 1
+
+    @property
+    def width_px(self) -> int:
+        """Width in device pixels."""
+        return self.request.width_px
+
+    def ahead(self, before: TimeWindow | None, frames: float, limits: TimeWindow) -> Frame:
+        """Return the frame widened, at the same zoom, on the side to which the view moves from the window `before`.
+
+        `frames` is how many frames to look ahead; beyond `limits` the frame is widened by a few pixels only.
+        """
+        window, width_px = self.scale.window, self.scale.width_px
+        if before is None or before == window:
+            return self
+        px_per_cycle = width_px / window.length
+        moved = before.start - window.start, window.end - before.end  # on both sides
+        room = window.start - limits.start, limits.end - window.end
+        left, right = (
+            _margin(cycles * px_per_cycle, beyond * px_per_cycle, frames, width_px)
+            for cycles, beyond in zip(moved, room, strict=True)
+        )
+        if left == right == 0:
+            return self
+        start, end = (px * window.length // width_px for px in (left, right))
+        wider = TimeScale(TimeWindow(window.start - start, window.end + end), left + width_px + right)
+        device_px = self.width_px + round((left + right) * self.ratio)
+        return replace(self, request=replace(self.request, window=wider.window, width_px=device_px), scale=wider)
+
+
+def _margin(moved_px: float, room_px: float, frames: float, width_px: int) -> int:
+    """Return how much to paint ahead on a side where `moved_px` came into view and `room_px` are left, in pixels."""
+    if not 0 < moved_px <= _JUMP * width_px or room_px <= 0:
+        return 0
+    return (int(min(frames * moved_px, room_px, _WIDEST_MARGIN * width_px)) // _STEP_PX + 1) * _STEP_PX
+
+
+# The values of the pixels.
 
 
 class LaneSource(QObject):

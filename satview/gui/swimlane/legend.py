@@ -575,11 +575,7 @@ _HEAD_PX: Final = 50
 class ExplainedPicture:
     """Draws the lanes as they are shown, with a title above and the legend below, even if the legend is switched off.
 
-    Args:
-        area: The swimlane area.
-        lanes: The part of `area` to draw: without scroll bar and legend.
-        opened: The trace.
-        theme: Colours.
+    `lanes` is the part of `area` to draw: without scroll bar and legend.
     """
 
     def __init__(self, area: QWidget, lanes: QRect, opened: OpenTrace, theme: Theme) -> None:

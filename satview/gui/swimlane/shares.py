@@ -18,7 +18,7 @@ from satview.events import states
 from satview.gui.colours import FADE, OTHER_NAMES, mixed, state_colour
 from satview.gui.swimlane import fills
 from satview.gui.swimlane.fills import OPAQUE, draw_tops, lane_colour
-from satview.gui.swimlane.lane_source import LaneRequest, LaneSource
+from satview.gui.swimlane.lane_source import Frame, LaneSource
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme
 from satview.session.lanes.lane_overlay import LaneOverlay
@@ -563,41 +563,22 @@ class StackSource:
         self._opened, self._source = opened, source
         self._orders: tuple[object, Orders] = None, {}  # stacking orders, and their timeline
 
-    def stacks(
-        self,
-        rows: tuple[LaneRow, ...],
-        request: LaneRequest,
-        scale: TimeScale,
-        theme: Theme,
-        hidden: frozenset[int],
-        *,
-        shows_shares: bool,
-        is_dense: bool,
-        cpus: int,
-    ) -> Stacks:
-        """Return the stacks of the lanes that show shares of time or the steps of a counter, by lane index.
+    def stacks(self, rows: tuple[LaneRow, ...], frame: Frame, theme: Theme, hidden: frozenset[int]) -> Stacks:
+        """Return the stacks of those lanes of a frame that show shares of time or steps of a counter, by lane index.
 
-        Args:
-            rows: The lanes.
-            request: Time window and width of the frame.
-            scale: Time to logical pixels.
-            theme: Colours.
-            hidden: Lane values to hide.
-            shows_shares: True if shares are switched on; if false, only counters have stacks.
-            is_dense: True if intervals are too dense for bars, as `are_dense` returns.
-            cpus: Number of CPUs that the height of process lanes stands for, as `cpus_high` returns.
+        Lane values in `hidden` are left out.
         """
-        timeline, stacks = self._opened.timeline, Stacks()
+        timeline, stacks, request = self._opened.timeline, Stacks(), frame.request
         if self._orders[0] is not timeline:
             self._orders = timeline, {}
         with timed("lane shares"):
             for row in rows:
-                if not shows_shares and not timeline.infos[row.index].is_counter:
+                if not frame.shows_shares and not timeline.infos[row.index].is_counter:
                     continue
                 stack = stack_of(
-                    timeline, row, scale, request.width_px, theme, hidden, self._opened.legend.keys,
+                    timeline, row, frame.scale, request.width_px, theme, hidden, self._opened.legend.keys,
                     kinds=request.kinds, orders=self._orders[1], overlay=self._source.overlay,
-                    is_dense=is_dense, cpus=cpus,
+                    is_dense=frame.is_dense, cpus=frame.cpus,
                 )  # fmt: skip
                 if stack is not None:
                     stacks[row.index] = stack

@@ -604,16 +604,16 @@ class PlacedTexts(NamedTuple):
 
 
 def place_texts(
-    texts: Sequence[IntervalText], parts: Iterable[tuple[str, ...]], fonts: FittedTexts, inks: dict[int | None, int],
+    labels: Iterable[tuple[IntervalText, tuple[str, ...]]], fonts: FittedTexts, inks: dict[int | None, int],
     window: TimeWindow,
 ) -> PlacedTexts:  # fmt: skip
     """Return the labels of intervals with their positions in a time window, each cut to fit into its interval.
 
-    `parts` has the labels of each interval, the most important first, and `inks` the colour of each `IntervalText.ink`.
+    `labels` has those of each interval, the most important first, and `inks` the colour of each `IntervalText.ink`.
     """
     times, sizes, behind = list[tuple[int, int]](), list[tuple[float, float, float]](), list[int]()
     words, colours, half_px = list[LaidText](), list[int](), fonts.metrics.height() / 2
-    for text, words_of_text in zip(texts, parts, strict=True):
+    for text, words_of_text in labels:
         laid_parts = fonts.fit_parts(words_of_text, text.room_px) if words_of_text else []
         top = text.row.y_px + text.row.height_px * MIDDLE - half_px
         for beside_px, laid in laid_parts:

@@ -15,9 +15,9 @@ from satview.base.process import timed
 from satview.base.time import TimeWindow
 from satview.gui.colours import FADE
 from satview.gui.swimlane.fills import draw_lost, lost_spans
-from satview.gui.swimlane.frames import Frame, LaneLayer, clock
+from satview.gui.swimlane.frames import LaneLayer, clock
 from satview.gui.swimlane.lane_image import heat_of, image_of, stack_of_lane
-from satview.gui.swimlane.lane_source import LaneRequest, LaneSource
+from satview.gui.swimlane.lane_source import Frame, LaneRequest, LaneSource
 from satview.gui.swimlane.marks import ArrowLayer, draw_arrows, draw_cursors, draw_marks, draw_path, draw_range
 from satview.gui.swimlane.named_marks import NamedMarks
 from satview.gui.swimlane.scale import TimeScale

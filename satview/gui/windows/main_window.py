@@ -105,14 +105,8 @@ class MainWindow(CommandWindow):
     """A window with at most one trace; further attributes and signals are those of `CommandWindow`.
 
     The window is on the screen before `complete` makes its commands; any user action calls `complete` first. A window
-    with a session but without commands can already open a file; its commands are made while the file is decoded.
-
-    Attributes:
-        has_document: True once the session and the pages for files exist.
-        is_complete: True once the commands exist too.
-        welcome: The page shown while no file is open.
-        captures: The commands that start and stop captures.
-        views: Fills the window with the views of the session.
+    with a session but without commands (`has_document`) can already open a file; its commands are made while the file
+    is decoded.
     """
 
     captures: CaptureCommands

@@ -42,31 +42,21 @@ class ScreenshotRequest:
     """Description of a screenshot to take.
 
     Attributes:
-        trace: The file to open.
+        link: The file to open, and what to show of it.
         output: Output file. `.svg` and `.pdf` contain the lanes with title and legend, `.png` the window.
         width_px, height_px: Size of the window in logical pixels.
         scale: Device pixels per logical pixel: 1 or 2.
         looks: Settings by key, such as theme, state colours and labels; others have their defaults.
-        range_text: `A..B`, or empty for the whole trace.
-        event: Number of the event to select, from 1; None for none.
         is_cached: True to use the cache of decoded large files.
-        selected: The selected range, `A..B`, or empty.
-        session: Name or file of a saved session, or empty.
-        beside: File of a second trace to compare with, or empty.
     """
 
-    trace: Path
+    link: TraceLink
     output: Path
     width_px: int = 1600
     height_px: int = 1000
     scale: int = 1
     looks: Mapping[str, str | int] = field(default_factory=dict)
-    range_text: str = ""
-    event: int | None = None
     is_cached: bool = True
-    selected: str = ""
-    session: str = ""
-    beside: str = ""
 
 
 def take(request: ScreenshotRequest) -> int:
@@ -77,7 +67,7 @@ def take(request: ScreenshotRequest) -> int:
         UsageError: The range or event does not exist.
         WriteError: The output cannot be written, or its file extension is not in `PICTURE_ENDINGS`.
     """
-    reading = source_files(request.trace)
+    reading = source_files(request.link.path)
     # Report a bad output file before the trace is read.
     refuse_ending(request.output, *PICTURE_ENDINGS, reading=reading)
     if request.scale != 1:
@@ -88,10 +78,15 @@ def take(request: ScreenshotRequest) -> int:
     silence_offscreen()
     app = make_qt_application()
     settings = Settings(None)
-    for key, value in _settings(request).items():
+    looks: dict[str, str | int] = {"window/theme": "light", **request.looks}
+    for key, value in (looks if request.is_cached else looks | {"files/cache_mb": 0}).items():
         settings.set(key, value)
     application = Application(Shared(settings, RecentFiles(None, 0), users_sessions()))
-    window = _opened(application, request)
+    window = application.first_window()
+    window.resize(request.width_px, request.height_px)
+    window.make_document()  # the commands are created while the trace is read
+    window.session.adds_to_cache = False  # write no file except the screenshot
+    window.session.open(request.link.path)
     deadline, loop, wakes = QDeadlineTimer(_PATIENCE_S * 1000), QEventLoop(), QTimer()
     wakes.start(_WAKE_MS)
 
@@ -108,9 +103,7 @@ def take(request: ScreenshotRequest) -> int:
             raise RuntimeError("the trace could not be read") from window.session.error
         assert window.workspace is not None
         _check_names(window.workspace.opened.trace, request.looks)
-        link = TraceLink(request.trace, request.range_text, request.event, request.selected, request.session,
-                         request.beside)  # fmt: skip
-        show_link(window, link)
+        show_link(window, request.link)
         wait_while(lambda: not is_settled(window))
         if window.workspace.second_trace.error is not None:
             raise window.workspace.second_trace.error
@@ -136,28 +129,12 @@ def _check_names(trace: Trace, looks: Mapping[str, str | int]) -> None:
         say(note)
 
 
-def _opened(application: Application, request: ScreenshotRequest) -> MainWindow:
-    """Return a new window that has begun to read the trace, and whose commands are created meanwhile."""
-    window = application.first_window()
-    window.resize(request.width_px, request.height_px)
-    window.make_document()
-    window.session.adds_to_cache = False  # write no file except the screenshot
-    window.session.open(request.trace)
-    return window
-
-
 def _save(window: MainWindow, path: Path, reading: Sequence[Path]) -> None:
     """Save the window as PNG, or its lanes as SVG or PDF, by the file extension."""
     if path.suffix.lower() in (".svg", ".pdf") and window.workspace is not None:
         window.workspace.active.area.save_picture(path, reading, streams=True)
     else:
         save_png(window.grab(), path, reading, streams=True)
-
-
-def _settings(request: ScreenshotRequest) -> dict[str, str | int]:
-    """Return the settings of a screenshot: light theme, requested settings, and the size of the cache."""
-    settings: dict[str, str | int] = {"window/theme": "light", **request.looks}
-    return settings if request.is_cached else settings | {"files/cache_mb": 0}
 
 
 def is_settled(window: object) -> bool:

@@ -88,13 +88,6 @@ class PanelSet(Mapping[str, Panel]):
     def __len__(self) -> int:
         return len(PANELS)
 
-    def of_kind(self, kind: type[_PanelType]) -> _PanelType:
-        """Return the panel of the given class."""
-        home = f"{kind.__module__}:{kind.__qualname__}"
-        panel = self[next(row.name for row in PANELS if row.home == home)]
-        assert isinstance(panel, kind)
-        return panel
-
 
 # The status bar field that reports a file of the user that cannot be saved.
 
@@ -394,7 +387,10 @@ class Workspace(QWidget):
 
     def panel(self, kind: type[_PanelType]) -> _PanelType:
         """Return the panel that is an instance of a class."""
-        return self.panels.of_kind(kind)
+        home = f"{kind.__module__}:{kind.__qualname__}"
+        panel = self.panels[next(row.name for row in PANELS if row.home == home)]
+        assert isinstance(panel, kind)
+        return panel
 
     def _make_panel(self, name: str) -> Panel:
         """Create a panel in its dock."""
@@ -703,13 +699,9 @@ class Workspace(QWidget):
     @Slot()
     def _on_second_notes(self) -> None:
         """Create the field about notes of the second trace only if they have a problem, as the field hides messages."""
-        second = self.comparison.second
-        if (
-            second is not None
-            and self._second_field is None
-            and (second.marks.file.failure or second.marks.file.notice)
-        ):
-            self._second_field = StoreField(second.marks.file, "Notes on the second trace", self._window.statusBar())
+        file = self.comparison.second.marks.file if self.comparison.second is not None else None
+        if file is not None and self._second_field is None and (file.failure or file.notice):
+            self._second_field = StoreField(file, "Notes on the second trace", self._window.statusBar())
 
     @Slot()
     def _on_second_removed(self) -> None:
