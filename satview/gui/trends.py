@@ -17,7 +17,7 @@ from satview.base.safe_text import menu_text, tool_tip, visible_line
 from satview.fleet.query import Metric, location, metric_of, metrics, middle, trend
 from satview.gui.answer_table import AnswerModel
 from satview.gui.panel import selected_rows, set_up_rows
-from satview.gui.plots.time_plot import new_plot, paint_with
+from satview.gui.plots.time_plot import ThemedPlot
 from satview.gui.theme import Theme, colour
 from satview.gui.widgets import MessageLine, PlainLabel, drop_down, line_up, sentence
 from satview.session.tasks import Task, dismantle
@@ -32,7 +32,7 @@ _ROOM: Final = 1.08  # height of the plot relative to the highest point
 _LEFT_PX: Final = 76
 
 
-class TrendPlot(QWidget):
+class TrendPlot(ThemedPlot):
     """Plot of a metric with one point per trace, over the start times of traces; outliers are highlighted.
 
     Signals:
@@ -42,12 +42,9 @@ class TrendPlot(QWidget):
     point_requested = Signal(int)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
+        self._values, self._times = _ValueAxis("left"), _BeginAxis()
+        super().__init__(self._times, self._values, "A figure for each trace", theme, parent)
         self._shown: Table | None = None
-        self._values = _ValueAxis("left")
-        self._times = _BeginAxis()
-        self.plot = new_plot(self._times, self._values, "A figure for each trace")
         self.plot.getAxis("left").setWidth(_LEFT_PX)
         self.points = pg.ScatterPlotItem(hoverable=True, tip=self._tip)
         self.points.sigClicked.connect(self._on_click)
@@ -55,19 +52,14 @@ class TrendPlot(QWidget):
         line_up(QVBoxLayout(self), self.plot, margins=(0, 0, 0, 0))
         self.set_theme(theme)
 
-    def set_theme(self, theme: Theme) -> None:
-        """Use the colours of a theme."""
-        self._theme = theme
-        paint_with(self.plot, theme)
-        self._draw()
-
     def show_trend(self, traces: Table | None, metric: Metric) -> None:
         """Draw the value of a metric for each row of `traces`; None = draw nothing."""
         self._shown = traces
         self._values.metric = metric
-        self._draw()
+        self.draw()
 
-    def _draw(self) -> None:
+    def draw(self) -> None:
+        """Draw the points and their median."""
         self.plot.clear()
         traces, theme = self._shown, self._theme
         values = np.empty(0) if traces is None else traces["value"]

@@ -101,7 +101,7 @@ def _graph(
     is_by_thread: bool,
     _is_cancelled: IsCancelled,
 ) -> FlameGraph:
-    """Return the flame graph of a time window, on a pool thread; None = table not computed yet, default measure."""
+    """Return the flame graph of a time window, on a pool thread; `table` is None until computed."""
     table = function_table(trace, window) if table is None else table
     return flame_graph(table, measure, is_by_thread=is_by_thread)
 

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import QPointF, Qt, Signal, Slot
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QHBoxLayout, QTreeWidgetItem, QVBoxLayout, QWidget
 
@@ -17,7 +17,7 @@ from satview.answers.activity_lanes import IN_TIME, LATE
 from satview.base.safe_text import visible_line
 from satview.base.time import format_duration, format_moment
 from satview.gui.colours import state_colour
-from satview.gui.plots.time_plot import CountAxis, DurationAxis, ShareAxis, height, new_plot, paint_with
+from satview.gui.plots.time_plot import CountAxis, DurationAxis, ShareAxis, ThemedPlot, height
 from satview.gui.theme import Theme, colour
 from satview.gui.widgets import ElidedLabel, PlainLabel, line_up, list_tree
 from satview.session.comparison import Overlaid
@@ -39,7 +39,7 @@ _LINE_PX: Final = 2
 _SIGNS: Final = ("\N{BLACK VERTICAL RECTANGLE} before", "\N{BOX DRAWINGS LIGHT HORIZONTAL} after")
 
 
-class DurationPlot(QWidget):
+class DurationPlot(ThemedPlot):
     """A histogram with a list of the longest durations, of the selected bar (its number), or of all (None).
 
     Signals:
@@ -49,14 +49,11 @@ class DurationPlot(QWidget):
     event_requested = Signal(int)
 
     def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._opened, self._theme = opened, theme
+        super().__init__(DurationAxis("bottom"), CountAxis("left"), "Histogram of durations", theme, parent)
+        self._opened = opened
         self._plotted: DurationsPlotted | None = None
         self.bar: int | None = None
-        self._x_axis, self._y_axis = DurationAxis("bottom"), CountAxis("left")
-        self.plot = new_plot(self._x_axis, self._y_axis, "Histogram of durations")
         self.plot.getPlotItem().layout.setContentsMargins(0, 0, _RIGHT_PX, 0)
-        self.plot.scene().sigMouseClicked.connect(self._on_click)
         self._marks: list[pg.InfiniteLine] = []
         self.plot.getViewBox().sigResized.connect(self._space_marks)
         self.head = PlainLabel(self, role="dim")
@@ -72,16 +69,10 @@ class DurationPlot(QWidget):
         line_up(QHBoxLayout(self), (self.plot, 1), side, margins=(0, 0, 0, 0), spacing=0)
         self.set_theme(theme)
 
-    def set_theme(self, theme: Theme) -> None:
-        """Use the colours of a theme."""
-        self._theme = theme
-        paint_with(self.plot, theme)
-        self._draw()
-
     def show_durations(self, plotted: DurationsPlotted) -> None:
         """Draw a histogram, and list the longest of all durations."""
         self._plotted, self.bar = plotted, None
-        self._draw()
+        self.draw()
         self._fill()
         bars = plotted.histogram
         if bars is not None:
@@ -99,10 +90,11 @@ class DurationPlot(QWidget):
     def select_bar(self, bar: int | None) -> None:
         """Select a bar, and list the longest durations in that bar; None = of all bars."""
         self.bar = bar
-        self._draw()
+        self.draw()
         self._fill()
 
-    def _draw(self) -> None:
+    def draw(self) -> None:
+        """Draw the data."""
         self.plot.clear()
         self._marks = []
         plotted, theme = self._plotted, self._theme
@@ -166,14 +158,11 @@ class DurationPlot(QWidget):
             ends = (format_duration(round(10 ** float(edge)), 3) for edge in bars.edges_log10[self.bar : self.bar + 2])
             self.head.setText(f"Longest {min(WORST, count)} of {count:,} in {' to '.join(ends)}")
 
-    def _on_click(self, click: pg.GraphicsScene.mouseEvents.MouseClickEvent) -> None:
-        """Select the bar under the mouse; clear the selection for a click beside the bars."""
+    def point_clicked(self, point: QPointF) -> None:
+        """Select the bar at a point; clear the selection for a point beside the bars."""
         bars = self._plotted.histogram if self._plotted is not None else None
-        box = self.plot.getViewBox()
-        if bars is None or click.button() != Qt.MouseButton.LeftButton:
-            return
-        if box.sceneBoundingRect().contains(click.scenePos()):
-            number = int(np.searchsorted(bars.edges_log10, box.mapSceneToView(click.scenePos()).x(), side="right")) - 1
+        if bars is not None:
+            number = int(np.searchsorted(bars.edges_log10, point.x(), side="right")) - 1
             self.select_bar(number if 0 <= number < len(bars.counts) and bars.counts[number] else None)
 
     @Slot(QTreeWidgetItem, int)
@@ -183,7 +172,7 @@ class DurationPlot(QWidget):
             self.event_requested.emit(event)
 
 
-class ResponsePlot(QWidget):
+class ResponsePlot(ThemedPlot):
     """A histogram of the response times of an activity.
 
     Signals:
@@ -193,26 +182,17 @@ class ResponsePlot(QWidget):
     row_requested = Signal(int)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
+        super().__init__(DurationAxis("bottom"), CountAxis("left"), "Histogram of responses", theme, parent)
         self._explained: ExplainedInstance | None = None
-        self.plot = new_plot(DurationAxis("bottom"), CountAxis("left"), "Histogram of responses")
         self.plot.getPlotItem().layout.setContentsMargins(0, 4, _RIGHT_PX, 0)
-        self.plot.scene().sigMouseClicked.connect(self._on_click)
         line_up(QVBoxLayout(self), self.plot, margins=(0, 0, 0, 0))
         self.set_theme(theme)
-
-    def set_theme(self, theme: Theme) -> None:
-        """Use the colours of a theme."""
-        self._theme = theme
-        paint_with(self.plot, theme)
-        self._draw()
 
     def show_responses(self, shown: ExplainedInstance | None) -> None:
         """Draw the response times of an activity; None draws nothing."""
         is_other = shown is None or self._explained is None or shown.responses is not self._explained.responses
         self._explained = shown
-        self._draw()
+        self.draw()
         if is_other and shown is not None and shown.responses is not None:
             drawn, deadline = shown.responses, self._deadline_log10
             edges = [float(edge) for edge in drawn.edges_log10[[0, -1]]] + ([] if deadline is None else [deadline])
@@ -229,7 +209,8 @@ class ResponsePlot(QWidget):
         cycles = late.learned.activities[self._explained.activity].deadline_cycles
         return math.log10(max(1, late.trace.clock.duration_ns(cycles))) if cycles > 0 else None
 
-    def _draw(self) -> None:
+    def draw(self) -> None:
+        """Draw the data."""
         self.plot.clear()
         drawn = self._explained.responses if self._explained is not None else None
         if self._explained is None or drawn is None:
@@ -252,18 +233,17 @@ class ResponsePlot(QWidget):
             name = f"deadline {format_duration(round(10**deadline))}"
             self.plot.addItem(pg.InfiniteLine(pos=deadline, angle=90, pen=pen, label=name, labelOpts=words))
 
-    def _on_click(self, click: pg.GraphicsScene.mouseEvents.MouseClickEvent) -> None:
-        drawn, box = self._explained.responses if self._explained is not None else None, self.plot.getViewBox()
-        if drawn is None or click.button() != Qt.MouseButton.LeftButton:
-            return
-        if box.sceneBoundingRect().contains(click.scenePos()):
-            bar = int(np.searchsorted(drawn.edges_log10, box.mapSceneToView(click.scenePos()).x(), side="right")) - 1
+    def point_clicked(self, point: QPointF) -> None:
+        """Send `row_requested` with the worst instance of the bar at a point."""
+        drawn = self._explained.responses if self._explained is not None else None
+        if drawn is not None:
+            bar = int(np.searchsorted(drawn.edges_log10, point.x(), side="right")) - 1
             rows = np.flatnonzero(drawn.bin == bar)  # the worst first, as in the table
             if len(rows):
                 self.row_requested.emit(int(rows[0]))
 
 
-class OverlayPlot(QWidget):
+class OverlayPlot(ThemedPlot):
     """Histograms of the same durations in two traces, as shares, so that traces of different lengths compare.
 
     Attributes:
@@ -271,12 +251,9 @@ class OverlayPlot(QWidget):
     """
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
+        super().__init__(DurationAxis("bottom"), ShareAxis("left"), "Histograms of both traces", theme, parent)
         self._overlaid: Overlaid | None = None
         self.shares: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
-        self._x_axis = DurationAxis("bottom")
-        self.plot = new_plot(self._x_axis, ShareAxis("left"), "Histograms of both traces")
         self.plot.getPlotItem().layout.setContentsMargins(0, 0, _RIGHT_PX, 0)
         self.heads = ElidedLabel(self), ElidedLabel(self)
         for label in self.heads:
@@ -285,18 +262,13 @@ class OverlayPlot(QWidget):
         line_up(QVBoxLayout(self), head, (self.plot, 1), margins=(0, 0, 0, 0), spacing=0)
         self.set_theme(theme)
 
-    def set_theme(self, theme: Theme) -> None:
-        """Use the colours of a theme."""
-        self._theme = theme
-        paint_with(self.plot, theme)
-        self._draw()
-
     def show_overlaid(self, overlaid: Overlaid | None) -> None:
         """Draw the histograms of both traces; None draws nothing."""
         self._overlaid = overlaid
-        self._draw()
+        self.draw()
 
-    def _draw(self) -> None:
+    def draw(self) -> None:
+        """Draw the data."""
         self.plot.clear()
         self.shares = None
         overlaid, theme = self._overlaid, self._theme

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
-from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QPointF, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QBrush, QFontMetrics, QGuiApplication, QIcon, QPainter, QPixmap, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QListWidget, QListWidgetItem, QWidget
 
@@ -126,29 +126,50 @@ def height(count: float) -> float:
     return math.log10(count + 1)
 
 
-def new_plot(x_axis: pg.AxisItem, y_axis: pg.AxisItem | None, name: str) -> Any:
-    """Return a plot that the mouse moves along x only; without a left axis, it has plain numbers."""
-    axes = {"bottom": x_axis} | ({"left": y_axis} if y_axis is not None else {})
-    plot = pg.PlotWidget(axisItems=axes)
-    plot.setAccessibleName(name)
-    plot.setMenuEnabled(False)
-    plot.hideButtons()
-    plot.setMouseEnabled(x=True, y=False)
-    plot.getAxis("left").setWidth(LEFT_PX)
-    plot.getAxis("left").enableAutoSIPrefix(False)
-    x_axis.setStyle(hideOverlappingLabels=False)  # otherwise labels at the ends are hidden
-    plot.setFrameShape(plot.Shape.NoFrame)
-    return plot
+class ThemedPlot(QWidget):
+    """Base class of plots in the colours of a theme, which the mouse moves along x only.
 
+    Attributes:
+        plot: The pyqtgraph widget; without a left axis of its own, it has plain numbers.
+    """
 
-def paint_with(plot: Any, theme: Theme) -> None:
-    """Use the colours of a theme in a plot."""
-    plot.setBackground(colour(theme.base))
-    for side in ("bottom", "left"):
-        axis = plot.getAxis(side)
-        axis.setPen(pg.mkPen(colour(theme.line)))
-        axis.setTextPen(pg.mkPen(colour(theme.dim)))
-    plot.showGrid(x=False, y=False)
+    def __init__(
+        self, x_axis: pg.AxisItem, y_axis: pg.AxisItem | None, name: str, theme: Theme, parent: QWidget | None
+    ) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.plot = pg.PlotWidget(axisItems={"bottom": x_axis} | ({"left": y_axis} if y_axis is not None else {}))
+        self.plot.setAccessibleName(name)
+        self.plot.setMenuEnabled(False)
+        self.plot.hideButtons()
+        self.plot.setMouseEnabled(x=True, y=False)
+        self.plot.getAxis("left").setWidth(LEFT_PX)
+        self.plot.getAxis("left").enableAutoSIPrefix(False)
+        x_axis.setStyle(hideOverlappingLabels=False)  # otherwise labels at the ends are hidden
+        self.plot.setFrameShape(self.plot.Shape.NoFrame)
+        self.plot.scene().sigMouseClicked.connect(self._on_mouse)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Use the colours of a theme."""
+        self._theme = theme
+        self.plot.setBackground(colour(theme.base))
+        for side in ("bottom", "left"):
+            axis = self.plot.getAxis(side)
+            axis.setPen(pg.mkPen(colour(theme.line)))
+            axis.setTextPen(pg.mkPen(colour(theme.dim)))
+        self.plot.showGrid(x=False, y=False)
+        self.draw()
+
+    def draw(self) -> None:
+        """Draw the data; implemented by subclasses."""
+
+    def _on_mouse(self, click: pg.GraphicsScene.mouseEvents.MouseClickEvent) -> None:
+        box = self.plot.getViewBox()
+        if click.button() == Qt.MouseButton.LeftButton and box.sceneBoundingRect().contains(click.scenePos()):
+            self.point_clicked(box.mapSceneToView(click.scenePos()))
+
+    def point_clicked(self, point: QPointF) -> None:
+        """Act on a click at a point, in the units of the axes."""
 
 
 # Plots over time, below the lanes and on their time axis: event counts, CPU load, and query results.
@@ -160,7 +181,7 @@ _SWATCH_PX: Final = 11
 _ROOMY_PX: Final = 110
 
 
-class TimePlot(QWidget):
+class TimePlot(ThemedPlot):
     """Base class: a plot with a legend, whose x axis is linked with the window of the lanes.
 
     Signals:
@@ -175,11 +196,10 @@ class TimePlot(QWidget):
         self, opened: OpenTrace, left_px: int, theme: Theme, title: str, left: str, parent: QWidget | None = None
     ) -> None:
         """Create an empty plot beside a legend as wide as the label column of the lanes, `left_px`."""
-        super().__init__(parent)
-        self._opened, self._theme = opened, theme
-        self._is_following = False
         self._axis = PlotTimeAxis(opened)
-        self.plot = new_plot(self._axis, None, title)
+        super().__init__(self._axis, None, title, theme, parent)
+        self._opened = opened
+        self._is_following = False
         self.plot.setLabel("left", left)
         self.legend = named(QListWidget(self), f"{title}: what is drawn")
         self.set_left(left_px)
@@ -191,7 +211,6 @@ class TimePlot(QWidget):
         self.legend.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         line_up(QHBoxLayout(self), self.legend, (self.plot, 1), margins=(0, 0, 0, 0), spacing=0)
         self.plot.getViewBox().sigXRangeChanged.connect(self._on_plot_moved)
-        self.plot.scene().sigMouseClicked.connect(self._on_click)
         opened.viewport.window_changed.connect(self.follow)
         self.set_theme(theme)
         self.follow()
@@ -210,15 +229,6 @@ class TimePlot(QWidget):
         super().resizeEvent(event)
         self.plot.getAxis("left").setTickDensity(1.0 if self.height() >= _ROOMY_PX else 0.5)
         self._end_with_lanes()
-
-    def set_theme(self, theme: Theme) -> None:
-        """Use the colours of a theme."""
-        self._theme = theme
-        paint_with(self.plot, theme)
-        self.draw()
-
-    def draw(self) -> None:
-        """Draw the data; implemented by subclasses."""
 
     @property
     def edges(self) -> NDArray[np.int64] | None:
@@ -273,13 +283,10 @@ class TimePlot(QWidget):
             self._opened.viewport.move(TimeWindow(start, max(start + 1, self._axis.origin + round(ends[1]))))
             self.follow()  # the viewport may have adjusted the window
 
-    def _on_click(self, click: pg.GraphicsScene.mouseEvents.MouseClickEvent) -> None:
+    def point_clicked(self, point: QPointF) -> None:
         """Go to the clicked bin."""
-        edges, box = self.edges, self.plot.getViewBox()
-        if edges is None or click.button() != Qt.MouseButton.LeftButton:
-            return
-        if box.sceneBoundingRect().contains(click.scenePos()):
-            point = box.mapSceneToView(click.scenePos())
+        edges = self.edges
+        if edges is not None:
             number = int(np.searchsorted(edges, self._axis.origin + math.floor(point.x()), side="right")) - 1
             if 0 <= number < len(edges) - 1:
                 self.bin_clicked(number, point.y())
@@ -512,13 +519,11 @@ class ResultPlot(TimePlot):
         left, right = _combined(start, np.maximum(end, start + pixel), pixel)
         return pg.BarGraphItem(x0=left, x1=right, y0=middle - _BAR, y1=middle + _BAR, pen=None, brush=brush)
 
-    def _on_click(self, click: pg.GraphicsScene.mouseEvents.MouseClickEvent) -> None:
+    def point_clicked(self, point: QPointF) -> None:
         """Send `row_requested` with the row of the nearest interval or point."""
-        drawing, box = self._drawing, self.plot.getViewBox()
-        is_inside = box.sceneBoundingRect().contains(click.scenePos())
-        if drawing is None or click.button() != Qt.MouseButton.LeftButton or not is_inside:
+        drawing = self._drawing
+        if drawing is None:
             return
-        point = box.mapSceneToView(click.scenePos())
         cycles = self._axis.origin + point.x()
         pixel_x, pixel_y = self.plot.getViewBox().viewPixelSize()
         away = np.maximum(np.maximum(drawing.start_cycles - cycles, cycles - drawing.end_cycles), 0) / pixel_x

@@ -283,7 +283,7 @@ class LaneLabels(QWidget):
         self._sheet.end()
 
     def _static_picture(self, rows: tuple[LaneRow, ...], rooms_px: tuple[float, ...], ratio: float) -> QPixmap:
-        """Return a cached picture of the labels without figures (such as loads), `rooms_px` wide each."""
+        """Return a picture of the labels without figures (such as loads), cached, as panning does not change it."""
         line_px = self._drag.line_px if self._drag is not None else None
         infos, value_of = self._opened.timeline.infos, self._opened.timeline.process_value
         values = tuple(value_of(infos[row.index].process) for row in rows)

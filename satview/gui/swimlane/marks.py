@@ -525,7 +525,7 @@ def _triangle(ratio: float, *, is_open: bool) -> tuple[NDArray[np.float64], floa
 def _without_overlap_in_rows(
     row: NDArray[np.int64], left: NDArray[np.float64], width: NDArray[np.float64], order: NDArray[np.intp]
 ) -> NDArray[np.intp]:
-    """Return the positions of boxes, in order, without an earlier one in their row there, intp (k,)."""
+    """Return the positions of boxes, in the given order, without those that overlap an earlier one of their row."""
     taken: dict[int, list[tuple[float, float]]] = {}
     columns = (column[order].tolist() for column in (row, left, left + width))
     shown = list[int]()

@@ -30,6 +30,7 @@ from satview.session.trace_link import TraceLink
 if TYPE_CHECKING:
     from satview.gui.running_instance import InstanceServer
     from satview.gui.trends import TrendsWindow
+    from satview.gui.windows.ending import FilesOutcome
     from satview.gui.windows.looks import PendingLinks
     from satview.gui.windows.window_commands import CaptureCommands
     from satview.store.time_ranges import Location
@@ -298,9 +299,7 @@ def _run_windows(app: QApplication, application: Application, links: list[TraceL
         if window is not None:
             QTimer.singleShot(_COMPLETE_MS if links else 0, window, window.complete)
         server = _server(application) if window is not None else None
-        if not ending.code:  # no signal has arrived yet; a later one ends the event loop
-            app.exec()
-        code = outcome.code
+        code = outcome.code if ending.code else _until_closed(app, outcome)
         if server is not None:
             server.close()
     return ending.code or code
@@ -310,6 +309,12 @@ def _server(application: Application) -> InstanceServer:
     from satview.gui.running_instance import InstanceServer  # imported here so that the first window shows sooner
 
     return InstanceServer(application.open_for_others, application)
+
+
+def _until_closed(app: QApplication, outcome: FilesOutcome) -> int:
+    # No signal has arrived yet; a later one ends the event loop.
+    app.exec()
+    return outcome.code
 
 
 def make_qt_application() -> QApplication:

@@ -55,7 +55,7 @@ class _Card(QWidget):
 
 
 class WelcomePage(_Card):
-    """The page of an empty window, whose signals ask to open or capture a trace, or a sample, or a recent file."""
+    """The page of an empty window, from which a trace, a sample or a recent file is opened, or a capture begun."""
 
     open_requested = Signal()
     capture_requested = Signal()
@@ -158,7 +158,7 @@ class LoadingPage(_Card):
 
 
 class FailedPage(_Card):
-    """The page of a file that could not be read, to be retried or not: the error, its position and the remedy."""
+    """The page of a file that could not be read: the error, its position and the remedy, and a button to try again."""
 
     open_requested = Signal()
     retry_requested = Signal()
