@@ -235,7 +235,7 @@ def test_save_as_is_checked(dialog, tmp_path, monkeypatch):
     assert dialog.start_button.isEnabled()
     assert dialog.message.text() == "old.kev exists and will be replaced."
     monkeypatch.setattr(dialogs, "ask_save", lambda *_arguments: tmp_path / "named")
-    dialog._browse()
+    dialog._browse_path()
     assert dialog.path.text() == str(tmp_path / "named.kev")
 
 

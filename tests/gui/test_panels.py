@@ -115,14 +115,14 @@ class TestFilterPanel:
         window.workspace.show_panel("filter")
         qtbot.keyClicks(panel.events.search, "event 7")
         assert panel.events.visible_keys() == [wire.code(wire.WireClass.USER, 7)]
-        panel.events._on_none()
+        panel.events._show_visible(False)
         assert opened.filters.row_count == len(opened.trace.events) - 1
         panel.events._on_invert()
         assert not opened.filters.is_active
         panel.events._on_only()
         assert opened.filters.row_count == 1
         panel.events.search.clear()
-        panel.events._on_none()
+        panel.events._show_visible(False)
         assert opened.filters.row_count == 0
 
 

@@ -15,12 +15,10 @@ from PySide6.QtWidgets import (
     QFormLayout,
     QHBoxLayout,
     QLabel,
-    QLineEdit,
     QListWidget,
     QListWidgetItem,
     QPlainTextEdit,
     QProgressBar,
-    QPushButton,
     QSizePolicy,
     QSpinBox,
     QStyle,
@@ -44,11 +42,10 @@ from satview.filters.diagnostics import Diagnostic
 from satview.filters.rules.capturing import check_capture
 from satview.filters.rules.text import check_rules, read_rule_text
 from satview.gui import dialogs
-from satview.gui.capture.job import CaptureJob, CaptureRequest, failure
+from satview.gui.capture.job import CaptureDialog, CaptureJob, CaptureRequest
 from satview.gui.filters import rules_tab
 from satview.gui.theme import DARK, LIGHT, colour
 from satview.gui.widgets import (
-    Dialog,
     MessageLine,
     PlainLabel,
     SecondsBox,
@@ -57,7 +54,6 @@ from satview.gui.widgets import (
     guard_from_wheel,
     line_up,
     named,
-    push_button,
     resize_on_screen,
 )
 from satview.session.settings import Settings
@@ -257,7 +253,7 @@ _FIRST: Final = "small-system"
 _FIELD_PX: Final = 26
 
 
-class NewCaptureDialog(Dialog):
+class NewCaptureDialog(CaptureDialog):
     """Dialog with all options of a simulated capture; starts the capture.
 
     Signals:
@@ -267,16 +263,13 @@ class NewCaptureDialog(Dialog):
     live_requested = Signal(object)
 
     def __init__(self, job: CaptureJob, folder: Path, settings: Settings, parent: QWidget | None = None) -> None:
-        super().__init__("New capture", parent)
+        super().__init__("New capture", job, folder, settings, parent)
         resize_on_screen(self, 920, 680)
-        self._job = job
-        self._settings = settings
-        self._folder = folder
-        self._suggested_path = ""
-        self._is_running = False
         self._form_before: int | None = None  # events before a workload was passed whose lesson needs wide ones
         self._make_editors()
-        self._make_foot()
+        self.bar = QProgressBar(self, textVisible=False)
+        self.bar.setRange(0, 1000)
+        self.bar.hide()
         self._lay_out()
         self._connect()
         guard_from_wheel(self)
@@ -310,7 +303,7 @@ class NewCaptureDialog(Dialog):
             pace=1.0 if is_live else 0.0,
             keeps_truth=False,
         )
-        return CaptureRequest(capture, Path(self.path.text().strip()).expanduser(), is_live)
+        return CaptureRequest(capture, self.saved_path, is_live)
 
     def _make_editors(self) -> None:
         self.workloads = WorkloadList(self)
@@ -331,19 +324,6 @@ class NewCaptureDialog(Dialog):
         )
         self.live = QCheckBox("In real time, and watch it live", self)
         self.rules = RuleBox(self)
-        self.path = named(QLineEdit(self), "Save as")
-
-    def _make_foot(self) -> None:
-        self.message = MessageLine(self, wraps=True)
-        self.bar = QProgressBar(self, textVisible=False)
-        self.bar.setRange(0, 1000)
-        self.bar.hide()
-        self.start_button = QPushButton("Capture", self)
-        self.start_button.setProperty("primary", "true")
-        self.start_button.setDefault(True)
-        self.stop_button = QPushButton("Stop and open", self)
-        self.stop_button.hide()
-        self.cancel_button = QPushButton("Cancel", self)
 
     def _lay_out(self) -> None:
         form = QFormLayout()
@@ -357,8 +337,7 @@ class NewCaptureDialog(Dialog):
         ):  # fmt: skip
             widget.setMinimumHeight(_FIELD_PX)  # the height with the style sheet, which the layout does not know
             form.addRow(title, widget)
-        browse = push_button("Browse\N{HORIZONTAL ELLIPSIS}", self, self._browse, takes_return=False)
-        save = line_up(QHBoxLayout(), (self.path, 1), browse)
+        save = line_up(QHBoxLayout(), (self.path, 1), self._browse_button(self._browse_path))
         target = QWidget(self)
         target.setLayout(form)
         form.setContentsMargins(0, 0, 0, 0)
@@ -367,7 +346,6 @@ class NewCaptureDialog(Dialog):
         right = line_up(QVBoxLayout(), self._head("Target and logger"), target, 6, self._rules_head(), (self.rules, 1),
                         self._head("Save as"), save, spacing=6)  # fmt: skip
         left = line_up(QVBoxLayout(), self._head("Workload"), (self.workloads, 1), spacing=9)
-        self._editors = QWidget(self)
         line_up(QHBoxLayout(self._editors), (left, 5), (right, 6), margins=(0, 0, 0, 0), spacing=22)
         foot = line_up(QHBoxLayout(), (self.message, 1), self.cancel_button, self.stop_button, self.start_button)
         line_up(QVBoxLayout(self), (self._editors, 1), self.bar, foot, margins=(20, 12, 20, 12), spacing=10)
@@ -390,12 +368,7 @@ class NewCaptureDialog(Dialog):
         self.live.toggled.connect(self._check)
         self.probe.toggled.connect(self._check)
         self.mode.currentIndexChanged.connect(self._check)
-        self.start_button.clicked.connect(self.start)
-        self.stop_button.clicked.connect(self._job.stop)
-        self.cancel_button.clicked.connect(self.reject)
         self._job.progress.connect(self._on_progress)
-        self._job.done.connect(self._on_done)
-        self._job.failed.connect(self._on_failed)
 
     @Slot()
     def start(self) -> None:
@@ -410,7 +383,6 @@ class NewCaptureDialog(Dialog):
             self.live_requested.emit(request)
             self.accept()
             return
-        self._is_running = True
         self._show_running(True)
         self.message.say(f"Capturing {self.workload.name} \N{HORIZONTAL ELLIPSIS}", "dim")
         self._job.start(request)
@@ -458,7 +430,6 @@ class NewCaptureDialog(Dialog):
     def reject(self) -> None:
         """Cancel the running capture and return to the editors; otherwise close."""
         if self._is_running and self._job.is_busy:
-            self._is_running = False
             self._job.discard()
             self._show_running(False)
             self.message.say("Cancelled; nothing was saved.", "dim")
@@ -472,20 +443,16 @@ class NewCaptureDialog(Dialog):
         super().closeEvent(event)
 
     def _show_running(self, runs: bool) -> None:
-        self._editors.setEnabled(not runs)
+        super()._show_running(runs)
         self.bar.setVisible(runs)
         self.bar.setRange(0, 0)
-        self.stop_button.setVisible(runs)
-        self.start_button.setVisible(not runs)
 
     @Slot()
     def _on_workload(self) -> None:
         workload = self.workload
         self.cpus.setSpecialValueText(f"{workload.cpus}, the workload's own")
         self.duration.setSpecialValueText(f"{workload.duration_ns / NS_PER_S:g} s, the workload's own")
-        if self.path.text() == self._suggested_path:
-            self._suggested_path = str(dialogs.free_path(self._folder, workload.name))
-            self.path.setText(self._suggested_path)
+        self._propose(workload.name)
         if workload.is_wide:
             self._form_before = self.form.currentIndex() if self._form_before is None else self._form_before
             self.form.setCurrentIndex(1)
@@ -506,13 +473,10 @@ class NewCaptureDialog(Dialog):
         """Check the editors: show a message if a value is missing or wrong, else enable the button Start."""
         fault = self._fault()
         self.start_button.setEnabled(not fault)
-        path = Path(self.path.text().strip()).expanduser()
         if fault:
             self.message.say(fault, "error")
-        elif path.exists():
-            self.message.say(f"{path.name} exists and will be replaced.", "dim")
         else:
-            self.message.say("", "dim")
+            self._say_of_file()
 
     def _fault(self) -> str:
         if self.rules.faults:
@@ -526,12 +490,6 @@ class NewCaptureDialog(Dialog):
             return "A probe takes full buffers only, so nothing can be watched live: choose one of the two."
         return "Another capture runs in this window." if self._job.is_busy and not self._is_running else ""
 
-    @Slot()
-    def _browse(self) -> None:
-        path = dialogs.ask_save(self, Path(self.path.text() or self._suggested_path), "Kernel event traces (*.kev)")
-        if path is not None:
-            self.path.setText(str(path if path.suffix else path.with_suffix(".kev")))
-
     @Slot(float)
     def _on_progress(self, share: float) -> None:
         self.bar.setRange(0, 1000)
@@ -539,21 +497,6 @@ class NewCaptureDialog(Dialog):
         if self._is_running:
             whole_s = self.duration.value() or self.workload.duration_ns / NS_PER_S
             self.message.say(f"Capturing {self.workload.name}: {share * whole_s:.1f} of {whole_s:g} s", "dim")
-
-    @Slot(object)
-    def _on_done(self, _outcome: object) -> None:
-        if self._is_running:
-            self._is_running = False
-            self.accept()
-
-    @Slot(object)
-    def _on_failed(self, error: Exception) -> None:
-        if self._is_running:
-            self._is_running = False
-            self._show_running(False)
-            request = self._job.last_request
-            assert request is not None
-            self.message.say(f"{failure(error, request.path)}.", "error")
 
 
 def _number(value: object, default: int, most: int) -> int:

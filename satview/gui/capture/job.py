@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
-from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from satview.base.errors import Cancelled, SatviewError, UsageError
 from satview.base.new_file import NewFile
 from satview.base.safe_text import counted
 from satview.base.time import format_duration
 from satview.capture.run import Capture, CaptureResult, run
-from satview.gui.widgets import Dialog, PlainLabel, capitalized, line_up, sentence
+from satview.gui import dialogs
+from satview.gui.widgets import Dialog, MessageLine, PlainLabel, capitalized, line_up, named, push_button, sentence
+from satview.session.settings import Settings
 from satview.session.tasks import IsCancelled, Report, Task
 from satview.target.capture import Captured, capture
 from satview.target.request import TargetRequest, filter_capture
@@ -270,6 +272,88 @@ def _target_summary(captured: Captured, name: str, path: Path) -> str:
     lost = f"{counted(captured.lost, 'buffer')} lost" if captured.lost else "none lost"
     return (f"Captured: {captured.received / 1e6:.1f} MB in {captured.seconds:.1f} s from {name}, "
             f"{counted(captured.buffers, 'buffer')}, {lost}, in {path.name}")  # fmt: skip
+
+
+# What the dialogs for a capture have in common.
+
+
+class CaptureDialog(Dialog):
+    """Base class of the dialogs for a capture: the file to save, buttons, and a message about faults or the progress.
+
+    Attributes:
+        path: Editor of the file; a proposed name follows the other editors until the user changes it.
+    """
+
+    def __init__(
+        self, title: str, job: CaptureJob, folder: Path, settings: Settings, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(title, parent)
+        self._job, self._folder, self._settings = job, folder, settings
+        self._suggested_path = ""
+        self._is_running = False
+        self._editors = QWidget(self)
+        self.path = named(QLineEdit(self), "Save as")
+        self.message = MessageLine(self, wraps=True)
+        self.start_button = push_button("Capture", self, self.start, is_primary=True)
+        self.start_button.setDefault(True)
+        self.stop_button = push_button("Stop and open", self, self._stop)
+        self.stop_button.hide()
+        self.cancel_button = push_button("Cancel", self, self.reject)
+        job.done.connect(self._on_done)
+        job.failed.connect(self._on_failed)
+
+    @property
+    def saved_path(self) -> Path:
+        """The file to save."""
+        return Path(self.path.text().strip()).expanduser()
+
+    @Slot()
+    def start(self) -> None:
+        """Start the capture with the values of the editors."""
+        raise NotImplementedError
+
+    @Slot()
+    def _stop(self) -> None:
+        self._job.stop()
+
+    def _propose(self, name: str) -> None:
+        """Propose a file name, unless the user has typed another."""
+        if self.path.text() == self._suggested_path:
+            self._suggested_path = str(dialogs.free_path(self._folder, name))
+            self.path.setText(self._suggested_path)
+
+    def _browse_button(self, browse: object) -> QPushButton:
+        return push_button("Browse\N{HORIZONTAL ELLIPSIS}", self, browse, takes_return=False)
+
+    @Slot()
+    def _browse_path(self) -> None:
+        path = dialogs.ask_save(self, Path(self.path.text() or self._suggested_path), "Kernel event traces (*.kev)")
+        if path is not None:
+            self.path.setText(str(path if path.suffix else path.with_suffix(".kev")))
+
+    def _say_of_file(self) -> None:
+        path = self.saved_path
+        self.message.say(f"{path.name} exists and will be replaced." if path.exists() else "", "dim")
+
+    def _show_running(self, runs: bool) -> None:
+        self._is_running = runs
+        self._editors.setEnabled(not runs)
+        self.stop_button.setVisible(runs)
+        self.start_button.setVisible(not runs)
+
+    @Slot()
+    def _on_done(self) -> None:
+        if self._is_running:
+            self._is_running = False
+            self.accept()
+
+    @Slot(object)
+    def _on_failed(self, error: Exception) -> None:
+        if self._is_running:
+            request = self._job.last_request
+            assert request is not None
+            self._show_running(False)
+            self.message.say(f"{failure(error, request.path)}.", "error")
 
 
 # The result of a capture.

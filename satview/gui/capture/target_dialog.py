@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QFormLayout,
     QHBoxLayout,
     QLineEdit,
-    QPushButton,
     QSpinBox,
     QVBoxLayout,
     QWidget,
@@ -27,17 +26,14 @@ from satview.events.spec import Release
 from satview.filters.rules.handlers import Handlers
 from satview.filters.rules.text import check_rules, read_rule_text
 from satview.gui import dialogs
-from satview.gui.capture.job import CaptureJob, TargetCaptureRequest, failure
+from satview.gui.capture.job import CaptureDialog, CaptureJob, TargetCaptureRequest, failure
 from satview.gui.filters import rules_tab
 from satview.gui.widgets import (
-    Dialog,
-    MessageLine,
     SecondsBox,
     drop_down,
     guard_from_wheel,
     line_up,
     named,
-    push_button,
     resize_on_screen,
     sentence,
 )
@@ -86,17 +82,13 @@ class _Last(msgspec.Struct):
     disk: str = ""
 
 
-class TargetDialog(Dialog):
+class TargetDialog(CaptureDialog):
     """Dialog with all options of a capture on a target; starts and stops the capture and shows its progress."""
 
     def __init__(self, job: CaptureJob, settings: Settings, parent: QWidget | None = None) -> None:
-        super().__init__("Capture from a target", parent)
+        super().__init__("Capture from a target", job, dialogs.folder_for_saving(), settings, parent)
         resize_on_screen(self, 600, 400)
-        self._job = job
-        self._settings = settings
-        self._folder = dialogs.folder_for_saving()
-        self._suggested_path = ""
-        self._is_running = self._closes_when_stopped = False
+        self._closes_when_stopped = False
         self._allowed: set[Path] = set()  # files of functions that rules may call
         self._profiles: dict[str, Profile] = {}
         self._names: dict[str, str] = {}  # names of targets by their text in the list
@@ -128,7 +120,7 @@ class TargetDialog(Dialog):
             msgspec.structs.replace(
                 profile, kernel_buffers=self.kernel_buffers.value(), own_buffers=self.own_buffers.value()
             ),
-            Path(self.path.text().strip()).expanduser(),
+            self.saved_path,
             filters=("-w",) if self.is_wide.isChecked() and not rules else (),
             rules=read_rule_text(rules) if rules else "",
             rules_name=rules,
@@ -170,14 +162,6 @@ class TargetDialog(Dialog):
                                     "-k of tracelogger, 16 KiB each: for bursts. A ring has so many.")  # fmt: skip
         self.own_buffers = named(self._spin_box(1, MOST_BUFFERS, " in the logger"), "Buffers in the logger",
                                  "-b of tracelogger: for a line that is too slow for a while.")  # fmt: skip
-        self.path = named(QLineEdit(self), "Save as")
-        self.message = MessageLine(self, wraps=True)
-        self.start_button = QPushButton("Capture", self)
-        self.start_button.setProperty("primary", "true")
-        self.start_button.setDefault(True)
-        self.stop_button = QPushButton("Stop and open", self)
-        self.stop_button.hide()
-        self.close_button = QPushButton("Cancel", self)
 
     def _spin_box(self, least: int, most: int, unit: str) -> QSpinBox:
         box = QSpinBox(self, suffix=unit)
@@ -187,24 +171,19 @@ class TargetDialog(Dialog):
 
     def _lay_out(self) -> None:
         self._rows: dict[str, QHBoxLayout] = {}
-        self._editors = QWidget(self)
         self._form = form = QFormLayout(self._editors)
         form.setContentsMargins(0, 0, 0, 0)
         form.setHorizontalSpacing(18)
         form.setVerticalSpacing(8)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
-        browse_rules, browse_path = (
-            push_button("Browse\N{HORIZONTAL ELLIPSIS}", self, browse, takes_return=False)
-            for browse in (self._browse_rules, self._browse_path)
-        )
         for title, widgets in (
             ("Target", (self.target,)),
             ("Events", (self.is_wide,)),
-            ("Rules", (self.rules, browse_rules)),
+            ("Rules", (self.rules, self._browse_button(self._browse_rules))),
             ("Ends", (self.ending, self.seconds)),
             ("Incidents", (self.files, self.disk)),
             ("Buffers", (self.kernel_buffers, self.own_buffers)),
-            ("Save as", (self.path, browse_path)),
+            ("Save as", (self.path, self._browse_button(self._browse_path))),
         ):
             row = line_up(QHBoxLayout(), spacing=6)
             for number, widget in enumerate(widgets):
@@ -212,7 +191,7 @@ class TargetDialog(Dialog):
                 row.addWidget(widget, int(number == 0 or title in _SHARED_ROWS))
             form.addRow(title, row)
             self._rows[title] = row
-        foot = line_up(QHBoxLayout(), None, self.close_button, self.stop_button, self.start_button)
+        foot = line_up(QHBoxLayout(), None, self.cancel_button, self.stop_button, self.start_button)
         line_up(QVBoxLayout(self), self._editors, self.message, None, foot, margins=(20, 16, 20, 12), spacing=10)
 
     def _connect(self) -> None:
@@ -220,12 +199,7 @@ class TargetDialog(Dialog):
         self.rules.textChanged.connect(self._check)
         self.ending.currentIndexChanged.connect(self._check)
         self.path.textChanged.connect(self._check)
-        self.start_button.clicked.connect(self.start)
-        self.stop_button.clicked.connect(self._stop)
-        self.close_button.clicked.connect(self.reject)
         self._job.progress_text.connect(self._on_progress_text)
-        self._job.done.connect(self._on_done)
-        self._job.failed.connect(self._on_failed)
 
     @Slot()
     def start(self) -> None:
@@ -248,7 +222,7 @@ class TargetDialog(Dialog):
     def _stop(self) -> None:
         self.stop_button.setEnabled(False)
         self.message.say("Stopping: what the target still has is on its way \N{HORIZONTAL ELLIPSIS}", "dim")
-        self._job.stop()
+        super()._stop()
 
     @Slot()
     def reject(self) -> None:
@@ -269,12 +243,9 @@ class TargetDialog(Dialog):
             super().closeEvent(event)
 
     def _show_running(self, runs: bool) -> None:
-        self._is_running = runs
-        self._editors.setEnabled(not runs)
-        self.stop_button.setVisible(runs)
+        super()._show_running(runs)
         self.stop_button.setEnabled(True)
-        self.close_button.setVisible(not runs)
-        self.start_button.setVisible(not runs)
+        self.cancel_button.setVisible(not runs)
 
     def _recall(self) -> None:
         """List the known targets, and restore the values of the last capture."""
@@ -318,11 +289,8 @@ class TargetDialog(Dialog):
             self.is_wide.setChecked(profile.is_wide)
             self.kernel_buffers.setValue(profile.kernel_buffers)
             self.own_buffers.setValue(profile.own_buffers)
-        if self.path.text() == self._suggested_path:
-            host = name.rpartition("@")[2] if "@" in name else name.rpartition("/")[2]
-            title = re.sub(r"[^\w.-]+", "-", host).strip("-")
-            self._suggested_path = str(dialogs.free_path(self._folder, title or "target"))
-            self.path.setText(self._suggested_path)
+        host = name.rpartition("@")[2] if "@" in name else name.rpartition("/")[2]
+        self._propose(re.sub(r"[^\w.-]+", "-", host).strip("-") or "target")
         self._check()
 
     @Slot()
@@ -335,14 +303,14 @@ class TargetDialog(Dialog):
         self.is_wide.setText("The rules say which events are wide" if has_rules else "Wide events: all arguments")
         self.seconds.setVisible(self.ending.currentIndex() == _AFTER)
         self._form.setRowVisible(self._rows["Incidents"], self.ending.currentIndex() == _RECORDER)
-        fault, path = self._fault(), Path(self.path.text().strip()).expanduser()
+        fault = self._fault()
         self.start_button.setEnabled(not fault and bool(self.target_text))
         if fault:
             self.message.say(fault, "error")
         elif not self.target_text:
             self.message.say(self._profiles_fault or _HINT, "error" if self._profiles_fault else "dim")
         else:
-            self.message.say(f"{path.name} exists and will be replaced." if path.exists() else "", "dim")
+            self._say_of_file()
 
     def _fault(self) -> str:
         rules = self.rules.text().strip()
@@ -360,22 +328,10 @@ class TargetDialog(Dialog):
         if path is not None:
             self.rules.setText(str(path))
 
-    @Slot()
-    def _browse_path(self) -> None:
-        path = dialogs.ask_save(self, Path(self.path.text() or self._suggested_path), "Kernel event traces (*.kev)")
-        if path is not None:
-            self.path.setText(str(path))
-
     @Slot(str)
     def _on_progress_text(self, text: str) -> None:
         if self._is_running:
             self.message.say(text, "error" if " LOST" in text else "dim")
-
-    @Slot()
-    def _on_done(self) -> None:
-        if self._is_running:
-            self._is_running = False
-            self.accept()
 
     @Slot(object)
     def _on_failed(self, error: Exception) -> None:
