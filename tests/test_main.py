@@ -75,7 +75,7 @@ def test_sample_needs_no_file(tmp_path, monkeypatch):
     from satview.gui.windows import screenshot
 
     taken = []
-    monkeypatch.setattr(screenshot, "take", lambda request: taken.append(request.trace) or 0)
+    monkeypatch.setattr(screenshot, "take", lambda request: taken.append(request.link.path) or 0)
     assert main(["--sample", "--screenshot", str(tmp_path / "a.png")]) == 0
     assert [path.name for path in taken] == ["dense-4cpu.kev"]
     assert taken[0].is_file()
