@@ -169,10 +169,16 @@ _LIKE: Final = {
     "SLEEPING": "NANOSLEEP", "UNINTERRUPTIBLE": "SEM",
 }  # fmt: skip
 # States drawn as a full bar by default; thin bars for the others keep lanes readable when zoomed out.
-THICK: Final = frozenset((
-    states.RUNNING, states.READY, states.STATE_BY_NAME["MUTEX"].value, states.INTERRUPT, states.KERNEL_CALL,
-    *range(states.FIRST_PROCESS, states.VALUE_COUNT),
-))  # fmt: skip
+THICK: Final = frozenset(
+    {
+        states.RUNNING,
+        states.READY,
+        states.STATE_BY_NAME["MUTEX"].value,
+        states.INTERRUPT,
+        states.KERNEL_CALL,
+        *range(states.FIRST_PROCESS, states.VALUE_COUNT),
+    }
+)
 
 FADE: Final = 0.78  # share of the background in faded colours
 # Hatching, for users who cannot distinguish colours: eight rows of eight pixels, one bit per drawn pixel.
