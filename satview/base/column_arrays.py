@@ -340,11 +340,7 @@ def word_sum(array: NDArray[Any]) -> int:
 
 
 def _start_of(contents_length: int) -> int:
-    """Return the offset in the file at which the arrays begin.
-
-    Args:
-        contents_length: Length of the table of contents in front of them, bytes.
-    """
+    """Return the offset in the file at which the arrays begin, behind a table of contents of a length in bytes."""
     return -(-(len(MAGIC) + _HEAD.size + contents_length) // _ALIGN) * _ALIGN
 
 

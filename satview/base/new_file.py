@@ -182,12 +182,7 @@ def _refuse_same(path: Path, status: os.stat_result, reading: Sources) -> None:
 
 
 def _is_read(status: os.stat_result, reading: Sources) -> bool:
-    """Return whether a file is one of the files in `reading`, or one that the running command reads.
-
-    Args:
-        status: Result of `os.stat` for the file.
-        reading: As for `find_target`.
-    """
+    """Return whether a file is one of the files in `reading`, or one that the running command reads."""
     sources = (*reading, *_kept.sources())
     return any((status.st_dev, status.st_ino) in _identities(source) for source in sources)
 
@@ -454,10 +449,7 @@ def create_beside(target: Path, mode: int | None, flags: int = 0) -> tuple[Path,
 
 
 def _new_part(target: Path) -> Path:
-    """Return an unused temporary name beside a file or folder, and register it for removal when the process ends.
-
-    It is registered before the file exists, because a signal may arrive as soon as it does.
-    """
+    """Return an unused temporary name beside a file or folder, registered for removal before a signal may arrive."""
     part = target.with_name(f".{_stem(target.name)}.{os.urandom(4).hex()}{SUFFIX}")
     _unnamed.add(part)
     return part

@@ -151,10 +151,7 @@ def _log(level: str, text: str) -> None:
 
 
 def _may_have_any() -> bool:
-    """Return False if no installed package can have a plug-in: all packages can be listed, and none names satview.
-
-    Reads the same files as `importlib.metadata`, whose import takes 20 ms of every start.
-    """
+    """Return False if all packages can be listed and none names satview, without `importlib.metadata` (20 ms)."""
     for place in dict.fromkeys(sys.path):
         try:
             with os.scandir(place or ".") as entries:

@@ -521,10 +521,7 @@ def described_part(release: Release, code: int, count: int, name: str) -> Payloa
 
 
 def _described(event: UserEvent, size: int, is_wide: bool) -> Iterator[PayloadPart]:
-    """Yield the position of each value of the described fields that a payload of `size` bytes contains.
-
-    Fields behind a text are left out, as their position differs from event to event; only the details show them.
-    """
+    """Yield the positions of described fields in a payload of `size` bytes, up to a text: behind it they differ."""
     for index, (field, start) in enumerate(event.placed(is_wide=is_wide)):
         name, show = field.label or f"field {index}", Show.DEC if field.is_signed else Show.HEX
         if start < 0 or start + field.size * field.count > size or start >= size:

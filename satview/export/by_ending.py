@@ -237,15 +237,7 @@ def _within(trace: Trace, events: Bools | None, window: TimeWindow | None) -> Bo
 
 
 def _write_plugged(trace: Trace, path: Path | str, by: Plugin) -> int:
-    """Write a trace to a file by a plug-in; return the plug-in's count of items.
-
-    If it fails, an older file stays unchanged.
-
-    Args:
-        trace: The trace.
-        path: The new file.
-        by: The plug-in.
-    """
+    """Write a trace by a plug-in; return its count of items. If it fails, an older file stays unchanged."""
     with NewFile(path, reading=source_files(trace.path), streams=True) as file:
         count = by.run(lambda write: int(write(trace, file.stream)), -1)
         if count < 0:

@@ -130,11 +130,7 @@ def _as_range(run: re.Match[str]) -> str:
 
 @cache
 def _fitting(source: str, ignores_case: bool) -> tuple[str, bool]:
-    """Return which characters of 1 to 0x7e an RE2 pattern for one character matches, and whether all others match.
-
-    Raises:
-        NotInPosixError: The pattern matches only some of the other characters.
-    """
+    """Return which characters of 1 to 0x7e an RE2 pattern for one character matches, and whether all others match."""
     if (len(source) == 1 and source != ".") or (len(source) == 2 and source[0] == "\\" and not source[1].isalnum()):
         if not 0 < ord(source[-1]) < _DEL:
             raise NotInPosixError(f"the target compares bytes, and U+{ord(source[-1]):04X} is none of ASCII")
@@ -230,11 +226,7 @@ def offset_rows(release: Release, codes: Iterable[int], find: Find) -> list[str]
 
 
 def _rows_of(release: Release, code: int, find: Find) -> Iterator[str]:
-    """Yield the fields of rows in C for one code, as text.
-
-    They are the variant, the minimum and maximum number of payload words for which the argument stands at one position,
-    and that position.
-    """
+    """Yield C rows for one code: variant, least and most payload words with the argument at one position, and that."""
     for variant in _variants_of(release, code):
         least, before = 2, _position(find(code, 2, variant))
         for count in (*range(4, _MOST_WORDS + 2, 2), 0):
@@ -470,15 +462,7 @@ class CCondition:
         return self._tables.use("same_text", text, constant)
 
     def _texts(self, node: nodes.Node, test: Callable[[str], str], shown: str) -> str:
-        """Return a C expression that tests the text of a field or argument.
-
-        Process names are tested once, when the program starts.
-
-        Args:
-            node: The field or argument.
-            test: Takes the C expression of a text and returns the C expression of its test.
-            shown: The test as text, for a comment.
-        """
+        """Return a C expression that tests the text of a field or argument; process names are tested at the start."""
         if isinstance(node, nodes.EventField) and node.name == "name":
             self._tables.parts.update(("as_text", "remember"))
             name = self._tables.processes(f"{test('full')} || {test('own')}", f"name: {shown}")
@@ -582,13 +566,7 @@ class CCondition:
         return self._positions(f"arg.{name}", codes, find)
 
     def _positions(self, shown: str, codes: Sequence[int], find: Find) -> str:
-        """Return the name of a C table with the positions of an argument; empty if no event has the argument.
-
-        Args:
-            shown: Name of the argument, for the comment on the table.
-            codes: Event codes, ascending.
-            find: Returns the position for a code, a word count and a variant.
-        """
+        """Return the name of a C table with the positions of an argument; empty if no event has the argument."""
         rows = offset_rows(self._tables.release, codes, find)
         if not rows:
             return ""

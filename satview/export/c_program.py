@@ -329,7 +329,7 @@ class _Program:
         return RulesProgram("\n".join(source), tuple(self._faults), self._notes)
 
     def _ring_buffers(self) -> int:
-        """Return how many buffers a ring needs for the slots that its triggers keep; 0 if no trigger ends the capture.
+        """Return how many buffers a ring needs for what its triggers keep; 0 if no trigger ends the capture.
 
         Triggers count slots as if buffers were full; a kernel closes a buffer when at least two thirds are full.
         """
@@ -360,13 +360,10 @@ class _Program:
             yield f"    SET({', '.join([*self._words(rule), name, f'&data_{number}'])});"
 
     def _with_tracker(self, positions: list[tuple[Rule, DynamicRule]]) -> list[tuple[Rule, DynamicRule]]:
-        """Return the rules that attach handlers, with a handler for class THREAD added that records the running thread.
+        """Return the rules that attach handlers, and a handler for class THREAD that records the running thread.
 
-        Nothing is added if a pid or tid is set for THRUNNING events, or no position for a handler of THREAD is left. If
-        THRUNNING events are off, they are switched on for this handler, which then discards them.
-
-        Args:
-            positions: Rules that attach handlers, each with the handler.
+        It is left out if a pid or tid is set for THRUNNING, or THREAD has no free position. THRUNNING events that are
+        off are switched on for it, and discarded by it.
         """
         address = external_of(THREAD_RUNNING, self._release)
         has_handler = C.THREAD in self._state.class_handlers
@@ -469,12 +466,7 @@ class _Program:
         return [*lines, "    return 1;", "}", ""]
 
     def _watching(self, number: int, requested: HandledCodes) -> list[str]:
-        """Return the C lines in a handler that test a trigger for an event, after the handler's conditions have held.
-
-        Args:
-            number: Number of the trigger.
-            requested: The events that the handler gets.
-        """
+        """Return the C lines in a handler that test a trigger for an event, after the handler's conditions held."""
         trigger, use, spans = self._triggers[number], self._tables.use, f"spans_{number + 1}"
         condition = CCondition(self._tables, requested, spans)
         test = condition.text(trigger.condition.tree)
@@ -520,12 +512,7 @@ class _Program:
         return faults
 
     def _faults_of(self, expression: Expression, condition: CCondition) -> list[Diagnostic]:
-        """Return diagnostics for the parts of a condition that cannot be translated to C.
-
-        Args:
-            expression: The condition as the user wrote it.
-            condition: Its translation.
-        """
+        """Return diagnostics for the parts of a condition that cannot be translated to C."""
         unwritten = list(condition.unwritten)
         if condition.thread_node is not None and not self._follows_threads:
             unwritten.append(

@@ -153,13 +153,7 @@ def _last_switches(trace: Trace, row: int) -> NDArray[np.int64]:
 
 
 def _gone(trace: Trace, row: int, last: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which threads ended before a row (destroyed after their last state, or dead), bool (threads,).
-
-    Args:
-        trace: The trace.
-        row: The row.
-        last: int64 (threads,), result of `state_before` for the row.
-    """
+    """Return which threads ended before a row: destroyed after their `last` state, or dead; bool (threads,)."""
     gone = np.zeros(len(trace.threads), np.bool_)
     destroyed = rows_of_codes(trace, wire.THREAD_DESTROY)
     destroyed = destroyed[destroyed < row]
@@ -242,12 +236,7 @@ class _Dump:
         self._event(code, cpu, self._trace.payloads.words(row).tolist())
 
     def opening(self, first_cycles: int, threads: NDArray[np.int64]) -> Opening:
-        """Return the dump.
-
-        Args:
-            first_cycles: Time of the first event after the dump; the dump's last event is one cycle earlier.
-            threads: Rows of the thread table whose state the dump shows.
-        """
+        """Return the dump of the states of some threads, which ends one cycle before `first_cycles`."""
         n = len(self._code)
         # Times below 0 become 0; readers accept several events at the same time.
         times = np.maximum(np.arange(first_cycles - n, first_cycles, dtype=np.int64), 0)
@@ -397,10 +386,7 @@ class _RecordLayout:
         return numbers
 
     def _buffer_starts(self, lost: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the index of each buffer's first record, int64 (buffers,).
-
-        A buffer ends after 714 slots, at a gap or change of CPU.
-        """
+        """Return each buffer's first record, int64 (buffers,): one ends after 714 slots, at a gap or change of CPU."""
         n = len(lost)
         if not n:
             return np.empty(0, np.int64)
@@ -422,10 +408,7 @@ class _RecordLayout:
             starts.append(following)
 
     def _times_needed(self, buffer: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which records need a TIME event before them, bool (records,).
-
-        These are the first records of their CPU in a buffer, and those after a long silence or a step back in time.
-        """
+        """Return which records need a TIME event before them: first ones of a CPU, after a silence or a step back."""
         cpu, time = self._cpu.astype(np.uint8), self._time  # bytes are sorted ten times as fast as wider numbers
         needed = np.zeros(len(cpu), np.bool_)
         order = np.argsort(cpu, kind="stable")
@@ -656,11 +639,7 @@ def _selected(trace: Trace, selected: Bools, rows: slice) -> Bools:
 def _add_context(trace: Trace, keep: Bools, rows: slice, opening: Opening) -> None:
     """Also select the events that selected ones depend on: names, creations, first states, switches, reports of losses.
 
-    Args:
-        trace: The trace.
-        keep: bool (events,), the selected events; changed in place.
-        rows: Rows of the window, in which these events must be.
-        opening: State dump at the start of the window; its threads need no first state.
+    Threads of `opening`, the state dump at the start of the window, need no first state.
     """
     code = trace.events.code
     names = np.zeros(1 << 15, np.bool_)
@@ -677,15 +656,7 @@ def _add_context(trace: Trace, keep: Bools, rows: slice, opening: Opening) -> No
 
 
 def _switches_needed(trace: Trace, keep: Bools, rows: slice) -> NDArray[np.uint32]:
-    """Return the RUNNING events that decide to which threads selected events belong, uint32 (k,).
-
-    For each selected event this is the last RUNNING event before it on its CPU, in the order of slots.
-
-    Args:
-        trace: The trace.
-        keep: bool (events,), the selected events.
-        rows: Rows of the window, in which the RUNNING events must be.
-    """
+    """Return the last RUNNING event of the window before each selected event on its CPU, by slots, uint32 (k,)."""
     events = trace.events
     running = rows_of_codes(trace, wire.THREAD_RUNNING)
     running = running[(running >= rows.start) & (running < rows.stop)]
@@ -705,12 +676,7 @@ def _switches_needed(trace: Trace, keep: Bools, rows: slice) -> NDArray[np.uint3
 
 
 def _first_states(trace: Trace, rows: slice) -> NDArray[np.uint32]:
-    """Return each thread's first state event in the window, uint32 (k,).
-
-    Args:
-        trace: The trace.
-        rows: Rows of the window.
-    """
+    """Return each thread's first state event in the window, uint32 (k,)."""
     states, threads = state_rows(trace)
     inside = (states >= rows.start) & (states < rows.stop)
     _, first_positions = np.unique(threads[inside], return_index=True)

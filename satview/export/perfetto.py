@@ -243,16 +243,9 @@ def _descriptors(inner: MessageBytes) -> MessageBytes:
 
 
 def _uncrossed(slices: TrackSlices, kind: int, name: str, parent: Ints) -> tuple[TrackSlices, Iterator[MessageBytes]]:
-    """Move each slice that crosses an earlier slice of its track to a new track of its own.
+    """Move each slice that crosses an earlier one of its track to a new track; return all, sorted, and new tracks.
 
-    Args:
-        slices: The slices, n of them; changed.
-        kind: Kind of the new tracks, as for `uuid_of`.
-        name: Name of the new tracks.
-        parent: int64 (n,), for each slice the track below which its new track would be; 0 = none.
-
-    Returns:
-        The slices by track and time, and the packets of the new tracks.
+    `parent` has for each slice the track below which its new track would be; 0 = none.
     """
     order = np.lexsort((slices.start_cycles, slices.track))
     slices, parent = slices.taken(order), parent[order]

@@ -459,13 +459,7 @@ def _at_start(field: int, inner: MessageBytes, part: TracePart) -> MessageBytes:
 
 
 def _threads(part: TracePart, rows: Ints, cycles: Ints | None) -> Iterator[MessageBytes]:
-    """Yield packets, all at once, that describe some threads.
-
-    Args:
-        part: The part to write.
-        rows: int64 (n,), rows of the thread table.
-        cycles: int64 (n,), time of each packet; None = the start of the window.
-    """
+    """Yield packets, all at once, that describe threads at `cycles`; None = at the start of the window."""
     trace, threads = part.trace, table(part.trace, "thread")
     time = trace.clock.ns_array(np.full(len(rows), part.window.start) if cycles is None else cycles)
     pid = np.where(rows > 0, trace.threads.pid[rows].astype(np.int64), NOBODY_PID)

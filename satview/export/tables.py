@@ -280,10 +280,7 @@ def _arrow_of(trace: Trace, name: str, rows: NDArray[np.bool_] | None, timing: M
 
 
 def _with_used_texts(column: Any) -> Any:
-    """Return a column of texts whose dictionary contains only the texts that occur, each once.
-
-    Dictionaries contain the names of all codes, some of them twice; Parquet does not use dictionaries of that size.
-    """
+    """Return a column of texts with a dictionary of only those that occur: Parquet does not use one of all codes."""
     pyarrow = required("pyarrow")
     column = column.chunk(0) if hasattr(column, "chunks") else column
     index, is_null = column.indices.fill_null(0).to_numpy(zero_copy_only=False), column.is_null()

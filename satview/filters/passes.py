@@ -558,13 +558,7 @@ def _of_inserted(trace: Trace, codes: NDArray[np.bool_]) -> str:
 
 
 def _switches(trace: Trace, codes: NDArray[np.bool_], is_wide: Mapping[int, bool]) -> RuleSet:
-    """Return the rule set that logs selected events, without pids.
-
-    Args:
-        trace: The trace in the view.
-        codes: bool (32768,), selected events.
-        is_wide: Whether each code is to be wide; other codes keep the form in which they were logged.
-    """
+    """Return the rule set that logs selected events, without pids; arguments as for `rules_of_selection`."""
     state = RuleSet(trace.release)
     occurs = trace.code_counts > 0
     known = np.union1d(np.flatnonzero(occurs), trace.catalogue.codes())
@@ -621,14 +615,7 @@ def _are_most(selected: NDArray[np.bool_]) -> bool:
 
 
 def _switch(state: RuleSet, external: ExternalClass, events: list[ExternalEvent], mode: Mode) -> None:
-    """Switch single events on or off in a rule set, after their whole class has been switched.
-
-    Args:
-        state: The rule set; changed.
-        external: The class.
-        events: The events.
-        mode: ADDEVENT or DELEVENT.
-    """
+    """Switch single events on or off in a rule set, after their whole class has been switched."""
     for address in events:
         number = address.number
         if address.vector_word >= 0:  # the switches are per vector here, so the class is switched for a whole event
@@ -655,11 +642,7 @@ def _is_logged_wide(trace: Trace) -> bool:
 
 
 def _of_threads(trace: Trace, threads: NDArray[np.bool_]) -> str:
-    """Return lines of rules that select threads.
-
-    Raises:
-        UsageError: There are too many threads to list.
-    """
+    """Return lines of rules that select threads."""
     if threads.all():
         return ""
     known = np.flatnonzero(trace.threads.pid > 0)
@@ -730,11 +713,7 @@ def _condition(item: Pass) -> str:
 
 
 def _on_one_line(expression: str) -> str:
-    """Return an expression without line breaks and unnecessary blanks; texts in quotes stay as they are.
-
-    Raises:
-        UsageError: A quoted text has a line break, which a rule cannot have.
-    """
+    """Return an expression without line breaks and unnecessary blanks; texts in quotes stay as they are."""
     text, end = "", 0
     for token in tokens(expression):
         text += (" " if end < token.start else "") + expression[token.start : token.end]

@@ -96,12 +96,6 @@ class _LoggedPayloads(PayloadSource):
         return self.words(event).astype("<u4" if self._byte_order == "little" else ">u4").tobytes()
 
     def decode(self, event: int, most: int | None = None) -> Payload:
-        """Return the arguments of an event as they are in the file, since details show what was captured.
-
-        Args:
-            event: Row of the event table.
-            most: As for `PayloadSource.decode`.
-        """
         return self._source.decode(event, most)
 
     def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
@@ -282,19 +276,7 @@ def _fill(
     logs_time: bool,
     control: ControlEvents,
 ) -> None:
-    """Simulate how the buffers of one ring are filled, one buffer per step, and count their events in `control`.
-
-    The arrays are those of `control_events`, for the events of this ring.
-
-    Args:
-        sizes: Sizes of a buffer.
-        cpus: (n,), CPU of each event.
-        stamps: (n,), stamp of each event, cycles.
-        slots: (n,), number of slots of each event.
-        interrupts: (n,), interrupt that the kernel is in at each event; 0 = none.
-        logs_time: Whether TIME passes the filters.
-        control: The counts; changed.
-    """
+    """Simulate how the buffers of one ring are filled, one buffer per step, and count their events in `control`."""
     rollovers = _rollovers(cpus, stamps)
     start, left = 0, 0  # next event, and slots of the event before it that did not fit in their buffer
     while start < len(cpus) or left:
@@ -507,15 +489,7 @@ def would_capture(
 def _passing(
     state: RuleSet, trace: Trace, converted: LoggedTrace, derived: DerivedColumns, part: slice
 ) -> tuple[Bools, Bools]:
-    """Return which events of a part certainly pass, and which possibly do; bool (events,) each, without CONTROL events.
-
-    Args:
-        state: The rules.
-        trace: The trace as it was captured.
-        converted: The trace with events in the form that the rules request.
-        derived: Source of durations and priorities.
-        part: Rows of the part.
-    """
+    """Return which events of a part certainly, and which possibly pass; bool (events,) each, without CONTROL events."""
     bounds, code = [], converted.trace.events.code
     is_inserted, may_be_inserted = inserted_events(trace)
     passes_as_user = passes_inserted(state)[trace.events.code]
@@ -557,15 +531,7 @@ def _doubts(trace: Trace, undecided: Bools) -> list[str]:
 
 
 def _of_logger(trace: Trace, logged: Trace, passes: Bools) -> list[str]:
-    """Return a note on the events of the logger itself; none if no such event passes.
-
-    Their number depends on how much is logged, so that a capture with other rules has more or fewer.
-
-    Args:
-        trace: The trace as it was captured.
-        logged: The trace with events in the form that the rules request.
-        passes: bool (events,), which events pass.
-    """
+    """Return a note on the logger's own events that pass: with other rules there would be more or fewer."""
     is_own = passes & of_logger(trace)[trace.threads.process[trace.events.thread]]
     if not is_own.any():
         return []
@@ -577,13 +543,7 @@ def _of_logger(trace: Trace, logged: Trace, passes: Bools) -> list[str]:
 
 
 def _added(logged: Trace, passes: Bools, logs_time: bool) -> ControlEvents:
-    """Return the numbers of control events that the kernel adds to the events that pass.
-
-    Args:
-        logged: The trace with events in the form that the rules request.
-        passes: bool (events,), which events pass.
-        logs_time: Whether TIME passes the filters.
-    """
+    """Return the numbers of control events that the kernel adds to the events that pass."""
     events = logged.events
     return control_events(
         logged.release,
@@ -596,14 +556,7 @@ def _added(logged: Trace, passes: Bools, logs_time: bool) -> ControlEvents:
 
 
 def _left_out(trace: Trace, part: slice, logs_time: bool, has_handler: bool) -> list[str]:
-    """Return sentences on events that the estimate does not include.
-
-    Args:
-        trace: The trace as it was captured.
-        part: Rows of the examined part.
-        logs_time: Whether TIME passes the filters.
-        has_handler: Whether the rules attach a handler to class CONTROL.
-    """
+    """Return sentences on events that the estimate does not include."""
     sentences = []
     if part.start:
         sentences.append(

@@ -111,14 +111,7 @@ def _widened(table: pa.Table) -> pa.Table:
 
 
 def _record(trace: Trace, source: DatasetSource, tables: tuple[str, ...], lacks: Sequence[str]) -> pa.Table:
-    """Return the table `trace` for one trace, one row, with the columns that only a data set has, such as its path.
-
-    Args:
-        trace: The trace.
-        source: The file of the trace.
-        tables: Names of the exported tables, stored in the metadata.
-        lacks: Why tables of the trace are empty, see `why_empty`.
-    """
+    """Return the row of table `trace` for one trace, with the columns that only a data set has, such as its path."""
     pyarrow = required("pyarrow")
     record = _widened(arrow_of(trace, RECORD))
     begin = trace.clock.wall_time(trace.window.start) if len(trace.events) else None
@@ -269,14 +262,7 @@ def _in_this_process(todo: Plan) -> Iterator[TraceResult]:
 
 
 def _by_processes(todo: Plan, jobs: int) -> Iterator[TraceResult]:
-    """Export traces by several worker processes; yield the result of each trace.
-
-    A file that crashes its worker process does not affect other traces.
-
-    Args:
-        todo: The traces to export.
-        jobs: Maximum number of processes.
-    """
+    """Export traces by worker processes; yield each result. A file that crashes its worker affects no other."""
     left = list(todo.sources)
     while left:
         running: dict[Future[TraceResult], DatasetSource] = {}

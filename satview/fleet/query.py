@@ -421,10 +421,7 @@ def _tables(dataset: Dataset, query: str) -> Iterator[str]:
 
 
 def _rows(dataset: Dataset, name: str) -> str:
-    """Return the SQL that reads a table of all traces.
-
-    Tables of event kinds may have different columns per trace; the table `trace` of older versions has fewer.
-    """
+    """Return the SQL that reads a table of all traces, whose columns may differ per trace and version."""
     return (f"read_parquet({quoted(dataset.pattern(name))}, hive_partitioning = true, "
             f"hive_types = {{'trace': VARCHAR}}, union_by_name = {name == RECORD or name not in SCHEMAS})")  # fmt: skip
 

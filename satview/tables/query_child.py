@@ -244,10 +244,7 @@ def _processor_s() -> float:
 
 
 def _database(memory_bytes: int, threads: int, folders: list[str]) -> Any:
-    """Return an empty database in memory that can read no files except those in `folders`.
-
-    Queries create only temporary objects, which only their own connection sees.
-    """
+    """Return an empty database in memory, for temporary objects only, that reads no files except those in `folders`."""
     database = required("duckdb").connect(
         config={
             "autoinstall_known_extensions": "false",
@@ -266,11 +263,7 @@ def _database(memory_bytes: int, threads: int, folders: list[str]) -> Any:
 
 
 def _refuse_other(duckdb: Any, connection: Any, query: str) -> None:
-    """Raise an error if a text is not exactly one query.
-
-    Raises:
-        UsageError: The text has no statement or several, or the statement is not a query.
-    """
+    """Raise UsageError if a text is not exactly one query."""
     statements = connection.extract_statements(query)
     if len(statements) != 1:
         raise UsageError(f"this is {len(statements) or 'no'} statement{'s' * bool(statements)}; give one query")

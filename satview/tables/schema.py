@@ -156,12 +156,7 @@ def _of_answer(
 ) -> TableSchema:
     """Return the schema of a table made by an answer: times in cycles and ns, `_known` columns for inexact values.
 
-    Args:
-        table: Name of the table.
-        meaning: Meaning of a row.
-        question: The columns of the answer.
-        answer: Function that makes the table; None = another function makes it.
-        timed: Function that makes the table from the trace and a timing file; None = the table needs no such file.
+    `timed` makes the table from a trace and a timing file; without both functions another one makes it.
     """
     columns: list[SqlColumn] = []
     for column in question.columns:
@@ -182,14 +177,7 @@ def _of_answer(
 
 
 def _of_slow(table: str, meaning: str, question: Question, name: str) -> TableSchema:
-    """Return the schema of a table of `SlowAgainstFast` for all activities.
-
-    Args:
-        table: Name of the table.
-        meaning: Meaning of a row.
-        question: The columns of the answer on one activity.
-        name: Name of the table as an attribute of `SlowAgainstFast`.
-    """
+    """Return the schema of the table `SlowAgainstFast.<name>` for all activities."""
     return _of_answer(
         table,
         meaning,

@@ -395,10 +395,7 @@ class Query:
             return
 
     def _leave(self, is_sound: bool) -> int:
-        """Stop watching the process; keep it for the next query if it is sound, else end it and return its exit code.
-
-        The result is 0 if the process is kept.
-        """
+        """Stop watching the process; keep it if it is sound and return 0, else end it and return its exit code."""
         self._is_over.set()
         self._watch.join()
         if is_sound and not self._why:
@@ -433,12 +430,7 @@ def _never() -> bool:
 
 
 def _first_lines(text: str, known: Sequence[str] = ()) -> str:
-    """Return the first lines of an error message of DuckDB, without hints about DuckDB's own interface.
-
-    Args:
-        text: The message.
-        known: Names of existing tables other than the documented ones.
-    """
+    """Return the first lines of an error message of DuckDB, without hints about DuckDB's own interface."""
     if missing := _MISSING.match(text):
         return f"a table {missing[1][:40]!r} does not exist; {_remedy(missing[1], known)}"
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("Possible solutions", "* "))]
@@ -446,12 +438,7 @@ def _first_lines(text: str, known: Sequence[str] = ()) -> str:
 
 
 def _remedy(name: str, known: Sequence[str]) -> str:
-    """Return advice for a table that does not exist, in place of DuckDB's advice, which would name internal tables.
-
-    Args:
-        name: The name in the query.
-        known: Names of existing tables other than the documented ones.
-    """
+    """Return advice for a table that does not exist, in place of DuckDB's advice, which would name internal tables."""
     view = views().get(name.lower())
     if view is not None and view.parameters:
         return f"it is a macro: `from {view.usage}`, `describe from {view.usage}`, with numbers"
@@ -531,14 +518,7 @@ def start_query(
 
 
 def _parts(trace: Trace, name: str, is_plain: bool, timing: Mapping[str, Timing] | None) -> Iterator[pa.Table]:
-    """Yield the rows of a table in one or more parts.
-
-    Args:
-        trace: The trace.
-        name: Name of the table.
-        is_plain: Leave out the columns in nanoseconds, which SQL then computes, so that only queries that use them pay.
-        timing: Content of the timing file; None = none.
-    """
+    """Yield the rows of a table in parts, `is_plain` without nanoseconds, which SQL computes where used."""
     lacks = _lacks(trace)
     if name not in SCHEMAS:
         lacks[name] = True, why_empty(trace, name)
@@ -573,10 +553,7 @@ def _doubts(
 
 
 def _lacks(trace: Trace) -> dict[str, tuple[bool, tuple[str, ...]]]:
-    """Return for each table made so far, by name, whether it is empty, and what the trace cannot show of it and why.
-
-    The dictionary is cached with the trace; the caller adds tables that are made later.
-    """
+    """Return, cached, what a trace cannot show of each table made so far and why, and whether the table is empty."""
     lacks: dict[str, tuple[bool, tuple[str, ...]]] = trace.cached("tables.lacks", lambda _: {})
     return lacks
 

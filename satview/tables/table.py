@@ -284,13 +284,7 @@ def argument_chunks(trace: Trace, rows: Rows | None = None) -> Iterator[ColumnsB
 
 
 def _one_a_row(pieces: list[Piece], events: int, number_of: dict[str, int]) -> dict[str, Any]:
-    """Return columns with one argument per row, in order of events, and `counts`, the number of rows of each event.
-
-    Args:
-        pieces: The arguments of all events.
-        events: Number of events.
-        number_of: Number of each argument name; new names are added.
-    """
+    """Return columns with one argument per row, in order of events, and `counts`, the number of rows of each event."""
     counts = np.zeros(events, np.int64)
     for piece in pieces:
         counts[piece.at] += 1
@@ -546,13 +540,7 @@ def run(trace: Trace) -> ColumnsByName:
 
 
 def _first_events(trace: Trace, times: CutRuns, run_positions: NDArray[np.intp]) -> Ints:
-    """Return the RUNNING event that begins each of some runs, int64 (n,); -1 = only the opening dump reports the run.
-
-    Args:
-        trace: The trace.
-        times: All runs of the trace.
-        run_positions: (n,), positions of the runs in `times`.
-    """
+    """Return the RUNNING event that begins each of some runs, int64 (n,); -1 = only the opening dump has it."""
     rows, _ = run_slices(trace)
     order = np.argsort(trace.events.cpu[rows], kind="stable")
     rows = rows[order]
@@ -569,15 +557,7 @@ def _first_events(trace: Trace, times: CutRuns, run_positions: NDArray[np.intp])
 
 
 def _moves(scope: Scope, times: CutRuns) -> tuple[NDArray[np.bool_], Ints]:
-    """Return which runs began on another CPU than the thread's run before, and the CPU of that run (-1 = not known).
-
-    Args:
-        scope: The whole trace.
-        times: All runs of the trace.
-
-    Returns:
-        bool (runs,), and int64 (runs,).
-    """
+    """Return which runs began on another CPU than the thread's run before, and the CPU of that run (-1 = not known)."""
     runs, moved = times.runs, migrations(scope)
     is_migration, from_cpu = np.zeros(len(runs.cpu), np.bool_), np.full(len(runs.cpu), -1, np.int64)
     for number in range(scope.trace.cpu_count):
@@ -605,17 +585,7 @@ def cpu_state(trace: Trace) -> ColumnsByName:
 
 
 def _pieces(times: CutRuns, cpu: int, handled: TimeRanges, window: TimeWindow) -> tuple[NDArray[Any], ...]:
-    """Return the intervals of one CPU: its runs, split where interrupts are handled, and cut at the range of its file.
-
-    Args:
-        times: All runs of the trace.
-        cpu: Number of the CPU; it has at least one run.
-        handled: Ranges in which the CPU handles interrupts.
-        window: Range that the file of the CPU covers.
-
-    Returns:
-        CPU, kind, thread, start and end of each interval, (n,) each.
-    """
+    """Return a CPU's runs, split at interrupts and cut at `window`: CPU, kind, thread, start, end, (n,) each."""
     runs = times.runs
     low, high = np.searchsorted(runs.cpu, (cpu, cpu + 1))
     start, bound = runs.start[low:high], int(runs.end[high - 1])

@@ -269,10 +269,7 @@ class _CThread:
         return (yield call)
 
     def _next(self) -> Generator[Any, Any, bytes | None]:
-        """Use the simulated CPU for as long as the C program's thread ran; return the thread's next call, or None.
-
-        None means that the connection is closed.
-        """
+        """Use the simulated CPU as long as the C program's thread ran; return its next call, None if it has gone."""
         computed_ns = 0
         self._receive_calls(_LOOK_S)
         while not self._lines:
@@ -508,12 +505,7 @@ class CProgram(ClientJob):
         return handle
 
     def _ask(self, kind: str, values: tuple[int, ...]) -> Generator[Any, Any, tuple[int, ...]]:
-        """Call a handler in the program and yield its TraceEvent() calls; return its result, empty without a result.
-
-        Args:
-            kind: `event` for an event handler, `buffer` for the handler of a full buffer.
-            values: The arguments of the request.
-        """
+        """Call a handler (`event` or `buffer`) in the program and yield its TraceEvent() calls; return its result."""
         client = self._handlers
         if client is None or client.is_closed or not self._is_handling:
             return ()

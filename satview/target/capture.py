@@ -329,11 +329,7 @@ class _ScriptRun:
     def receive(
         self, asks_to_stop: Callable[[], bool], tell: Callable[[str], None], grows: Callable[[Path], None]
     ) -> None:
-        """Receive data until the target has sent everything, or no more can be expected; arguments as for `capture`.
-
-        Raises:
-            TargetError: The data is not a trace.
-        """
+        """Receive data until the target has sent everything, or no more can be expected; arguments as for `capture`."""
         captured, arrival, session = self._captured, self._arrival, self._session
         is_awaited = self._file == "-" and not self._request.keeps_ring_there
         told_s, told_bytes, heard_s, stopped_s, rate = self._began_s, 0, self._began_s, 0.0, 0.0
@@ -369,22 +365,13 @@ class _ScriptRun:
             captured.faults.append(advice)
 
     def _is_over(self, now_s: float) -> bool:
-        """Return whether the requested time is over.
-
-        If the logger itself limits the time, the result is True only `_LATE_S` later, as the logger should end first.
-
-        Args:
-            now_s: Now, by `time.monotonic()`.
-        """
+        """Return whether the requested time is over, `_LATE_S` later if the logger limits it and should end first."""
         begin_s = self._begin_s()
         late_s = _LATE_S if self._request.is_timed_there else 0.0
         return 0 < self._request.seconds <= now_s - begin_s - late_s if begin_s else False
 
     def _begin_s(self) -> float:
-        """Return the time at which the capture began, by `time.monotonic()`; 0 = no start is known on this machine.
-
-        Nothing is logged until the program of the rules starts tracing, so the time before it does not count.
-        """
+        """Return when the capture, or the program of the rules, began, by `time.monotonic()`; 0 = not known."""
         if self._program and not self._program_began_s:
             if PROGRAM not in self._session.stderr_so_far:
                 return 0.0
@@ -394,13 +381,7 @@ class _ScriptRun:
         return self._began_s if _STARTED in self._session.stderr_so_far else 0.0
 
     def _why_hopeless(self, now_s: float, heard_s: float, stopped_s: float) -> str:
-        """Return a sentence on why no more data can be expected; empty = more data can be expected.
-
-        Args:
-            now_s: Now, by `time.monotonic()`, as the other times.
-            heard_s: When data was last received.
-            stopped_s: When the script was told to end the capture; 0 = not yet.
-        """
+        """Return why no more data can be expected, or nothing; times by `time.monotonic()`, `stopped_s` 0 = not yet."""
         ending_s, silent_s = now_s - stopped_s, now_s - max(heard_s, stopped_s)
         if stopped_s and (silent_s > _STOP_SILENT_S or (self._file == "-" and ending_s > _STOP_S)):
             return (f"tracelogger on {self._name} did not end within {ending_s:.0f} s; what it had not sent is not in "
@@ -412,13 +393,7 @@ class _ScriptRun:
         return ""
 
     def _progress(self, now_s: float, rate: float, *, is_stopping: bool) -> str:
-        """Return the status text during the capture.
-
-        Args:
-            now_s: Now, by `time.monotonic()`.
-            rate: Bytes received per second, lately.
-            is_stopping: Whether the script was told to end the capture.
-        """
+        """Return the status text during the capture; `rate` is bytes per second, lately."""
         arrival = self._arrival
         if not arrival.received:
             doing = "stopping" if is_stopping else "capturing into its memory" if self._file != "-" else "waiting"

@@ -181,11 +181,7 @@ def find_profile(text: str, path: Path) -> Profile:
 
 
 def _on_this_machine(profile: Profile) -> Profile:
-    """Return the profile of a simulated target with `memory_folder` set to a folder on this machine.
-
-    Raises:
-        UsageError: This system does not support simulated targets.
-    """
+    """Return the profile of a simulated target with `memory_folder` set to a folder on this machine."""
     try:
         folder = shell.folder_of(profile.simulated)
     except shell.NoTargetError as error:
@@ -475,16 +471,7 @@ class TargetLine:
         return b"".join(parts).decode("utf-8", "replace")
 
     def _awaited(self, look: Callable[[float], _Answer | None], deadline_s: float, timeout_s: float) -> _Answer:
-        """Call a function repeatedly until it returns a result other than None, and return the result.
-
-        Args:
-            look: The function; takes the seconds that it may wait.
-            deadline_s: End of the attempts, by `time.monotonic()`.
-            timeout_s: Time limit in seconds, for the message.
-
-        Raises:
-            TargetError: There was no result in time, or the caller gave up.
-        """
+        """Call a function, which takes the seconds it may wait, until its result is not None, and return that."""
         while (left_s := deadline_s - time.monotonic()) > 0:
             if self.is_given_up():
                 for session in self._sessions:
@@ -528,11 +515,7 @@ class TargetLine:
         return ClockOffset((minimum + maximum) / 2, (maximum - minimum) / 2) if minimum <= maximum else None
 
     def _tick(self) -> int | None:
-        """Return the time of the target's clock in seconds since 1970; None if the clock cannot be read.
-
-        Raises:
-            TargetError: The connection is broken, or there was no answer in time.
-        """
+        """Return the time of the target's clock in seconds since 1970; None if the clock cannot be read."""
         if self._clock is None:
             return None
         self._clock.write("?\n")

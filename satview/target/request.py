@@ -326,11 +326,7 @@ def with_rules(request: TargetRequest, board: Board) -> tuple[TargetRequest, tup
 
 
 def _check_recording(request: TargetRequest, board: Board, built: BuiltRules) -> None:
-    """Check that this machine can check the triggers of the rules during the capture.
-
-    Raises:
-        TargetError, UsageError: It cannot; the text includes the remedy.
-    """
+    """Check that this machine can check the triggers of the rules during the capture."""
     title = request.profile.title
     if not board.can_stream:
         raise TargetError(
@@ -379,11 +375,7 @@ def logger_command(
 
 
 def _without_missing(words: Sequence[str], board: Board, name: str, say: Callable[[str], None]) -> Iterator[str]:
-    """Yield the words of a command line, except options that the usage message of the target's tracelogger lacks.
-
-    Raises:
-        TargetError: A missing option cannot be left out.
-    """
+    """Yield the words of a command line, except options that the usage message of the target's tracelogger lacks."""
     keeps = True
     for word in words:
         if option := re.match("-[A-Za-z]", word):

@@ -469,11 +469,7 @@ class SimulatedTarget:
             client.end(BAD_USE, f"the target could not do this: {visible_line(one_line(error))}")
 
     def _program(self, pid: int) -> CProgram:
-        """Return the running C program with this pid.
-
-        Raises:
-            UsageError: There is no such program.
-        """
+        """Return the running C program with this pid."""
         for job in self._jobs:
             if isinstance(job, CProgram) and job.process.pid == pid:
                 return job
@@ -531,11 +527,6 @@ class SimulatedTarget:
     # Programs of the shell
 
     def _command(self, client: Client, command: ShellCommand) -> None:
-        """Run a program of the shell.
-
-        Raises:
-            UsageError: Wrong arguments.
-        """
         name, *words = command.words
         if name == "pidin":
             client.say(self._pidin(words))
@@ -737,13 +728,7 @@ def _answers(line: Any, stops: Callable[[], bool]) -> Iterator[tuple[bytes, byte
 def _take(
     answers: Iterator[tuple[bytes, bytes]], output: BinaryIO, say: Callable[[int, str], None]
 ) -> LogReport | None:
-    """Process the frames from a logger until it ends; return its final report, None if none was sent.
-
-    Args:
-        answers: Kind and content of each frame.
-        output: Stream for the data of the trace.
-        say: Called with level and text of each message.
-    """
+    """Process the frames from a logger until it ends; return its final report, None if none was sent."""
     report = None
     for kind, content in answers:
         if kind == shell.DATA:

@@ -410,13 +410,7 @@ class Recording(Arrival):
         self._pass_to_ring(cycles[is_new], slot[is_new] - len(head), stop)
 
     def _complete_until(self, trace: Trace, slots: Slots, head: int) -> int:
-        """Return the time in cycles before which all events have been received completely.
-
-        Args:
-            trace: The events of the open buffers, after those made by `_head`.
-            slots: The slots of that trace.
-            head: Slot at which the open buffers begin.
-        """
+        """Return the time in cycles before which all events have been received; open buffers begin at slot `head`."""
         events = trace.events
         is_new = events.slot >= head
         newest = int(events.time_cycles[is_new].max())
@@ -436,13 +430,7 @@ class Recording(Arrival):
         return head + np.cumsum([len(buffer.slots) for buffer in self._open])
 
     def _find(self, trace: Trace, rows: _Ints, ends: _Ints) -> None:
-        """Find the hits of triggers among some events, and add them to the open buffers that contain the events.
-
-        Args:
-            trace: The trace.
-            rows: The events to test, ascending.
-            ends: End of each open buffer as a slot number, from `_ends`.
-        """
+        """Find hits of triggers among `rows`, and add them to the open buffers that contain them (`ends`: `_ends`)."""
         if self.lost > self._losses_seen:
             self._losses_seen = self.lost
             for scan in self._scans:
@@ -477,13 +465,7 @@ class Recording(Arrival):
             del self._names[next(iter(self._names))]
 
     def _pass_to_ring(self, cycles: _Ints, slot: _Ints, stop: int) -> None:
-        """Pass buffers whose events are all checked to the ring, in the order in which they were received.
-
-        Args:
-            cycles: int64 (n,), times of all events in open buffers.
-            slot: int64 (n,), first slot of each, from the first open buffer on.
-            stop: Time in cycles before which all events are checked.
-        """
+        """Pass buffers whose events are all before `stop` to the ring, in order of receipt; `slot` as from `_ends`."""
         is_open = cycles >= stop
         first_open = int(slot[is_open].min()) if is_open.any() else None
         ends = self._ends(0).tolist()

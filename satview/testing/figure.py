@@ -237,16 +237,7 @@ class Figure(float):
         )
 
     def _judged(self, compare: Callable[[float, float], bool], sign: str, other: object) -> bool:
-        """Return the result of a comparison with this value; if False, record the location for the failure report.
-
-        Args:
-            compare: The comparison, a method of `float`.
-            sign: Its sign, such as `<`.
-            other: The other value.
-
-        Raises:
-            KevFailure: The value is a lower bound, which does not decide the comparison.
-        """
+        """Return the result of a comparison with this value; if False, record the location for the failure report."""
         __tracebackhide__ = True
         holds = compare(self, other)  # type: ignore[arg-type]  # NotImplemented goes back to Python
         if holds is True and self.missing and sign not in (">", ">="):

@@ -66,21 +66,12 @@ from satview.testing.figure import Chain, ClaimResults, Figure, KevFailure, Meas
 
 
 def _unmet(trace: Trace, is_lenient: bool, *needs: Need) -> str:
-    """Return the reason why a trace cannot decide an assertion; empty if it can, or if `is_lenient`.
-
-    Args:
-        trace: The trace.
-        is_lenient: Whether an assertion passes if the trace cannot decide it.
-        *needs: Requirements of the assertion on the trace.
-    """
+    """Return the reason why a trace cannot decide an assertion; empty if it can, or if `is_lenient`."""
     return "" if is_lenient else next(filter(None, (need.advice(trace) for need in needs)), "")
 
 
 def _lost(trace: Trace, is_lenient: bool) -> str:
-    """Return a text with the number of ranges in which events are missing; empty if none are, or if lenient.
-
-    With missing events, numbers are lower bounds.
-    """
+    """Return a text with the number of ranges in which events are missing; empty if none are, or if lenient."""
     lost = 0 if is_lenient else len(lost_marks(trace))
     return f"events are missing in {counted(lost, 'range')}" if lost else ""
 
@@ -237,23 +228,14 @@ class Threads:
         return tuple(part.trace for part in files.parts if part.name in has_them)
 
     def _refuse_unknown(self, what: str, more: str = "") -> None:
-        """Raise `KevFailure` if the trace lacks events, so that finding nothing does not prove `what`.
-
-        Args:
-            what: The claim, after `cannot tell whether`.
-            more: Why the trace cannot tell although it has all events of threads; empty if it can.
-        """
+        """Raise `KevFailure` if the trace lacks events, or for `more`: finding nothing does not prove `what`."""
         __tracebackhide__ = True
         if why := self._missing() or self._lost() or more:
             raise KevFailure(f"cannot tell whether {what}: {why}")
 
 
 def _state(name: str) -> str:
-    """Return the name that the table `state` uses for a state.
-
-    Raises:
-        UsageError: There is no such state.
-    """
+    """Return the name that the table `state` uses for a state."""
     value = state_value(name)
     if value not in STATE_BY_VALUE:
         known = ", ".join(state.name for state in STATE_BY_VALUE.values())
@@ -565,13 +547,7 @@ class Kev:
         return Figure(float(value), query, unit, None, self.claims)
 
     def _durations(self, times: Instances | ChainTimes, says: str, of: Sequence[int]) -> MeasuredDurations:
-        """Return the durations of the instances of an activity, or of the passes through a chain.
-
-        Args:
-            times: Start and end of each instance or pass.
-            says: Description of the durations, for messages.
-            of: Positions of the activity, or of the chain's activities, among all activities.
-        """
+        """Return the durations of the instances of an activity, or of the passes through a chain."""
         said, known = said_needs(self.trace, self.timing), activities(self.trace, self.timing).activities
         missing = lacks(self.trace, {known[number].name: said.get(known[number].name, ()) for number in of})
         said_missing = "" if self.is_lenient else "; ".join(missing)
@@ -599,16 +575,9 @@ class Kev:
         self, table: Table, selected: NDArray[np.bool_], start: str, length: str, says: str,
         is_over: NDArray[np.bool_] | bool = True, missing: str = "",
     ) -> MeasuredDurations:  # fmt: skip
-        """Return durations from the columns of a table.
+        """Return durations from the columns of a table, by names of columns in cycles; a negative length is not known.
 
-        Args:
-            table: A table with the column `event`: the event that starts each duration.
-            selected: bool (rows,), the rows to use.
-            start: Name of the column of start times, cycles.
-            length: Name of the column of lengths, cycles; negative = not known.
-            says: Description of the durations, for messages.
-            is_over: bool (rows,), or one for all rows: False = the duration has not ended when the trace ends.
-            missing: Why the trace cannot show these durations; empty = it can.
+        `missing` says why the trace cannot show these durations; a duration that is not over lasts to its end at least.
         """
         has_length = selected & (table[length] >= 0)
         known, goes_on = has_length & is_over, has_length & ~np.broadcast_to(is_over, has_length.shape)
@@ -676,10 +645,7 @@ class Kev:
 
 
 def _user_rows(trace: OpenedTrace, text: str) -> NDArray[np.uint32]:
-    """Return the rows of the user events with the given text, uint32 (n,), ascending.
-
-    A text of up to 7 bytes is compared as two words.
-    """
+    """Return the rows of the user events with the given text, uint32 (n,), ascending."""
     raw = text.encode("utf-8", "replace")
     if len(raw) >= _SHORT_BYTES:
         return trace.select(f"class == USREVENT and text == {in_quotes(text)}")

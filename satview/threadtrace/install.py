@@ -45,16 +45,7 @@ _FILE_CALLS: Final = {"readinto": codes.READ, "readall": codes.READ, "read": cod
 
 
 def _timed(log: Log, interface: int, argument: int, call: Callable[..., Any], *args: Any, **named: Any) -> Any:
-    """Call a function and record its start and end in the `.time` file; return its value.
-
-    Args:
-        log: Log of the calling thread.
-        interface: Number of the operation in records.
-        argument: Argument of the operation in the first record.
-        call: The function.
-        *args: Arguments of the function.
-        **named: Arguments of the function by name.
-    """
+    """Call a function and record its start and end in the `.time` file; return its value."""
     start_ns, value = now(), None
     log.sample_cpu(start_ns)
     log.note_time(start_ns, interface, codes.FIRST, argument)
@@ -241,16 +232,8 @@ def _routine(target: Any, name: str) -> int:
 def _create(log: Any, routine: int, flags: int, tid: int, begun_ns: list[int], start: Callable[[], Any]) -> Any:
     """Start a thread and record its creation as a pair of records; return the value of `start`.
 
-    If the new thread runs before its creator continues, the second record gets a time just before the first record of
-    the new thread, so that no thread runs before it is created.
-
-    Args:
-        log: Log of the creating thread.
-        routine: Address that stands for the function of the new thread.
-        flags: Flags of thr_create for the first record.
-        tid: Number of the new thread.
-        begun_ns: Empty list; the new thread appends the time of its first record.
-        start: Function that starts the thread.
+    The new thread appends the time of its first record to `begun_ns`: the second record gets a time just before that,
+    so that no thread runs before it is created.
     """
     start_ns = now()
     log.note(start_ns, codes.THREAD, codes.THR_CREATE, codes.FIRST, 0, threading.stack_size(), routine, 0, flags)

@@ -91,21 +91,7 @@ def _single(
     *args: Any,
     **named: Any,
 ) -> Any:
-    """Call a method and add one record with the time before the call; return the method's value.
-
-    The record thus precedes wake-ups that the call causes.
-
-    Args:
-        original: The method.
-        log: Log of the calling thread.
-        category: Category of the record.
-        interface: Number of the library function in the record.
-        address: Address of the object in the record.
-        third: Function that returns the third number of the record, before the call, from the object.
-        self: The object.
-        *args: Arguments of the method.
-        **named: Arguments of the method by name.
-    """
+    """Call a method; add one record of the time before the call, so that it precedes wake-ups that it causes."""
     start_ns, result = now(), codes.EINTR
     before = third(self)
     try:
@@ -145,19 +131,7 @@ def _pair(
     *args: Any,
     **named: Any,
 ) -> Any:
-    """Call a method and add two records, for its start and end; return the method's value.
-
-    Args:
-        original: The method.
-        log: Log of the calling thread.
-        category: Category of the records.
-        interface: Number of the library function in the records.
-        arguments: Numbers of the first record.
-        result_number: Converts the method's value to the number of the second record.
-        self: The object.
-        *args: Arguments of the method.
-        **named: Arguments of the method by name.
-    """
+    """Call a method and add two records, for its start and end; return the method's value."""
     start_ns, result = now(), codes.EINTR
     log.sample_cpu(start_ns)
     log.note(start_ns, category, interface, codes.FIRST, *arguments)

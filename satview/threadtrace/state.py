@@ -270,10 +270,7 @@ def routine(code: CodeType | None, name: str) -> int:
 
 
 def _maker() -> str:
-    """Return the position in the source that created an object: the line of the program.
-
-    If code of the standard library created it, that line follows in brackets.
-    """
+    """Return the program's line that created an object, and in brackets that of the standard library, if any."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and _is_inner(frame.f_code.co_filename):
         frame = frame.f_back

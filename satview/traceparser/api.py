@@ -259,15 +259,7 @@ def deliver(state: State, userdata: Any, source: TraceSource) -> None:
 
 
 def _deliver_rows(state: State, userdata: Any, source: TraceSource, batch: Batch, rows: NDArray[np.intp]) -> None:
-    """Call the callbacks for some events of a batch.
-
-    Args:
-        state: State of the parse.
-        userdata: User data for callbacks that were registered with None.
-        source: The trace.
-        batch: A batch of events.
-        rows: Rows of the batch; a row below 0 is not an event but the empty slot `~row`.
-    """
+    """Call the callbacks for some rows of a batch; a row below 0 is not an event but the empty slot `~row`."""
     words = _as_in_file(batch.words, source)
     code, times = batch.code, batch.time_cycles
     for row in rows.tolist():
@@ -282,15 +274,7 @@ def _deliver_rows(state: State, userdata: Any, source: TraceSource, batch: Batch
 
 
 def _deliver_empty(state: State, userdata: Any, source: TraceSource, batch: Batch, slot: int) -> None:
-    """Call the callback for a slot of class EMPTY, which is not an event and leaves the current time unchanged.
-
-    Args:
-        state: State of the parse.
-        userdata: User data for callbacks that were registered with None.
-        source: The trace.
-        batch: The batch that contains the slot.
-        slot: Index of the slot in the batch.
-    """
+    """Call the callback for a slot of class EMPTY, which is not an event and leaves the current time unchanged."""
     header, stamp = batch.slots[slot, :2].tolist()
     words = _as_in_file(batch.slots[slot, 2:4], source)
     _call(state, state.registrations[0], userdata, header, stamp, words)
@@ -304,10 +288,7 @@ def _with_empty(batch: Batch, rows: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 def _deliver_with_slots(state: State, userdata: Any, source: TraceSource, batch: Batch, rows: NDArray[np.intp]) -> None:
-    """Write every slot to the debug stream, followed by the callback for the event that the slot completes.
-
-    The arguments are those of `_deliver_rows`.
-    """
+    """Write every slot to the debug stream, followed by the callback for the event that the slot completes."""
     texts = model.slot_lines(batch.slots, source.byte_order)
     for slot in batch.stray_tails.tolist():
         texts[slot] += model.stray_line(int(batch.slots[slot, 0]))

@@ -87,14 +87,7 @@ class _Seen:
     is_write: bool | None = None
 
     def note(self, lock: int, unlock: int, length: int, is_write: bool | None) -> None:
-        """Add the times of one round, ns of work from the start of the piece; -1 = the trace does not show the time.
-
-        Args:
-            lock: When the lock is taken.
-            unlock: When it is released.
-            length: Length of the piece.
-            is_write: Whether the lock is taken for writing; None = the trace does not show that.
-        """
+        """Add the times of a round, ns of work from the start of the piece; -1 or None = the trace does not show it."""
         self.rounds += 1
         self.is_write = self.is_write if is_write is None else is_write
         if lock >= 0:
@@ -113,12 +106,7 @@ class _Seen:
         """Return the usual work from the start of the piece to the unlock, ns.
 
         This is `lock` plus the median hold; else the median distance from the start or the end of the piece, whichever
-        varies less; if no round shows an unlock, `lock` plus `usual_hold`, or `length` if that is not known.
-
-        Args:
-            lock: Work from the start of the piece to the lock, ns.
-            length: Length of the piece, ns of work.
-            usual_hold: Work from a lock of this mutex to its unlock elsewhere, ns; -1 = not known.
+        varies less; if no round shows an unlock, `lock` plus `usual_hold`, or `length` if that is -1.
         """
         if self.holds:
             return lock + int(np.median(self.holds))
@@ -164,10 +152,7 @@ def with_unseen_locks(programs: parts.Programs) -> int:
 
 
 def _keep_held_over_waits(pieces: Sequence[_Piece]) -> None:
-    """Add mutexes that are held over a wait to `kept` of the pieces before and after the wait.
-
-    A mutex counts as held over a wait if the piece after the wait usually has the unlock.
-    """
+    """Add mutexes held over a wait to `kept` of the pieces around it: the piece after usually has the unlock."""
     locks_of = [_lock_times(piece)[1] for piece in pieces]
     held: dict[tuple[_Key, int], list[int]] = defaultdict(list)
     alone: dict[tuple[_Key, int], int] = defaultdict(int)  # locks and unlocks that are no such pair
@@ -211,13 +196,7 @@ def _step_lists(programs: parts.Programs) -> Iterator[tuple[list[parts.Step], _K
 
 
 def _pieces(programs: parts.Programs, steps: list[parts.Step], owner: _Key) -> Iterator[_Piece]:
-    """Yield the non-empty pieces of work between the waits of a list of steps.
-
-    Args:
-        programs: Programs of the trace.
-        steps: The list.
-        owner: Key of the thread, message kind or stream that the list belongs to.
-    """
+    """Yield the non-empty pieces of work between the waits of the steps of a thread, message kind or stream."""
     begin, waits, key = 0, 0, (*owner, 0, "")
     for number, step in enumerate([*steps, None]):
         if step is not None and not isinstance(step, _WAITS):
@@ -264,12 +243,7 @@ def _modes(piece: _Piece) -> dict[int, bool | None]:
 
 
 def _rebuilt(steps: Sequence[parts.Step], places: Sequence[tuple[parts.Lock, int, int]]) -> list[parts.Step]:
-    """Return the steps of a piece with locks and their unlocks inserted.
-
-    Args:
-        steps: The steps.
-        places: For each lock the step, and the work in ns before the lock and before the unlock.
-    """
+    """Return the steps of a piece with locks and unlocks inserted, each at its work in ns from the start."""
     changes: list[tuple[int, int, parts.Step]] = []
     for order, (lock, begin, end) in enumerate(places):
         changes += [(begin, order, lock), (end, len(places) + order, parts.Unlock(lock.thing))]
@@ -387,11 +361,10 @@ def sporadic_of(trace: Trace, row: int, usual_priority: int, tick_ns: int) -> tu
 def _inferred(trace: Trace) -> LearnedPriorities:
     """Return priorities and policies that fit the order of events in a trace of fast events, which shows none.
 
-    Other priorities that fit as well are returned as alternatives.
-
-    A thread is above a second one if it takes the CPU from the second before the time slice is over, or sends a message
-    later but is served first. Servers run at their clients' priorities, which show nothing about their own. A thread
-    that runs longer than a slice without ever losing the CPU has no time slices.
+    Other priorities that fit as well are returned as alternatives. A thread is above a second one if it takes the CPU
+    from the second before the time slice is over, or sends a message later but is served first. Servers run at their
+    clients' priorities, which show nothing about their own. A thread that runs longer than a slice without ever losing
+    the CPU has no time slices.
     """
     events, index, value, count = trace.events, trace.states.event, state_values(trace), len(trace.threads)
     ends = following(trace)
@@ -429,10 +402,7 @@ def _inferred(trace: Trace) -> LearnedPriorities:
 
 
 def _served_first(messages: Transactions) -> tuple[_Ints, _Ints]:
-    """Return clients whose messages overtook others in the same server, and for each the client that was overtaken.
-
-    Both are int64 (n,), rows of the thread table.
-    """
+    """Return clients whose messages overtook another's in a server, and the clients overtaken, thread rows."""
     received = np.flatnonzero((messages.receive_row >= 0) & (messages.client > 0))
     received = received[np.lexsort((messages.receive_row[received], messages.server_pid[received]))]
     one, other = received[:-1], received[1:]
@@ -455,12 +425,9 @@ def other_orders(count: int, above: list[tuple[int, int]]) -> list[tuple[int, ..
 
 
 def _reversed(order: list[int], above: list[tuple[int, int]]) -> list[int]:
-    """Return threads, least urgent first, in the reverse of `order` as far as the pairs in `above` allow.
+    """Return threads, least urgent first, in the reverse of `order` as far as pairs (upper, lower) allow.
 
-    In a pair (a, b), thread a is above thread b: more urgent.
-
-    Each step takes the last thread of `order` that is above no untaken thread; if there is none, as pairs form a cycle,
-    the last untaken thread.
+    Each step takes the last thread of `order` that is above no untaken one; if pairs form a cycle, the last untaken.
     """
     rank, missing = {row: place for place, row in enumerate(order)}, [0] * len(order)
     highs = defaultdict[int, list[int]](list)

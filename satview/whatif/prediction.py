@@ -253,12 +253,7 @@ def own_activities(timing: Mapping[str, Timing] | None) -> dict[str, Timing]:
 
 
 def _same_order(one: tuple[Trace, int], other: tuple[Trace, int]) -> float:
-    """Return the share of pairs of consecutive wake-ups in one trace that have the same order in another trace.
-
-    Args:
-        one: The first trace, and the time in cycles from which on its wake-ups count.
-        other: The second trace, and that time in it.
-    """
+    """Return the share of pairs of consecutive wake-ups that have the same order, each after a time in cycles."""
     numbers: dict[int, int] = {}
     one_order, other_order = (_wake_ups(*trace, numbers) for trace in (one, other))
     position = {int(wake): place for place, wake in enumerate(other_order.tolist())}
@@ -268,15 +263,7 @@ def _same_order(one: tuple[Trace, int], other: tuple[Trace, int]) -> float:
 
 
 def _wake_ups(trace: Trace, begin_cycles: int, numbers: dict[int, int]) -> NDArray[np.int64]:
-    """Return a key for each wake-up after a time, in time order, int64 (n,).
-
-    The key is the number of the thread << 32 | the number of its earlier wake-ups.
-
-    Args:
-        trace: The events.
-        begin_cycles: The time.
-        numbers: Number of each thread, equal in recording and replay.
-    """
+    """Return for each wake-up, in time order, the number of the thread << 32 | of its earlier wake-ups, int64 (n,)."""
     every_wait = waits(trace)
     rows = every_wait.end_row[every_wait.end_row < OPEN].astype(np.int64)
     thread = every_wait.thread[every_wait.end_row < OPEN]
@@ -396,15 +383,7 @@ def _in_doubt(
 def _parallel_doubts(
     basis: ReplayBasis, changes: Sequence[ProgramChange], doubts: int
 ) -> Iterator[list[Future[dict[Key, ActivityFigures]]]]:
-    """Start the replays of all variants that the trace leaves open, in another process; yield their futures.
-
-    Yields no futures if that would save no time.
-
-    Args:
-        basis: Basis of the trace.
-        changes: The changes to predict.
-        doubts: Number of variants.
-    """
+    """Start the replays of all variants left open in another process; yield their futures, none if no time is saved."""
     trace = basis.programs.trace
     if not doubts or (cpu_count() or 1) < 2 or len(trace.events) < _LONG or not trace.can_be_read_again:
         yield []
@@ -420,13 +399,7 @@ def _in_doubt_here(changes: Sequence[ProgramChange], number: int) -> dict[Key, A
 
 
 def _predicted(basis: ReplayBasis, changed: Changed, path: Path) -> tuple[tuple[str, ...], dict[Key, ActivityFigures]]:
-    """Replay changed programs and write the trace; return problems of the simulated kernel, and figures of activities.
-
-    Args:
-        basis: Basis of the trace, from which deadlines are taken.
-        changed: The programs with the changes.
-        path: The new file.
-    """
+    """Replay changed programs and write the trace; return the kernel's problems, and figures of activities."""
     replayed = replay(changed.programs, path, changed.cpus, basis.seed, _attributes(basis, changed))
     bounds_ns = {key: known.recorded.deadline_ns for key, known in basis.fit.activities.items()}
     predicted = figures(*_times(replayed), basis.programs.length_ns, own_activities(basis.timing), bounds_ns)
@@ -492,12 +465,7 @@ def _compared(
 
 
 def _whole_range(in_doubt: Sequence[ActivityFigures | None], name: str) -> tuple[int, int]:
-    """Return the smallest range that covers the ranges of several predictions; unbounded if one lacks the activity.
-
-    Args:
-        in_doubt: Figures of one activity in each prediction; None = the activity does not occur.
-        name: Name of the range attribute.
-    """
+    """Return the range that covers the ranges `name` of several predictions; unbounded if one lacks the activity."""
     ranges_ns = [(0, _NEVER_NS) if figure is None else getattr(figure, name) for figure in in_doubt]
     return min(low for low, _ in ranges_ns), max(high for _, high in ranges_ns)
 

@@ -183,8 +183,7 @@ class _Builder:
     def _beat_offset_ns(self) -> int:
         """Return the time from the kernel's last beat to the start, ns; 0 if no event shows the beats.
 
-        Beats (every `BEAT_NS`, not logged) are the moments at which the 8.0 kernel may lower priorities of sporadic
-        threads.
+        Only at beats, every `BEAT_NS`, may the 8.0 kernel lower priorities of sporadic threads.
         """
         rows = self.trace.states.event
         (priority, known), (policy, _) = arguments(self.trace, rows, "priority", "policy")
@@ -243,14 +242,7 @@ class _Builder:
         return exits
 
     def _first_after(self, keys: _Ints, entries: _Ints) -> _Ints:
-        """Return the index in `keys` of the first given event between each entry and its thread's next one, int64 (n,).
-
-        It is -1 where there is none.
-
-        Args:
-            keys: int64 (m,), ascending, thread << 32 | row of the given events.
-            entries: int64 (n,), ascending, thread << 32 | row of all kernel call entries.
-        """
+        """Return the first of `keys` between each entry and its thread's next, -1 = none; both thread << 32 | row."""
         position = np.searchsorted(keys, entries)
         ends = np.append(entries[1:], np.iinfo(np.int64).max)
         ends = np.where(ends >> 32 == entries >> 32, ends, (entries >> 32) + 1 << 32)
@@ -269,10 +261,7 @@ class _Builder:
         return self.thing_of[key]
 
     def barrier(self, thread: int) -> int:
-        """Return the number of the barrier at which a thread meets others, -1 if unknown; barriers have no address.
-
-        Threads that are released together every time, and never with others, meet at one barrier.
-        """
+        """Return a thread's barrier, -1 if unknown: threads that are always released together share one."""
         together = self._meetings.get(thread, set())
         members = next(iter(together), frozenset())
         if len(together) != 1 or any(self._meetings[member] != together for member in members):
@@ -300,11 +289,9 @@ class _Builder:
     def _waking_calls(self) -> tuple[dict[int, tuple[int, int, int]], dict[int, tuple[int, int, int]]]:
         """Return the calls that wake threads from waits for synchronization objects, and the waits that they end.
 
-        A waking call is under way on the CPU when a wait ends; at a barrier it is the wait call of the last thread.
-
-        Returns:
-            By row of the waking call, the kind and address of the object and the number of woken threads; by row of the
-            event that begins the wait, kind, address and row of the waking call.
+        A waking call is under way on the CPU when a wait ends; at a barrier it is the wait call of the last thread. The
+        first are by row of the call: kind and address of the object, and number of threads; the second by row of the
+        event that begins the wait: kind, address and row of the waking call.
         """
         givers: dict[int, tuple[int, int, int]] = {}
         ended: dict[int, tuple[int, int, int]] = {}
@@ -340,11 +327,6 @@ class _Builder:
 
         Fast events have no nanoseconds: the requested length is at most the sleep and at least that less a tick; all
         sleeps of a thread are assumed to request the same length if possible.
-
-        Args:
-            entries: Rows of TIMER_TIMEOUT.
-            wait_at: Positions of the sleeps in the table of waits.
-            tick_ns: Period of the clock.
         """
         every_wait, time = self.waits, self.events.time_cycles
         (seconds, has_s), (rest, has_ns) = arguments(self.trace, entries, "ntime_sec", "ntime_nsec")
@@ -476,14 +458,7 @@ class _Builder:
         return out
 
     def _first_cpu(self, begin: int, stop: int) -> int:
-        """Return the CPU on which a thread runs when the replay begins, else the CPU on which it first runs after that.
-
-        The result is -1 if it never runs.
-
-        Args:
-            begin: Position of the thread's first state event in `Trace.states.event`.
-            stop: Position behind its last one.
-        """
+        """Return the CPU on which a thread runs when the replay begins, or first after that; -1 = it never runs."""
         rows, value = self.trace.states.event[begin:stop], state_values(self.trace)[begin:stop]
         now = int(np.searchsorted(self.events.time_cycles[rows], self.begin, "right"))
         is_running = now > 0 and value[now - 1] == RUNNING
@@ -491,12 +466,7 @@ class _Builder:
         return int(self.events.cpu[runs[0]]) if len(runs) else -1
 
     def _steps_of(self, program: parts.ThreadProgram, items: _Items) -> None:
-        """Fill in the steps of one thread, and its work for each message and pulse that it receives.
-
-        Args:
-            program: Program of the thread; changed.
-            items: Kernel calls and user events of all threads.
-        """
+        """Fill in the steps of one thread, and its work for each message and pulse that it receives."""
         current: list[parts.Step] = program.steps
         done_cycles, is_behind_call = 0, False
         for user_cycles, kind, step in items.of(program):
@@ -535,12 +505,7 @@ class _Builder:
         return stream.works[receipt.pulse[1]]
 
     def _stimuli(self, clock: int, items: _Items) -> tuple[list[parts.TimerSource], list[parts.InterruptLine]]:
-        """Return the timers that send pulses, and the interrupt vectors, each with the times at which it fires.
-
-        Args:
-            clock: Vector of the clock interrupt, which is left out; -1 = none.
-            items: Kernel calls and user events of the threads.
-        """
+        """Return the timers that send pulses, and the interrupt vectors but the clock's, with their times."""
         timers: dict[tuple[int, int], parts.TimerSource] = {}
         lines = self._lines(clock)
         latency = latencies(self.trace)
@@ -594,11 +559,7 @@ class _Builder:
     def _deliver(self, line: parts.InterruptLine, latency: Latencies, number: int, target: int) -> None:
         """Store the receiver of an interrupt: of the event that its handler returns, or of the interrupt itself.
 
-        Args:
-            line: The interrupt vector; changed.
-            latency: All latencies of the trace.
-            number: The latency that begins with the interrupt.
-            target: The receiver: number of a pulse stream, or -1 minus the row of a thread.
+        `target` is the number of a pulse stream, or -1 minus the row of a thread.
         """
         handler_row = int(latency.handler_row[number])
         if handler_row >= 0 and line.handlers:
@@ -697,10 +658,7 @@ class _Items:
         self.replied = self._numbered(exchanges.reply_row, by, np.arange(len(exchanges)), replied & (by > 0))
 
     def _pulses(self) -> None:
-        """Store the streams, the pulse that each receipt gets, and the streams to which each kernel call sends.
-
-        A stream is the pulses of one connection.
-        """
+        """Store the streams (one a connection), each receipt's pulse, and the streams to which calls send."""
         builder, trace, events = self.builder, self.builder.trace, self.builder.events
         table = messages.pulses(trace)
         sends = rows_of_codes(trace, *messages.SENDS)
@@ -737,12 +695,7 @@ class _Items:
         self.stimuli = list(zip(sends[free].tolist(), stream[free].tolist(), cause[free].tolist(), strict=True))
 
     def _pulses_at_death(self, sends: _Ints, stream: _Ints) -> dict[int, list[tuple[int, int]]]:
-        """Return the pulses (row, stream) that the kernel sends when a process dies, by the thread that ends.
-
-        Args:
-            sends: int64 (n,), rows of all pulses.
-            stream: int64 (n,), their streams, -1 for pulses that calls send.
-        """
+        """Return the pulses (row, stream) that the kernel sends when a process dies, by the thread that ends."""
         trace = self.builder.trace
         starts, stops = trace.states.start[:-1], trace.states.start[1:]
         is_dead = (stops > starts) & (state_values(trace)[np.maximum(stops - 1, 0)] == DEAD)
@@ -769,17 +722,7 @@ class _Items:
                 self.builder.streams[which].priority = -int(np.bincount(thread[stream[is_received] == which]).argmax())
 
     def _numbered(self, rows: _Ints, threads: _Ints, numbers: _Ints, known: NDArray[np.bool_]) -> _Ints:
-        """Return for each kernel call entry the number of the thread's next event before its next entry; -1 = none.
-
-        Args:
-            rows: int64 (n,), events to search.
-            threads: int64 (n,), thread of each.
-            numbers: int64 (n,), number of each, such as that of the message that it sends.
-            known: bool (n,), the events to use.
-
-        Returns:
-            int64 (entries,).
-        """
+        """Return for each kernel call entry the number of its thread's next event before the next entry; -1 = none."""
         chosen = np.flatnonzero(known)
         keys = threads[chosen] << 32 | rows[chosen]
         order = np.argsort(keys, kind="stable")
@@ -810,12 +753,7 @@ class _Items:
         return [*out, (end, "end", None)]
 
     def _begun_item(self, call: int, program: parts.ThreadProgram) -> Iterator[Item]:
-        """Yield the steps that bring a thread into the wait in which it is when the trace begins.
-
-        Args:
-            call: Index of the item that stands for this wait.
-            program: Program of the thread.
-        """
+        """Yield the steps that bring a thread into the wait in which it is when the trace begins, item `call`."""
         builder, every_wait, wait = self.builder, self.builder.waits, int(self.wait[call])
         value, row = int(every_wait.value[wait]), int(every_wait.row[wait])
         end = int(every_wait.end_row[wait])
@@ -853,10 +791,7 @@ class _Items:
         return out
 
     def _creations(self) -> dict[int, list[tuple[int, int]]]:
-        """Return the threads that each call creates, by row of the call's entry.
-
-        Each is a pair: row of the new thread, and run time of its creator outside the kernel until then, cycles.
-        """
+        """Return by row of each call's entry the threads it creates, and the creator's run time until then, cycles."""
         trace, events = self.builder.trace, self.builder.events
         entries = rows_where(trace, _IS_ENTRY).astype(np.int64)
         threads = np.flatnonzero(np.diff(trace.states.start) > 0)
@@ -892,10 +827,7 @@ class _Items:
         return out
 
     def _find_earlier_messages(self) -> None:
-        """Find the messages that were sent before the trace begins.
-
-        Such a message is known by its reply, which names the client; the replying thread is the server.
-        """
+        """Find the messages sent before the trace begins, by their replies, which name the client."""
         builder, trace, events, every_wait = self.builder, self.builder.trace, self.builder.events, self.builder.waits
         self.asks_before: dict[int, int] = {}
         self.asked_before: dict[int, list[int]] = {}
@@ -1022,10 +954,6 @@ def _repeated_steps(program: parts.ThreadProgram, is_busy: bool) -> tuple[int, i
 
     The range is from the thread's first to its last wait of one kind. A busy thread without such waits repeats its last
     work: the trace shows no end of that work, and more CPU time would only bring the thread to this point sooner.
-
-    Args:
-        program: Program of the thread.
-        is_busy: Whether the thread works when the trace ends.
     """
     if program.ends:
         return 0, 0
@@ -1058,15 +986,7 @@ def _given_up(lock: int, woken_state: int) -> parts.Unlock:
 
 
 def _under_way(cpus: _Ints, rows: _Ints, exits: _Ints, at_cpu: _Ints, at_row: _Ints) -> _Ints:
-    """Return which call is under way on a CPU at each given event, an index in `rows`, int64 (m,); -1 = none.
-
-    Args:
-        cpus: int64 (n,), CPUs of the calls.
-        rows: int64 (n,), rows of the calls' entries, ascending.
-        exits: int64 (n,), rows of the calls' exits.
-        at_cpu: int64 (m,), CPU of each event.
-        at_row: int64 (m,), row of each event.
-    """
+    """Return which call is under way on a CPU at each given event, an index in `rows`, int64 (m,); -1 = none."""
     out = np.full(len(at_row), -1, np.int64)
     for cpu in np.unique(at_cpu).tolist():
         of_cpu, asked = np.flatnonzero(cpus == cpu), np.flatnonzero(at_cpu == cpu)

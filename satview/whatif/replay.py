@@ -217,12 +217,7 @@ class _Replay:
         start(machine, machine.cpus[0], thread)
 
     def _run_in_manager(self, program: ThreadProgram, body: threads.Program) -> None:
-        """Let a thread of the simulated process manager run the steps of a recorded one, if there is such a thread.
-
-        Args:
-            program: Program of the recorded thread.
-            body: The calls that carry out its steps.
-        """
+        """Let a thread of the simulated process manager run the steps of a recorded one, if there is such a thread."""
         tid = program.tid - self.programs.trace.cpu_count + len(self.machine.cpus)
         thread = self.machine.processes[1].threads.get(tid)
         if thread is None or len(program.steps) < 2:
@@ -231,14 +226,7 @@ class _Replay:
         self.threads[program.row] = thread
 
     def _connection(self, owner: threads.Process, pid: int, chid: int, scoid: int = 0) -> int | None:
-        """Return the number of a process's connection to a channel, which may be new; None if there is no such channel.
-
-        Args:
-            owner: The process.
-            pid: The server.
-            chid: The server's channel, as recorded.
-            scoid: The number by which the server knows the connection; 0 = a new one.
-        """
+        """Return a process's connection to a channel, new if `scoid` is 0; None without such a channel."""
         key = (owner.pid, pid, chid, scoid)
         if key in self.coids:
             return self.coids[key]
@@ -440,10 +428,7 @@ class _Replay:
                 self.machine.interrupts.attach(next(iter(process.threads.values())), line.vector, event, None)
 
     def _receiver(self, stream: Stream) -> tuple[threads.Process, int] | None:
-        """Return the process that receives the pulses of a stream, and the number of its own connection to the channel.
-
-        None if there is no such process or channel.
-        """
+        """Return the process that receives a stream's pulses, and its connection to the channel; None without."""
         process = self.machine.processes.get(stream.pid)
         coid = self._connection(process, stream.pid, stream.chid, stream.scoid) if process is not None else None
         return None if process is None or coid is None else (process, coid)
@@ -458,14 +443,7 @@ class _Replay:
     def _handler(
         self, line: InterruptLine, process: threads.Process, outcomes: list[tuple[int, int | None]]
     ) -> threads.Attachment:
-        """Return an attached handler that runs as long as recorded each time, and delivers the recorded events.
-
-        Args:
-            line: The interrupt vector.
-            process: The process that attaches the handler.
-            outcomes: For each interrupt the handler's run time, ns, and the receiver of its event, as in
-                `InterruptLine.handlers`.
-        """
+        """Return an attached handler with the recorded `outcomes` of each interrupt, as in `InterruptLine.handlers`."""
         number = 0
         thread = next(iter(process.threads.values()))
 

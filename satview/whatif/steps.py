@@ -552,11 +552,7 @@ def _check(change: ProgramChange) -> None:
 
 
 def _number(change: ProgramChange) -> float:
-    """Return the number that a change's value is, written in plain digits.
-
-    Raises:
-        UsageError: The value is no number, or out of the range.
-    """
+    """Return the number that a change's value is, written in plain digits."""
     least, most, kind, form = _NUMBERS[change.key]
     try:
         value = kind(change.value) if _PLAIN_NUMBER.fullmatch(change.value) else float("nan")

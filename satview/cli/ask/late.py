@@ -142,16 +142,7 @@ def _others(
     args: argparse.Namespace, traces: Sequence[Trace], timing: Mapping[str, Timing] | None, folders: Sequence[Path],
     activity: str, taken: set[Path],
 ) -> list[Late | Measured]:  # fmt: skip
-    """Return what to compare an activity with: more traces, and the traces recorded in data sets.
-
-    Args:
-        args: The parsed command line.
-        traces: The further traces.
-        timing: Contents of the timing file; None = no file.
-        folders: Folders of the data sets.
-        activity: Name of the activity.
-        taken: Resolved paths of files that count already, which are left out of the data sets; gets those found there.
-    """
+    """Return what to compare an activity with: more traces, and those of data sets, whose paths `taken` gets."""
     others = list[Late | Measured]()
     for trace in traces:
         try:

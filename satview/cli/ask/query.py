@@ -117,11 +117,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _refuse_names(args: argparse.Namespace) -> None:
-    """Refuse options for a single trace, because the tables of a data set are already built.
-
-    Raises:
-        UsageError: Such an option is given.
-    """
+    """Refuse options for a single trace, because the tables of a data set are already built."""
     if args.timing is not None:
         raise UsageError("the tables of a data set are already built; --timing is for one trace")
     if args.user_events:
@@ -133,11 +129,7 @@ def _refuse_names(args: argparse.Namespace) -> None:
 
 
 def _query_text(words: list[str]) -> str:
-    """Return the text of a query, which may be typed as several words without quotes: the words are joined.
-
-    Raises:
-        UsageError: There are further words beside a query in quotes.
-    """
+    """Return the text of a query, which may be typed as several words without quotes: the words are joined."""
     if len(words) > 1 and any(any(map(str.isspace, word)) for word in words):
         raise UsageError(f"expected one QUERY but got {len(words)} arguments; use -o FILE to write the rows to a file")
     return " ".join(words)

@@ -156,11 +156,7 @@ def _capture(args: argparse.Namespace) -> int:
 
 
 def _request(args: argparse.Namespace, target: str) -> TargetRequest:
-    """Return the capture that the options request on one target.
-
-    Raises:
-        UsageError: The options cannot be combined.
-    """
+    """Return the capture that the options request on one target."""
     file = _targets_file(args)
     profile: Profile = find_profile(target, file)
     profile = check_profile(replace(
@@ -200,11 +196,7 @@ def _request(args: argparse.Namespace, target: str) -> TargetRequest:
 
 
 def _bounds(args: argparse.Namespace, profile: Profile) -> Bounds | None:
-    """Return the limits that --every, --files and --disk set; None without these options.
-
-    Raises:
-        UsageError: These options cannot be combined with the other options.
-    """
+    """Return the limits that --every, --files and --disk set; None without these options."""
     if not args.every and not args.files and not args.disk:
         return None
     if len(args.targets_named) > 1:
@@ -273,12 +265,7 @@ def _report(captured: Captured, name: str) -> None:
 
 
 def _filter(path: Path, request: TargetRequest) -> bool:
-    """Write the events of a capture that pass the rules to the requested file; return whether any passed.
-
-    Args:
-        path: The captured file.
-        request: The request, with the rules and the name of the new file.
-    """
+    """Write the events of a captured file that pass the rules to the requested file; return whether any passed."""
 
     def tell(written: SubsetReport, reason: str) -> None:
         print_report(written)

@@ -88,11 +88,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _refuse_options_without_effect(args: argparse.Namespace) -> None:
-    """Refuse options that say what a new target is if none is booted; set the others to their defaults.
-
-    Raises:
-        UsageError: Such an option is given with one that boots no target; the text names both.
-    """
+    """Refuse options that say what a new target is if none is booted; set the others to their defaults."""
     others = {"--shell": args.shell, "--run": args.run is not None, "--end": args.end}
     named = [name for name in _DEFAULTS if getattr(args, name) is not None]
     if args.sdk is not None and (useless := [name for name in named if name != "release"]):

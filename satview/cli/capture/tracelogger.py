@@ -159,10 +159,7 @@ def _rules(args: argparse.Namespace, report: Callable[[str], None]) -> dict[str,
 
 
 def _write_tiles(args: argparse.Namespace, say: Callable[[int, str], None]) -> int:
-    """Write a very long trace by repeating a simulated span (`--events`); return the exit code.
-
-    Messages are passed to `say` with their level.
-    """
+    """Write a very long trace by repeating a simulated span (`--events`); return the exit code."""
     if is_standard_output(args.file):
         raise UsageError("--events needs a file")
     find_target(args.file, streams=True)

@@ -130,10 +130,6 @@ def _is_folder_of_traces(args: argparse.Namespace, *, is_fleet: bool) -> bool:
     """Return whether the file is a folder of traces; False if the files in it are parts of one thread trace.
 
     A folder with both is one of traces, unless the output is named like a file, which holds one trace.
-
-    Args:
-        args: The arguments.
-        is_fleet: Whether some of them are for a folder of traces.
     """
     folder = Path(args.file)
     if not folder.is_dir() or not columns.is_set(folder):
@@ -143,11 +139,7 @@ def _is_folder_of_traces(args: argparse.Namespace, *, is_fleet: bool) -> bool:
 
 
 def _export_folder(args: argparse.Namespace) -> int:
-    """Export a folder of traces; return 0, or 1 if a trace was skipped or lost data to problems.
-
-    Raises:
-        UsageError: The arguments are not valid, or there is no trace.
-    """
+    """Export a folder of traces; return 0, or 1 if a trace was skipped or lost data to problems."""
     if args.range or args.expression or args.by_class or args.format not in (None, "parquet"):
         raise UsageError("a folder of traces can only be exported as whole tables, in Parquet")
     if is_file_name(args.output) and not Path(args.output).is_dir():

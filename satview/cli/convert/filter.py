@@ -133,11 +133,7 @@ def built_rules(files: list[str], allow_code: bool, trace: Trace) -> tuple[tuple
 
 
 def _with_conditions(built: BuiltRules, expressions: list[str], trace: Trace) -> BuiltRules:
-    """Return rules with the conditions of option -e added, for views and, as `WHERE` lines at the end, for captures.
-
-    Raises:
-        UsageError: A condition has an error, or no event can ever meet it.
-    """
+    """Return rules with the conditions of option -e, for views and, as `WHERE` lines at the end, for captures."""
     conditions = tuple(_expression(text, trace) for text in expressions)
     lines = tuple(Rule(None, condition=text) for text in expressions)
     return replace(built, rules=built.rules + lines, conditions=built.conditions + conditions)

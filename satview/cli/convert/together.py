@@ -93,11 +93,7 @@ def viewer_axis(args: argparse.Namespace) -> Path:
 
 
 def _planned(args: argparse.Namespace, files: list[Path]) -> list[AxisEntry]:
-    """Return path, name and offset of each file on the axis that the options request, as `plan` does.
-
-    Raises:
-        UsageError: An offset or a number is not valid, or the event descriptions have an error.
-    """
+    """Return path, name and offset of each file on the axis that the options request, as `plan` does."""
     if args.number != 1 and args.align in (START, COUNTER):
         raise UsageError(f"--number {args.number} counts matches of an expression; --align {args.align} has none")
     offsets = {}

@@ -117,11 +117,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print(source: TraceSource, args: argparse.Namespace, selection: ListedEvents, out: TextIO) -> Printer:
-    """Print the events; return the printer, which knows their number.
-
-    Raises:
-        UsageError: The selection names what the release does not have, or is outside the trace.
-    """
+    """Print the events; return the printer, which knows their number."""
     layout = args.layout or layout_of(source.release)
     is_text = args.format == "text"
     style = Style(layout, source.release, source.byte_order, args.vendor, args.one_line, source.notations)
@@ -179,11 +175,7 @@ def _slots_of(source: TraceSource) -> int:
 
 
 def _refuse_options_of_text(args: argparse.Namespace) -> None:
-    """Refuse options that change only the text, as the rows of other formats are always the same.
-
-    Raises:
-        UsageError: One is given.
-    """
+    """Refuse options that change only the text, as the rows of other formats are always the same."""
     of_text = {"-n": args.one_line, "-v": args.verbose, "--vendor": args.vendor, "--layout": args.layout,
                "--time": args.time}  # fmt: skip
     if names := [name for name, value in of_text.items() if value]:
@@ -230,11 +222,7 @@ def _report(problems: Problems) -> int:
 
 
 def _selection(args: argparse.Namespace) -> ListedEvents:
-    """Return the selection that the options request.
-
-    Raises:
-        UsageError: A text is not a number or time, or the range is empty or not in the trace.
-    """
+    """Return the selection that the options request."""
     window = _window(args)
     from_ns, to_ns = parse_since_start(args.from_ or ""), parse_since_start(args.to or "")
     if to_ns is not None and to_ns <= (from_ns or 0):
@@ -252,11 +240,7 @@ def _selection(args: argparse.Namespace) -> ListedEvents:
 
 
 def _window(args: argparse.Namespace) -> TimeWindow | None:
-    """Return the requested range if its notation needs the whole trace (end, event numbers, wall time), else None.
-
-    Raises:
-        UsageError: The trace is standard input, which cannot be read twice, or the text is not a range.
-    """
+    """Return the requested range if its notation needs the whole trace (end, event numbers, wall time), else None."""
     others = [text for text in (args.from_, args.to) if text is not None and parse_since_start(text) is None]
     if not others and not args.range:
         return None

@@ -421,10 +421,7 @@ def _listed(spec: EventSpec, count: int, style: Style, layout: Layout | None) ->
 
 
 def _listed_user(spec: EventSpec, layout: Layout, style: Style) -> Form:
-    """Return the form of a user event from a listing line whose text and payload words do not agree.
-
-    Text and words are both printed, the text first.
-    """
+    """Return the form of a user event of a listing whose text and payload words disagree: the text, then the words."""
     event = f"EVENT:{wire.event_of(spec.code)}"
     shown = _values_of(spec, layout, style)
     texts = [f"{name}:{value}" for name, value, _ in shown if name == "STR"]
@@ -440,13 +437,7 @@ def _listed_user(spec: EventSpec, layout: Layout, style: Style) -> Form:
 
 
 def _values_of(spec: EventSpec, layout: Layout, style: Style) -> list[tuple[str, str, list[TemplateColumn]]]:
-    """Return (name, template, columns) of every argument of a printed layout; `%` in names is escaped.
-
-    Args:
-        spec: The kind of event.
-        layout: Layout of its payload.
-        style: The style of the listing.
-    """
+    """Return (name, template, columns) of every argument of a printed layout; `%` in names is escaped."""
     arguments = []
     for index, part in enumerate(layout.parts):
         name = part.name.replace("%", "%%")
@@ -513,13 +504,7 @@ def _buffer_end(spec: EventSpec, _count: int, style: Style) -> Form:
 
 
 def _parts(spec: EventSpec, count: int, style: Style) -> dict[str, PayloadPart]:
-    """Return the arguments of a payload by name; empty if no argument list fits.
-
-    Args:
-        spec: The kind of event.
-        count: Number of payload words.
-        style: The style of the listing, with the release.
-    """
+    """Return the arguments of a payload of `count` words by name; empty if no argument list fits."""
     return {part.name: part for part in layout_of(style.release, spec.code, count).parts}
 
 

@@ -247,14 +247,7 @@ def _group(source: TraceSource, batch: Batch, rows: NDArray[np.int64], count: in
 
 
 def _filled(template: str, columns: Sequence[TemplateColumn], heads: list[list[Any]], group: EventGroup) -> list[bytes]:
-    """Return the lines of events of one kind, formatted in Python.
-
-    Args:
-        template: `%` template of a line.
-        columns: Columns that make the values for the end of the template.
-        heads: Values for the start of the template: for each column one per event.
-        group: The events.
-    """
+    """Return the lines of events of one kind, formatted in Python."""
     values = [*heads, *(column(group) for column in columns)]
     # One `%` for the whole group; no text contains a NUL, so it can separate the lines.
     text = (f"{template}\0" * len(group.words)) % tuple(chain.from_iterable(zip(*values, strict=True)))
@@ -331,14 +324,7 @@ class CoreLines:
     def _python_texts(
         self, batch: Batch, rows: NDArray[np.int64], form: NDArray[np.int32], heads: list[Head]
     ) -> tuple[list[bytes], NDArray[np.int64]]:
-        """Return the texts of lines that Python makes, and the index of each line's first text, int64 (rows,).
-
-        Args:
-            batch: A batch of events.
-            rows: int64 (rows,), the events to print.
-            form: int32 (rows,), number of the form of each; -1 = not printed.
-            heads: Columns at the start of the lines.
-        """
+        """Return the texts of lines that Python makes, and the index of each line's first text, int64 (rows,)."""
         texts: list[bytes] = []
         base = np.zeros(len(rows), np.int64)
         if not self._texts:
@@ -377,12 +363,7 @@ def _head_table(heads: list[Head], count: int) -> tuple[NDArray[np.int64], print
 
 
 def _pieces(begin: str, form: Form) -> list[bytes | LineField] | None:
-    """Return the literals and fields of a line; None if the core cannot print one of its conversions.
-
-    Args:
-        begin: `%` template of the columns at the start of the line.
-        form: Template of the rest, with its columns.
-    """
+    """Return the literals and fields of a line; None if the core cannot print one of its conversions."""
     pieces: list[bytes | LineField] = []
     literal, numbers, text_count = "", 0, 0
     template, heads = begin + form.template, _conversions(begin)
@@ -700,14 +681,7 @@ def _printed_lines(
 def _in_order(
     lines: Lines, positions: NDArray[np.int64], waiting: dict[int, bytes], ready: int
 ) -> Iterator[bytes | memoryview]:
-    """Yield the first lines of a batch, merged in row order with lines of earlier batches that were held back.
-
-    Args:
-        lines: All lines of the batch.
-        positions: int64 (k,), rows of the first k lines, ascending: the lines to yield.
-        waiting: The lines held back, by row; those that are yielded are removed.
-        ready: Lines held back are yielded if their row is below this.
-    """
+    """Yield the first lines of a batch, merged in row order with earlier `waiting` lines of rows below `ready`."""
     ends, done = np.append(0, lines.ends), 0
     for position in sorted(position for position in waiting if position < ready):
         before = int(np.searchsorted(positions, position))
@@ -820,11 +794,7 @@ def _quoted(name: str) -> str:
 
 @contextmanager
 def _source(trace: Trace) -> Iterator[TraceSource]:
-    """Open the file of a trace to read it again.
-
-    Raises:
-        UsageError: The vendor's listing cannot show such a trace, or the file cannot be read again.
-    """
+    """Open the file of a trace to read it again."""
     if trace.release is Release.LINUX:
         raise UsageError(f"{trace.path.name}: the vendor's layout has no lines for a trace of Linux; export it as CSV")
     if trace.release is Release.UNIXWARE:

@@ -536,10 +536,7 @@ class _Test:
         return result if isinstance(result, np.ndarray) and result.shape == (count,) else np.full(count, result)
 
     def numbers(self, node: nodes.Node) -> Bools | bool:
-        """Return the result of a comparison of numbers for each event, bool (n,); False where a number is not known.
-
-        The result is a single bool if it is the same for all events.
-        """
+        """Return where a comparison of numbers holds, bool (n,) or one for all; False where a number is not known."""
         if isinstance(node, nodes.Compare):
             return self.compared(node.sign, self.number(node.left), self.number(node.right))
         assert isinstance(node, nodes.In)

@@ -82,10 +82,7 @@ def two_valued(node: nodes.Node, release: Release, negated: bool = False) -> nod
 
 
 def _known_parts(node: nodes.Node, release: Release) -> tuple[nodes.Node, ...]:
-    """Return conditions that all hold exactly if the result of a comparison is known.
-
-    Each condition has the position of the comparison in the text.
-    """
+    """Return conditions, at the position of a comparison, that all hold exactly if its result is known."""
     start, end = node.start, node.end
     if isinstance(node, CodeTest):
         return (enters_state(start, end, release),) if node.kind is FieldKind.STATE else ()

@@ -219,12 +219,7 @@ def _value_key(value: nodes.Node) -> tuple[type, object] | None:
 
 
 def _outcomes(node: nodes.Node, knowable: Callable[[nodes.Node], Bools]) -> tuple[Bools, Bools]:
-    """Return for each code whether a condition can be true, and whether it can be false, bool (32768,) each.
-
-    Args:
-        node: The condition.
-        knowable: Returns for each code whether all parts of a comparison can be known.
-    """
+    """Return for each code whether a condition can be true, and whether it can be false, bool (32768,) each."""
     if isinstance(node, nodes.Not):
         true, false = _outcomes(node.part, knowable)
         return false, true

@@ -267,11 +267,7 @@ class _Checker:
         return Type.TEXT if kind is FieldKind.TEXT else Type.NUMBER
 
     def pair_end(self, name: nodes.Text | nodes.Number) -> nodes.Node:
-        """Return a node that is true for the events that `name` stands for, at one end of a latency.
-
-        A number means the user event with that number; a text means the event with that name, or else a user event with
-        that text.
-        """
+        """Return a node for one end of a latency: a user event by number, an event by name, or a user event by text."""
         start, end = name.start, name.end
         if isinstance(name, nodes.Number):
             if name.value > EVENT_MASK:
@@ -355,11 +351,7 @@ class _Checker:
         return [part for part in parts if is_same_name(part.name, node.name)]
 
     def value_texts(self, node: nodes.Node) -> dict[tuple[ValueText, ...], list[int]]:
-        """Return the texts that stand for values of an argument, with the codes of the events that use them.
-
-        Each key is the tuple of all texts for values of the argument in the events with these codes. The result is
-        empty if `node` is no argument, or its values have no texts.
-        """
+        """Return all texts for values of an argument, each set with the codes of the events that use it."""
         codes_by_texts: dict[tuple[ValueText, ...], list[int]] = {}
         if isinstance(node, nodes.NamedArgument):
             same: dict[int, list[int]] = {}  # by id, as comparing hundreds of texts for hundreds of events is slow
@@ -373,14 +365,7 @@ class _Checker:
         return codes_by_texts
 
     def as_text(self, value: nodes.Node, item: nodes.Node) -> nodes.Node:
-        """Return `item`, changed to a text if it is an unquoted word compared with an argument whose values have texts.
-
-        Otherwise `item` is returned unchanged.
-
-        Args:
-            value: The node that `item` is compared with.
-            item: One item of the comparison.
-        """
+        """Return `item` as a text if it is an unquoted word and the values of the argument `value` have texts."""
         if isinstance(item, nodes.BareWord) and self.value_texts(value):
             return nodes.Text(item.start, item.end, item.value)
         return item
@@ -390,11 +375,7 @@ class _Checker:
     ) -> nodes.Node | None:
         """Return a node that tests whether an argument has a value with certain texts; None if no value can have them.
 
-        Args:
-            node: The node of the test, for its position.
-            argument: The tested argument.
-            groups_of: Takes all texts for values of the argument in some events, and returns groups of these; the test
-                is true for a value that all texts of one group stand for.
+        `groups_of` picks groups of the texts for an argument's values: all texts of one group must stand for the value.
         """
         start, end, tests = node.start, node.end, list[nodes.Node]()
         having = set(self.codes_of(argument))
@@ -589,13 +570,7 @@ def _either(start: int, end: int, tests: Sequence[nodes.Node]) -> nodes.Node:
 
 
 def _has_words(start: int, end: int, words: Sequence[int]) -> nodes.Node:
-    """Return a node that tests whether a payload consists of exactly these words.
-
-    Args:
-        start: Position of the test in the expression.
-        end: End of the test in the expression.
-        words: The payload words, unsigned.
-    """
+    """Return a node that tests whether a payload consists of exactly these words, unsigned."""
     count = nodes.Compare(start, end, "==", nodes.EventField(start, end, "words"), nodes.Number(start, end, len(words)))
     equal = (
         nodes.Compare(start, end, "==", nodes.Word(start, end, index), nodes.Number(start, end, word))
@@ -605,14 +580,7 @@ def _has_words(start: int, end: int, words: Sequence[int]) -> nodes.Node:
 
 
 def _has_texts(start: int, end: int, argument: nodes.NamedArgument, group: Sequence[ValueText]) -> nodes.Node:
-    """Return a node that tests whether the value of an argument is shown with all of some texts.
-
-    Args:
-        start: Position of the test in the expression.
-        end: End of the test in the expression.
-        argument: The argument.
-        group: The texts, with the values that they stand for.
-    """
+    """Return a node that tests whether the value of an argument is shown with all of some texts."""
 
     def equal(value: nodes.NamedArgument, mask: int, number: int) -> nodes.Node:
         masked = value if mask == -1 else nodes.Arithmetic(start, end, "&", value, nodes.Number(start, end, mask))
@@ -628,10 +596,7 @@ def _has_texts(start: int, end: int, argument: nodes.NamedArgument, group: Seque
 
 
 def _with_label(node: nodes.Compare) -> nodes.Node:
-    """Return a comparison of the field `name`, extended so that process labels match too; others unchanged.
-
-    Labels are such as `dumper[184337]` or `pid 7`.
-    """
+    """Return a comparison of the field `name`, extended by process labels such as `pid 7`; others unchanged."""
     text, name = node.right, node.left
     if not (isinstance(text, nodes.Text) and isinstance(name, nodes.EventField) and name.name == "name"):
         return node

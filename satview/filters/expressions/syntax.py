@@ -174,16 +174,7 @@ def _amount(amount: re.Match[str]) -> Token:
 
 
 def _quoted(text: str, start: int, quote: str, kind: TokenKind) -> Token:
-    """Return the token of a text or pattern, up to the next closing quote or slash.
-
-    A backslash in front of the closing sign escapes it.
-
-    Args:
-        text: The expression.
-        start: Position of the opening quote or slash.
-        quote: The sign that opens and closes it.
-        kind: TEXT or REGEX.
-    """
+    """Return the token of a text or pattern up to its closing sign, which a backslash escapes."""
     content, end = [], start + 1
     while end < len(text) and text[end] != quote:
         if text[end] == "\\" and end + 1 < len(text) and text[end + 1] in (quote, "\\"):
@@ -600,17 +591,7 @@ def _signs(before: str) -> Iterator[tuple[str, str]]:
 
 
 def _values(before: str, release: Release, trace: Trace | None, in_quotes: bool = False) -> Iterator[tuple[str, str]]:
-    """Yield the values that can be compared with the field or argument before the cursor, each with a note.
-
-    Args:
-        before: The expression up to the cursor, without the word that is being typed.
-        release: Release whose names are proposed.
-        trace: Trace whose processes and threads are proposed too; None = without these.
-        in_quotes: Whether to put the values in quotes.
-
-    Yields:
-        The value, and its meaning, which may be empty.
-    """
+    """Yield the values that can be compared with the field or argument before the cursor, each with a note."""
     if argument := _AFTER_ARGUMENT.search(before):
         taught_by_trace = None if trace is None else taught(trace)
         texts = value_names(release, argument[1] or argument[2], taught_by_trace)
@@ -652,15 +633,7 @@ def _of_trace(field: str, trace: Trace) -> Iterator[tuple[str, str]]:
 
 
 def _arguments(before: str, release: Release, trace: Trace | None) -> list[tuple[str, str]]:
-    """Return names of arguments, each with a note that may be empty; names that are no plain words are in quotes.
-
-    If the expression names events, these are the arguments of those events, else of all events.
-
-    Args:
-        before: The expression up to the cursor.
-        release: Release whose names are proposed.
-        trace: Trace that may add arguments; None = without these.
-    """
+    """Return the arguments of the events that the expression names, else of all, in quotes if necessary, with notes."""
     named = _EVENT.findall(before)
     known = argument_names(release, None if trace is None else taught(trace))
     if named:

@@ -260,12 +260,7 @@ def _anything_wide(state: RuleSet) -> bool:
 
 
 def _differences(state: RuleSet, rebuilt: RuleSet) -> list[str]:
-    """Return sentences on events that the command line logs although the rules do not, or logs in another form.
-
-    Args:
-        state: State of the kernel's filters that the rules set.
-        rebuilt: State that the command line sets.
-    """
+    """Return sentences on events that the command line logs although the rules do not, or logs in another form."""
     reasons = []
     if state.switches() != rebuilt.switches():
         reasons.append("some classes are on in part: tracelogger can only leave out whole classes")
@@ -469,16 +464,9 @@ def _pairs(
     masks: NDArray[np.uint8],
     handlers: NDArray[np.uint8] | None,
 ) -> Iterator[Rule]:
-    """Yield rules that switch the entries and exits of kernel calls, or of interrupts, on as in a rule set.
+    """Yield rules that switch entries (bit 1 of `masks`) and exits (bit 2) of kernel calls or interrupts on.
 
-    Args:
-        state: The rule set.
-        union: Class of both, such as KERCALL; used where entry and exit are both on.
-        enter: Class of the entries.
-        leave: Class of the exits.
-        masks: uint8, by number of the call or vector; value 1 = the entry is on, 2 = the exit, 3 = both.
-        handlers: The same for the handlers of interrupts, which are switched only with their whole class; None for
-            calls.
+    Only interrupts have `handlers`, which are switched only with their whole class.
     """
     if enter not in state.known:  # 8.0 has INT alone
         both = masks & 3 == 3
@@ -508,14 +496,7 @@ def _pairs(
 
 
 def _flags(external: ExternalClass, on: NDArray[np.bool_], already: bool, limit: int) -> Iterator[Rule]:
-    """Yield rules for a class with one switch per event.
-
-    Args:
-        external: The class.
-        on: bool (events,), whether each event is on.
-        already: True if the whole class has been switched on before.
-        limit: Events from this number on can only be switched together with the class.
-    """
+    """Yield rules for a class with one switch per event; from event `limit` on, only the whole class has a switch."""
     base = bool(on[limit]) if limit < len(on) else int(on.sum()) * 2 > len(on)
     if base and not already:
         yield Rule(Mode.ADDCLASS, external)

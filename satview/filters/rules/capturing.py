@@ -395,12 +395,7 @@ def _has_tids(state: RuleSet, rule: Rule) -> bool:
 
 
 def _replaced(rule: Rule, last_handler: dict[object, Rule]) -> Iterator[str]:
-    """Yield a hint if a dynamic rule replaces an earlier one.
-
-    Args:
-        rule: The rule.
-        last_handler: The dynamic rules attached so far, by (class, event); updated.
-    """
+    """Yield a hint if a dynamic rule replaces an earlier one in `last_handler`, by (class, event); it is updated."""
     assert rule.mode is not None
     if "HANDLER" not in rule.mode.name:
         return

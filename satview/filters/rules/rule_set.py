@@ -165,12 +165,7 @@ class StaticMask:
 
 
 def _names_its_thread(code: int, is_vthread: bool) -> bool:
-    """Return whether pid and tid rules test a thread that the payload names, instead of the thread of the event.
-
-    Args:
-        code: Event code.
-        is_vthread: Whether the event is of class VTHREAD, if the code alone does not decide.
-    """
+    """Return whether pid and tid rules test a thread that the payload names, instead of the thread of the event."""
     if class_of(code) == WireClass.COMM:
         return event_of(code) in (2, 3, 4, 5, 6, 7, 8, 10, 11)
     return is_vthread and event_of(code) >= VTHREAD_OFFSET
@@ -260,13 +255,7 @@ class _Evaluation:
         return verdict
 
     def _call_in_order(self, verdict: Bools, in_order: Bools, stateless: dict[int, Bools]) -> None:
-        """Call Python handlers event by event, as their state depends on the order; store their results in `verdict`.
-
-        Args:
-            verdict: Which events pass; changed.
-            in_order: The events that Python handlers see; changed.
-            stateless: Results of the other dynamic rules, by number of the rule.
-        """
+        """Call Python handlers event by event, as their state depends on the order, and store their results."""
         rules = self._rules
         rules.forget_calls()
         for file in dict.fromkeys(rule.file for rule in self._list if isinstance(rule, FunctionRule)):
@@ -525,11 +514,7 @@ class RuleSet(Switches):
         return None if self._follows_calls(address.external) else True
 
     def _follows_calls(self, external: ExternalClass | None) -> bool:
-        """Return whether `call` must be called for all events of a class, even for events without a handler.
-
-        This is so for entries and exits of kernel calls if KERCALLENTER has a handler, because that handler may decide
-        that the exit of the call passes.
-        """
+        """Return whether `call` must see all events of a class: a handler of KERCALLENTER may let the exit pass."""
         return external in _CALL_PARTS and C.KERCALLENTER in self.class_handlers
 
     def codes_with_handler(self, codes: NDArray[np.integer]) -> NDArray[np.bool_]:

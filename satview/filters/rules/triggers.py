@@ -196,15 +196,7 @@ class Scan:
     def _once(
         self, trace: Trace, rows: _Rows, span: _Rows, known: _Rows, with_span: Bools
     ) -> tuple[Bools, NDArray[np.int64]]:
-        """Return which events are hits if each span counts once, bool (len(rows),), and the spans that have counted.
-
-        Args:
-            trace: The trace.
-            rows: The events.
-            span: int64 (len(rows),), number of the span whose length is the latency at each event.
-            known: int64 (len(rows),), length of that span, nanoseconds; negative = not known.
-            with_span: bool (len(rows),), events that would be hits if a span could count repeatedly.
-        """
+        """Return which events are hits if each span counts once, bool (len(rows),), and the spans that have counted."""
         is_hit = with_span.copy()
         counted = np.flatnonzero(with_span & (known >= 0))
         spent, earliest = np.unique(span[counted], return_index=True)
@@ -216,14 +208,8 @@ class Scan:
     def _ends(self, trace: Trace, rows: _Rows, pair: nodes.Latency) -> tuple[_Rows, _Rows, _Rows, _Rows]:
         """Return the events that begin or end a span, sorted by thread and time, without events of unknown threads.
 
-        Args:
-            trace: The trace.
-            rows: Rows to search.
-            pair: The pair of events.
-
-        Returns:
-            int64 (n,) each: row of the event; thread (pid << 32 | tid); time at which a span begins with the event,
-            cycles, -1 = none; length of the span that ends with it, nanoseconds, negative = none or not known.
+        They are int64 (n,) each: row; thread (pid << 32 | tid); time at which a span begins there, cycles, -1 = none;
+        length of the span that ends there, nanoseconds, negative = none or not known.
         """
         begins, ends = (_fitting(trace, rows, part) for part in (pair.begins, pair.ends))
         either = np.union1d(begins, ends)
@@ -252,11 +238,7 @@ class Scan:
     def _go_on(self, trace: Trace, spans: tuple[_Rows, _Rows, _Rows, _Rows], spent: NDArray[np.int64]) -> None:
         """Store the last span of each thread for the next part of the stream.
 
-        Args:
-            trace: The events of this part.
-            spans: Result of `_ends`.
-            spent: Indices of the spans that have already fired the trigger: below `len(spans[0])` of `spans`, from
-                there on of the spans stored by the last call.
+        `spent` are the spans that have fired: below `len(spans[0])` of `spans`, from there on of those stored before.
         """
         rows, key, begin, length_ns = spans
         length_ns[spent[spent < len(rows)]] = UNKNOWN
@@ -296,17 +278,7 @@ def _keys(trace: Trace, rows: _Rows) -> _Rows:
 
 
 def _last_of_thread(rows: _Rows, key: _Rows, events: _Rows, own: _Rows) -> _Rows:
-    """Return for each event the last entry of a table that has the event's thread and is not after the event.
-
-    Args:
-        rows: int64 (m,), event row of each entry of the table, sorted by thread and row.
-        key: int64 (m,), thread of each entry.
-        events: int64 (n,), rows of the events.
-        own: int64 (n,), thread of each event.
-
-    Returns:
-        int64 (n,), indices in `rows`; -1 = none.
-    """
+    """Return the last entry of a table, sorted by thread and row, of each event's thread up to the event; -1 = none."""
     if not len(rows):
         return np.full(len(events), _NONE)
     threads, thread = np.unique(key, return_inverse=True)
