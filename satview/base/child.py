@@ -26,14 +26,9 @@ _LEADS_TO_CODE: Final = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONUSE
 
 
 def child_command(function: str, *arguments: str) -> list[str]:
-    """Return the command line that calls a function of satview in a new Python process.
+    """Return the command line that calls a function of satview, `satview.__main__:entry`, in a new Python process.
 
-    Args:
-        function: Module and name of the function, as in `satview.__main__:entry`; the function takes no arguments.
-        arguments: The elements of its `sys.argv` after the program's name.
-
-    Raises:
-        OSError: The path of the running Python is not known, as in some programs that embed it.
+    Raises OSError if the path of the running Python is not known, as in some programs that embed it.
     """
     if not sys.executable:
         raise OSError("the Python that runs satview cannot be started again: its path is not known")
@@ -91,15 +86,8 @@ _POLL_S: Final = 0.1
 def run_satview(arguments: list[str], patience_s: float, is_cancelled: Callable[[], bool] = lambda: False) -> str:
     """Run a command of satview in a child process; return its standard output.
 
-    Args:
-        arguments: Arguments of the command line.
-        patience_s: Time limit, after which the process is killed.
-        is_cancelled: Called now and then; returns True to kill the process.
-
-    Raises:
-        UsageError: The command failed, with its last message, or took too long.
-        Cancelled: `is_cancelled()` returned True.
-        OSError: The process cannot be started.
+    Raises UsageError if it failed, with its last message, or took too long; Cancelled if `is_cancelled()`, called now
+    and then, returned True; OSError if the process cannot be started.
     """
     end_s = time.monotonic() + patience_s
     with subprocess.Popen(  # noqa: S603  -- this very Python
@@ -131,13 +119,9 @@ _PATIENCE_S: Final = 120
 
 
 def screenshot(trace: Path, path: Path, options: list[str], size: str) -> str:
-    """Write a picture of a trace, taken in a child process; return the reason if that failed, else an empty text.
+    """Write a PNG of a trace, taken in a child process; return the reason if that failed, else an empty text.
 
-    Args:
-        trace: The file.
-        path: The new PNG.
-        options: More options of the command line, such as `--range A..B --select N`.
-        size: `WxH` of the window.
+    `options` are more options of the command line, such as `--range A..B --select N`; `size` is `WxH` of the window.
     """
     arguments = [str(trace.absolute()), "--screenshot", str(path.absolute()), "--size", size, *options]
     try:

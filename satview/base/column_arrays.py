@@ -82,11 +82,9 @@ _ROOM: Final = _Room()
 
 
 def set_limit(limit_bytes: int | None, folder: Path | None = None) -> None:
-    """Set the bound on the memory of all columns; existing columns do not move.
+    """Set the bound on the memory of all columns, None = no bound; existing columns do not move.
 
-    Args:
-        limit_bytes: Maximum number of bytes; None = no bound.
-        folder: Folder for mapped files; None = the system's folder of temporary files, which may itself be in memory.
+    `folder` is for mapped files; None = the system's of temporary files, which may itself be in memory.
     """
     with _ROOM.lock:
         _ROOM.limit_bytes, _ROOM.folder, _ROOM.segment = limit_bytes, folder, None
@@ -100,8 +98,7 @@ def used_bytes() -> int:
 def empty(rows: int, dtype: DTypeLike) -> NDArray[Any]:
     """Return an uninitialised column, shape (rows,), in memory or, beyond the bound, in a mapped file.
 
-    Raises:
-        OSError: The bound is exceeded, and the disk has no room for the column.
+    Raises OSError if the disk has no room for it.
     """
     size = rows * np.dtype(dtype).itemsize
     if not _ROOM.takes(size):
@@ -112,15 +109,9 @@ def empty(rows: int, dtype: DTypeLike) -> NDArray[Any]:
 
 
 def settled(column: _Array) -> _Array:
-    """Return a complete column, or a copy of it in a mapped file if its memory would exceed the bound.
+    """Return a complete column, or a copy in a mapped file if its memory would exceed the bound; errors as `empty`.
 
     The system can reclaim the pages of the copy when memory is short.
-
-    Args:
-        column: The column; all its elements have been written.
-
-    Raises:
-        OSError: As `empty`.
     """
     if _ROOM.limit_bytes is None:
         return column
@@ -186,11 +177,7 @@ class ColumnTable:
     """A table of columns: subclasses are frozen dataclasses whose fields are all arrays of shape (n,)."""
 
     def taken(self, rows: NDArray[Any] | slice) -> Self:
-        """Return a table with some rows of this one.
-
-        Args:
-            rows: Positions of the rows, intp (k,), in any order; or bool (n,); or a slice.
-        """
+        """Return a table with some rows of this one: intp (k,) in any order, bool (n,), or a slice."""
         return type(self)(*(getattr(self, column.name)[rows] for column in fields(self)))
 
     @classmethod
@@ -203,12 +190,7 @@ class ColumnTable:
 
 
 def numbers_of(start: NDArray[np.integer[Any]], size: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-    """Return the whole numbers in many ranges, one range after the other, int64 (size.sum(),).
-
-    Args:
-        start: (n,), first number of each range.
-        size: (n,), count of numbers in each range, 0 or more.
-    """
+    """Return the whole numbers in many ranges of `size` 0 or more, one after the other, int64 (size.sum(),)."""
     numbers = np.empty(int(size.sum()), np.int64)
     call("ranges", np.ascontiguousarray(start, np.int64), np.ascontiguousarray(size, np.int64), numbers)
     return numbers
@@ -230,17 +212,9 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 def write_arrays(path: Path, values: object, arrays: Arrays, cancelled: Callable[[], bool] = lambda: False) -> None:
-    """Write arrays and plain values to a file, which appears under its name only when it is complete.
+    """Write arrays of integers or booleans and values for JSON to a file, which appears only when it is complete.
 
-    Args:
-        path: The file.
-        values: Anything that JSON can represent.
-        arrays: Arrays of integers or booleans, by name.
-        cancelled: Called now and then.
-
-    Raises:
-        Cancelled: `cancelled()` returned True; no file is left.
-        WriteError: The file cannot be written, as when the disk is full.
+    Raises Cancelled if `cancelled()` returned True, WriteError if the file cannot be written, as when the disk is full.
     """
     table, position = [], 0
     plain = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
@@ -265,19 +239,11 @@ def write_arrays(path: Path, values: object, arrays: Arrays, cancelled: Callable
 def read_arrays(
     path: Path, accepts: Callable[[Any], bool] = lambda _values: True
 ) -> tuple[Any, dict[str, NDArray[Any]]]:
-    """Return the content of a file of arrays, which is memory-mapped and verified in full by its checksums.
+    """Return the values and read-only arrays of a file, memory-mapped and verified in full by its checksums.
 
-    Args:
-        path: The file.
-        accepts: Called with the values before the arrays are verified; returns False to reject the file.
-
-    Returns:
-        The plain values, and the arrays by name, read-only, with the types and shapes with which they were written.
-        The arrays keep the file mapped, even if it is deleted.
-
-    Raises:
-        DamagedFileError: The file is no file of arrays, or is rejected, incomplete or damaged.
-        OSError: The file cannot be read.
+    The arrays keep the file mapped, even if it is deleted. `accepts` gets the values before the arrays are verified;
+    False rejects the file. Raises DamagedFileError if the file is no file of arrays, or is rejected, incomplete or
+    damaged; OSError if it cannot be read.
     """
     with path.open("rb") as file:
         head = file.read(len(MAGIC) + _HEAD.size)

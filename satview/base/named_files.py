@@ -73,9 +73,8 @@ def outside_of(owner: Path, files: Iterable[Path]) -> tuple[Path, ...]:
 def check_named(owner: Path, files: Iterable[Path]) -> None:
     """Check that files may be opened because another file names them.
 
-    Raises:
-        OutsideError: Some files may be opened only if the user allows it.
-        SatviewError: Some files are outside of the folders to which the process is limited.
+    Raises OutsideError if the user has to allow it, SatviewError for files outside of the folders to which the process
+    is limited.
     """
     named = tuple(files)
     if folders() is not None:
@@ -88,11 +87,7 @@ def check_named(owner: Path, files: Iterable[Path]) -> None:
 
 
 def allow(owner: Path, files: Iterable[Path]) -> None:
-    """Store the user's permission that the file `owner` may name `files` outside of its folder.
-
-    Raises:
-        WriteError: The permission cannot be stored.
-    """
+    """Store the user's permission that the file `owner` may name `files` outside of its folder, or raise WriteError."""
     outside = outside_of(owner, files)
     if not outside:
         return
@@ -121,11 +116,7 @@ def only_below(limits: Iterable[Path]) -> Iterator[None]:
 
 
 def check_below(path: Path) -> None:
-    """Check that a file is below a folder to which opening files is limited, if there is a limit.
-
-    Raises:
-        SatviewError: The file is outside of these folders.
-    """
+    """Check that a file is below a folder to which opening files is limited, if there is a limit (SatviewError)."""
     limits = folders()
     if limits is not None and not any(_real(path).is_relative_to(folder) for folder in limits):
         raise SatviewError(f"{path.name} is outside of the folders that may be read, {', '.join(map(ascii, limits))}")
@@ -148,13 +139,7 @@ def _record(owner: Path, outside: tuple[Path, ...]) -> Path:
 def read_small(path: Path, limit_bytes: int, too_large: str) -> bytes:
     """Return the bytes of a file; of a file larger than the limit, little more than the limit is read.
 
-    Args:
-        path: The file.
-        limit_bytes: Maximum size of the file.
-        too_large: Text of the error if the file is larger.
-
-    Raises:
-        UsageError: The file cannot be read or is too large; the text names the file.
+    Raises UsageError, which names the file, if it cannot be read or, with the text `too_large`, is too large.
     """
     if fault := name_fault(str(path)):
         raise UsageError(f"{path.name}: {fault}")
@@ -171,13 +156,7 @@ def read_small(path: Path, limit_bytes: int, too_large: str) -> bytes:
 def read_toml(path: Path, limit_bytes: int, help_text: str) -> tuple[str, dict[str, object]]:
     """Return the text of a TOML file, and its parsed content.
 
-    Args:
-        path: The file.
-        limit_bytes: Maximum size of the file.
-        help_text: Advice on how to write the file, put at the end of an error's text.
-
-    Raises:
-        UsageError: The file cannot be read, is too large, or is no TOML; the text names file and line.
+    Raises UsageError, with file, line and `help_text`, if it cannot be read, is too large, or is no TOML.
     """
     too_large = f"more than {limit_bytes // 1024} KiB; such a file is far smaller"
     return parsed_toml(path, read_small(path, limit_bytes, too_large), help_text)
@@ -215,11 +194,7 @@ def _root() -> Path:
 
 
 def resource_path(name: str) -> Path:
-    """Return the path of a shipped file, such as `events/thread.toml`.
-
-    Raises:
-        FileNotFoundError: No such file is shipped; the text contains no folders of the machine.
-    """
+    """Return the path of a shipped file, such as `events/thread.toml`; else FileNotFoundError without folders."""
     path = _root() / name
     if not path.exists():
         raise FileNotFoundError(f"satview ships no file {name!r}")

@@ -66,11 +66,7 @@ _kept = _KeptInputs()
 
 @contextmanager
 def keeps_inputs(sources: Callable[[], Sources]) -> Iterator[None]:
-    """Refuse, in a block, outputs that would replace an input of the command.
-
-    Args:
-        sources: Returns the inputs; called before an existing file is replaced.
-    """
+    """Refuse, in a block, outputs that would replace one of the command's inputs, which are asked for then."""
     _kept.sources = sources
     try:
         yield
@@ -79,17 +75,14 @@ def keeps_inputs(sources: Callable[[], Sources]) -> Iterator[None]:
 
 
 def find_target(path: Path | str, reading: Sources = (), *, streams: bool = False) -> OutputTarget:
-    """Return the output target that a name stands for.
+    """Return the output target that a name stands for; symbolic links are followed.
 
-    Args:
-        path: The name; symbolic links are followed. With `streams`, `-` is standard output.
-        reading: Inputs: paths or open descriptors, `-` for standard input. A folder represents all files in it.
-        streams: Allow pipes, terminals and `/dev/null`, because the user named the output on a command line. Disks and
-            sockets are always refused.
+    `reading` are the inputs: paths or open descriptors, `-` for standard input; a folder represents all files in it.
+    With `streams`, as the user named the output on a command line, `-` is standard output, and pipes, terminals and
+    `/dev/null` are allowed; disks and sockets are always refused.
 
-    Raises:
-        WriteError: The name is a folder, is in a missing folder, is a device that is refused, is write-protected, or is
-            one of the inputs.
+    Raises WriteError if the name is a folder, is in a missing folder, is a device that is refused, is write-protected,
+    or is one of the inputs.
     """
     if streams and (number := descriptor_of(path)) >= 0:
         _refuse_same(Path(path), os.fstat(number), reading)
@@ -120,13 +113,7 @@ def find_target(path: Path | str, reading: Sources = (), *, streams: bool = Fals
 def refuse_ending(path: Path | str, *endings: str, reading: Sources = ()) -> None:
     """Check that the ending of a new file names its content; pipes, devices and open descriptors need no ending.
 
-    Args:
-        path: The name of the file.
-        endings: Endings of files with this content, such as `.kev`, in lower case.
-        reading: As for `find_target`.
-
-    Raises:
-        WriteError: As for `find_target`; or the file has another ending, or none; the text lists the endings.
+    `endings` are in lower case, such as `.kev`. Raises WriteError as `find_target`, or if the file has none of them.
     """
     if find_target(path, reading, streams=True).kind is not TargetKind.FILE or Path(path).suffix.lower() in endings:
         return
@@ -153,8 +140,7 @@ def refuse_missing_folder(path: Path) -> None:
 def descriptor_of(path: Path | str) -> int:
     """Return the open descriptor for a name such as `-`, `/dev/stdout` or `/dev/fd/3`; -1 for the name of a file.
 
-    Raises:
-        WriteError: The descriptor is not open.
+    Raises WriteError if the descriptor is not open.
     """
     if str(path) == "-":
         return _STDOUT
@@ -248,19 +234,14 @@ class NewFile:
         is_buffered: bool = True,
         is_durable: bool = True,
     ) -> None:
-        """Create the temporary file, or open the pipe or device.
+        """Create the temporary file, or open the pipe or device; `reading` and `streams` as for `find_target`.
 
-        Args:
-            path: The target.
-            reading: As for `find_target`.
-            streams: As for `find_target`.
-            keeps_part: Whether the written part gets the name if writing fails, unless an older file has the name.
-                Half a capture is useful, half a table is not.
-            is_buffered: If False, every write is passed on at once, for readers that follow a growing file.
-            is_durable: If False, closing does not wait for the disk: after a power cut the file may be damaged.
+        `keeps_part` gives the written part the name if writing fails, unless an older file has it: half a capture is
+        useful, half a table is not. Without `is_buffered` every write is passed on at once, for readers that follow a
+        growing file. Without `is_durable` closing does not wait for the disk: after a power cut the file may be
+        damaged.
 
-        Raises:
-            WriteError: The target is refused, or cannot be created.
+        Raises WriteError if the target is refused, or cannot be created.
         """
         self.path = Path(path)
         self._reading = tuple(reading)
@@ -294,9 +275,8 @@ class NewFile:
     def commit(self) -> None:
         """Sync all bytes to the disk, give the file its name, and close it.
 
-        Raises:
-            WriteError: Writing failed, as on a full disk; an older file is unchanged.
-            BrokenPipeError: The reader of the pipe has closed it.
+        Raises WriteError if writing failed, as on a full disk (an older file is unchanged); BrokenPipeError if the
+        reader of the pipe has closed it.
         """
         try:
             self.stream.flush()
@@ -320,11 +300,7 @@ class NewFile:
             sync_folder(self._target.path.parent)
 
     def discard(self, error: BaseException | None = None) -> None:
-        """Close the file, and remove it if it has no name yet.
-
-        Args:
-            error: The reason; if it is an `Exception` and `keeps_part` is set, the written part is kept.
-        """
+        """Close the file and remove it if it has no name yet, or keep it for an `Exception` if `keeps_part` is set."""
         with contextlib.suppress(OSError, ValueError):  # the last bytes cannot be flushed
             self.stream.close()
         part, self._part = self._part, None
@@ -361,15 +337,7 @@ def new_text_file(
 ) -> Iterator[TextIO]:
     """Yield a UTF-8 text stream into a file that gets its name when the block ends without an exception.
 
-    Args:
-        path: The target.
-        reading: As for `find_target`.
-        streams: As for `find_target`.
-        newline: As for `open`.
-        errors: As for `open`.
-
-    Raises:
-        WriteError: As `NewFile`.
+    Arguments and errors are those of `NewFile`, and of `open`.
     """
     with NewFile(path, reading=reading, streams=streams) as file:
         text = TextIOWrapper(file.stream, encoding="utf-8", newline=newline, errors=errors, write_through=True)
@@ -381,17 +349,7 @@ def new_text_file(
 
 
 def write_file(path: Path | str, data: bytes | str, *, reading: Sources = (), streams: bool = False) -> None:
-    """Write bytes or UTF-8 text to a file, which replaces an older one.
-
-    Args:
-        path: The target.
-        data: Bytes or text.
-        reading: As for `find_target`.
-        streams: As for `find_target`.
-
-    Raises:
-        WriteError: As `NewFile`.
-    """
+    """Write bytes or UTF-8 text to a file, which replaces an older one; arguments and errors as of `NewFile`."""
     with NewFile(path, reading=reading, streams=streams) as file:
         file.stream.write(data.encode("utf-8") if isinstance(data, str) else data)
 
@@ -399,10 +357,7 @@ def write_file(path: Path | str, data: bytes | str, *, reading: Sources = (), st
 def begin_growing(path: Path | str) -> int:
     """Create an empty file, which has its name from the start, and return a descriptor for appending records to it.
 
-    An older file of that name is not truncated: processes that have it open can still read it.
-
-    Raises:
-        WriteError: As `NewFile`.
+    An older file of that name is not truncated: processes that have it open can still read it. Errors as of `NewFile`.
     """
     target = find_target(path)
     try:
@@ -420,15 +375,9 @@ def begin_growing(path: Path | str) -> int:
 
 
 def create_beside(target: Path, mode: int | None, flags: int = 0) -> tuple[Path, int]:
-    """Create and lock an empty temporary file in the target's folder; return its name and descriptor.
+    """Create and lock an empty temporary file in the target's folder; return its name and descriptor, or OSError.
 
-    Args:
-        target: The file that the temporary file will replace.
-        mode: Permissions of the file; None = those of a new file.
-        flags: More flags for `os.open`.
-
-    Raises:
-        OSError: The file cannot be created.
+    `mode` are its permissions, None = those of a new file; `flags` are more flags for `os.open`.
     """
     while True:
         part = _new_part(target)
@@ -474,11 +423,7 @@ def remove_unnamed() -> None:
 def remove_leftovers(target: Path, reading: Sources = ()) -> None:
     """Remove temporary files of a target that killed processes have left.
 
-    Inputs are kept, as a temporary file may hold the part of a capture that was saved.
-
-    Args:
-        target: The file that the temporary files should have become.
-        reading: Inputs, as for `find_target`.
+    Inputs (`reading`) are kept, as a temporary file may hold the part of a capture that was saved.
     """
     pattern = re.compile(re.escape(f".{_stem(target.name)}.") + "[0-9a-f]{8}" + re.escape(SUFFIX))
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
@@ -550,8 +495,7 @@ def _remove_if_dead(part: Path, reading: Sources) -> None:
 def new_folder(path: Path | str) -> Iterator[Path]:
     """Yield a new folder to fill; at the end of the block it gets its name, or on an error is removed.
 
-    Raises:
-        WriteError: The name exists already, or the folder cannot be created.
+    Raises WriteError if the name exists already, or the folder cannot be created.
     """
     path = Path(path)
     if path.exists() or path.is_symlink():

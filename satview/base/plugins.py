@@ -189,13 +189,9 @@ def _look(kind: PluginKind) -> tuple[Plugin, ...]:
 
 
 def required(name: str) -> Any:
-    """Import and return an optional package, or one of its modules.
+    """Import and return an optional package, or one of its modules such as `pyarrow.parquet`.
 
-    Args:
-        name: `pyarrow`, `pyarrow.parquet`, `duckdb`, ...
-
-    Raises:
-        UsageError: The package is not installed; the text gives the command that installs it.
+    Raises UsageError, with the command that installs it, if it is not installed.
     """
     try:
         return import_module(name)
@@ -219,8 +215,7 @@ def _with_versions(package: str) -> str:
 def refuse_missing(name: str) -> None:
     """Check that an optional package is installed, without importing it; for a package that a child process needs.
 
-    Raises:
-        UsageError: The package is not installed; the text is that of `required`.
+    Raises the UsageError of `required`.
     """
     try:
         is_there = find_spec(name) is not None

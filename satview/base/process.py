@@ -161,9 +161,7 @@ class _ClosedOutput(io.TextIOBase):
 def checked_output() -> Iterator[None]:
     """Raise OutputError if writing standard output fails, in the block or in the flush after it.
 
-    Raises:
-        OutputError: The output is full or closed.
-        BrokenPipeError: The reader has closed the pipe, as `head` does.
+    If the reader has closed the pipe, as `head` does, BrokenPipeError is raised.
     """
     if sys.stdout is None:
         sys.stdout = _ClosedOutput()
@@ -230,13 +228,7 @@ def say(text: str) -> None:
 
 
 def internal_report(error: BaseException, doing: str, version: str) -> str:
-    """Return a text about an error inside satview, for the user to copy; it is not sent anywhere.
-
-    Args:
-        error: The exception.
-        doing: The command line, or the action of the window.
-        version: Version of satview.
-    """
+    """Return a text about an error inside satview, for the user to copy; it is not sent anywhere."""
     frames = "".join(traceback.format_exception(error, limit=-_FRAMES_MAX))
     numpy = getattr(sys.modules.get("numpy"), "__version__", "not loaded")
     qt = getattr(sys.modules.get("PySide6"), "__version__", "not loaded")
@@ -295,11 +287,7 @@ _on: set[str] = set()
 
 
 def enable(names: str) -> None:
-    """Switch on the debug switches of a comma-separated list.
-
-    Raises:
-        ValueError: A name is no switch; the text lists all switches.
-    """
+    """Switch on the debug switches of a comma-separated list; ValueError, with all switches, for other names."""
     requested = {name.strip() for name in names.split(",") if name.strip()}
     unknown = requested - SWITCHES.keys()
     if unknown:

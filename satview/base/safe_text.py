@@ -15,11 +15,9 @@ from typing import Final
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a count with its noun as display text: `1 event`, `2,409,125 events`.
+    """Return a count (or difference) with its singular noun as display text: `1 event`, `2,409,125 events`.
 
-    Args:
-        count: The count; a difference may be negative.
-        noun: Noun in the singular, with adjectives; its plural ends with `s`, or `es` after an `s`.
+    The plural ends with `s`, or `es` after an `s`.
     """
     return f"{count:,} {noun}{'' if abs(count) == 1 else 'es' if noun.endswith('s') else 's'}"
 

@@ -47,11 +47,7 @@ class Damaged:
 
 
 def parsed_json(data: bytes) -> Any:
-    """Return the content of a JSON file.
-
-    Raises:
-        DamagedFileError: The content is no JSON; the text gives the position.
-    """
+    """Return the content of a JSON file; DamagedFileError, with the position, if it is none."""
     try:
         return json.loads(data.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -65,8 +61,7 @@ def parsed_json(data: bytes) -> Any:
 def as_declared(content: Any, kind: type[_Kind]) -> _Kind:
     """Return parsed JSON as a dataclass whose fields declare their types and bounds.
 
-    Raises:
-        DamagedFileError: A value does not have the declared type or bounds; the text gives position and reason.
+    Raises DamagedFileError, with position and reason, if a value does not have them.
     """
     try:
         return msgspec.convert(content, kind, dec_hook=_converted)
@@ -82,11 +77,7 @@ def as_declared(content: Any, kind: type[_Kind]) -> _Kind:
 
 
 def tables_as_declared(content: Mapping[str, Any], kind: type[_Kind]) -> dict[str, _Kind]:
-    """Return the tables of a parsed TOML file by name, each as a dataclass whose fields declare their types and bounds.
-
-    Raises:
-        DamagedFileError: See `as_declared`; the text names the table.
-    """
+    """Return the tables of a parsed TOML file by name, each as by `as_declared`, whose errors name the table."""
     tables = {}
     for name, table in content.items():
         try:
@@ -104,9 +95,7 @@ def _converted(kind: type[_Kind], value: Any) -> _Kind:
 def read_shared(path: Path, limit: int) -> bytes | None:
     """Return the content of a file; None if there is no such file.
 
-    Raises:
-        DamagedFileError: The file is larger than `limit` bytes, or is a folder.
-        OSError: The file cannot be read.
+    Raises DamagedFileError if it is larger than `limit` bytes, or is a folder, OSError if it cannot be read.
     """
     try:
         with path.open("rb") as file:
@@ -123,17 +112,10 @@ def read_shared(path: Path, limit: int) -> bytes | None:
 def change_shared(path: Path, change: Change, limit: int) -> Damaged | None:
     """Replace the content of a file by the result of `change`; the caller holds the lock of the file.
 
-    Args:
-        path: The file, which need not exist; its folder must exist.
-        change: Called with the content, None if there is no file; returns the new content, or None to remove the file.
-            May be called twice; must raise `DamagedFileError` for invalid content.
-        limit: Maximum size in bytes; a larger file counts as damaged.
-
-    Returns:
-        Old and new name of the file if the old content was damaged and the file therefore renamed; else None.
-
-    Raises:
-        WriteError: The file cannot be read or written, or would be too large; the old content remains.
+    The file need not exist, but its folder. `change` gets the content, None = no file, and returns the new one, or None
+    to remove the file; it may be called twice, and raises `DamagedFileError` for invalid content, or if it exceeds
+    `limit` bytes. Returned are old and new name of a damaged file that was renamed; else None. Raises WriteError if the
+    file cannot be read or written, or would be too large; the old content remains.
     """
     damaged = None
     try:
@@ -157,11 +139,7 @@ def change_shared(path: Path, change: Change, limit: int) -> Damaged | None:
 
 
 def set_aside(path: Path) -> Path:
-    """Rename a damaged file to `NAME.damaged-N` with the first free number, and return the new path.
-
-    Raises:
-        OSError: The file cannot be renamed.
-    """
+    """Rename a damaged file to `NAME.damaged-N` with the first free number, and return the new path, or OSError."""
     number = 1
     while os.path.lexists(aside := path.with_name(f"{path.name}.damaged-{number}")):
         number += 1
@@ -170,10 +148,6 @@ def set_aside(path: Path) -> Path:
 
 
 def rename(path: Path, new: Path) -> None:
-    """Rename a file, and sync the change to the disk.
-
-    Raises:
-        OSError: The file cannot be renamed.
-    """
+    """Rename a file, and sync the change to the disk; OSError if that fails."""
     os.rename(path, new)  # noqa: PTH104  -- says what it does
     sync_folder(path.parent)

@@ -209,9 +209,7 @@ def format_exactly(cycles: int, clock: Clock) -> str:
 def format_time(ns: int, resolution_ns: int = 1) -> str:
     """Return a time as seconds with groups of three decimals: `1.234 567 890 s`.
 
-    Args:
-        ns: Time relative to the start of the trace.
-        resolution_ns: Required resolution; groups of decimals that are much finer are left out.
+    Groups of decimals that are much finer than the required resolution are left out.
     """
     groups = 3 if resolution_ns < 1_000 else 2 if resolution_ns < 1_000_000 else 1
     return _grouped(ns, 9, groups)
@@ -309,14 +307,8 @@ class TimePosition:
 def parse_length(text: str, examples: str = LENGTH_EXAMPLES) -> Fraction:
     """Return the length that a text means, exactly, in nanoseconds; without a unit it is in seconds. May be negative.
 
-    Lengths are limited to 317 years, which is longer than any trace.
-
-    Args:
-        text: The length.
-        examples: What the text may be, for the error.
-
-    Raises:
-        UsageError: The text is no length; the error gives the first wrong character.
+    Lengths are limited to 317 years, which is longer than any trace. Raises UsageError, with the first wrong character
+    and `examples` of what the text may be.
     """
     text = _plain(text)
     match = _AMOUNT.match(text)
@@ -331,11 +323,7 @@ def parse_length(text: str, examples: str = LENGTH_EXAMPLES) -> Fraction:
 
 
 def amount_ns(number: str, unit: str) -> Fraction:
-    """Return an amount in nanoseconds, given as a number that matches `NUMBER` and a unit.
-
-    Raises:
-        KeyError: There is no such unit.
-    """
+    """Return an amount, a number that matches `NUMBER` and a unit, in nanoseconds; KeyError for another unit."""
     return _value(number) * UNITS_NS[unit.lower()]
 
 
@@ -382,12 +370,9 @@ def parse_moment(text: str, axis: MomentAxis) -> int:
 
 
 def parse_moment_inside(text: str, axis: MomentAxis) -> int:
-    """Return the moment in cycles that a text means, as `parse_moment` does, but only inside the trace.
+    """Return the moment in cycles that a text means, as `parse_moment` does, but only inside the trace (UsageError).
 
     The end of the trace, such as `100%`, is its last moment.
-
-    Raises:
-        UsageError: The text is no moment, or one outside the trace.
     """
     cycles = _last_at_end(parse_moment(text, axis), axis.limits)
     if not axis.limits.contains(cycles):
@@ -408,8 +393,7 @@ def _outside(what: str, axis: MomentAxis) -> UsageError:
 def parse_position(text: str, axis: MomentAxis) -> TimePosition:
     """Return the event that a text such as `#1200` means; for any other text a moment, as by `parse_moment`.
 
-    Raises:
-        UsageError: The text is none of these, or the position is outside the trace.
+    Raises UsageError if the text is none of these, or the position is outside the trace.
     """
     if (plain := _plain(text)).startswith("#"):
         return TimePosition(event=_event(plain, len(axis.event_times)))

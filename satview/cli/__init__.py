@@ -1,6 +1,7 @@
 """The subcommands of `satview` that need no window: a folder for each purpose, a module for each command.
 
-The command `targets` is in the module `capture`. `shared` contains code that several commands use.
+The command `targets` is in the module `capture`. `shared` contains code that several commands use. `run(args)` of a
+command returns the exit code, and raises UsageError for options, files and names that it cannot work with.
 """
 
 from __future__ import annotations

@@ -241,15 +241,9 @@ class ListedCatalogue(Catalogue):
         self._spare = (wire.code(free, event) for free in FREE_CLASSES for event in range(wire.EVENT_MASK, -1, -1))
 
     def learn(self, class_name: str, name: str, number: int | None = None) -> int | None:
-        """Return the code of an event that a listing shows; an unknown event is added under an unused code.
+        """Return the code of an event that a listing shows, and add it (and its class) if it is unknown; None if full.
 
-        Args:
-            class_name: Class as printed; an unknown one is added as a new class.
-            name: Name of the event.
-            number: Number of the kernel call as printed; None for other events.
-
-        Returns:
-            The code; None if too many events have been added.
+        `number` is that of the kernel call as printed; None for other events.
         """
         class_name, name = class_name[:_LONGEST_NAME], name[:_LONGEST_NAME]
         with _LEARNING:
@@ -347,11 +341,7 @@ class CombinedCatalogue(Catalogue):
     """
 
     def __init__(self, base: Catalogue) -> None:
-        """Create the catalogue with the events of one release.
-
-        Args:
-            base: The catalogue of this release; its codes do not change.
-        """
+        """Create the catalogue with the events of one release, whose codes do not change."""
         super().__init__(base.release)
         self._base = base
         if base.learned:  # events that a listing showed
@@ -365,17 +355,9 @@ class CombinedCatalogue(Catalogue):
         self.state_value_of_code = base.state_value_of_code.copy()
 
     def take(self, other: Catalogue, logged: NDArray[np.integer]) -> NDArray[np.uint16]:
-        """Add events of another catalogue, and return a table from the codes there to the codes in this catalogue.
+        """Add the events `logged` in a trace of another catalogue; return a table from the codes there to those here.
 
-        Args:
-            other: The other catalogue.
-            logged: Codes of the events to add: those that occur in a trace.
-
-        Returns:
-            uint16 (32768,); 0 for codes that are not logged.
-
-        Raises:
-            ValueError: There is no code left.
+        The table is uint16 (32768,), 0 for codes that are not logged. Raises ValueError if there is no code left.
         """
         table = np.zeros(wire.CODE_COUNT, np.uint16)
         if other is self._base:
@@ -552,24 +534,15 @@ def _power() -> Iterator[ValueText]:
 
 
 def shown_texts(texts: Sequence[ValueText], value: int, numbers: Mapping[str, int]) -> str | None:
-    """Return the texts shown for a value of an argument, separated by spaces; None if no text fits the value.
-
-    Args:
-        texts: Texts for values of the argument, such as the names of flags.
-        value: The value.
-        numbers: Values of all arguments of the event, by label, on which a text may depend.
-    """
+    """Return the texts for a value of an argument, separated by spaces; None if none fits. `numbers`: by label."""
     return " ".join(visible_line(text.text) for text in texts if text.fits(value, numbers)) or None
 
 
 def called(texts: Sequence[ValueText], wanted: str) -> list[tuple[ValueText, ...]]:
-    """Return the texts that make up the displayed text `wanted`, as groups; empty if no values are shown that way.
+    """Return the groups of `texts` that make up a displayed text; empty if no values are shown that way.
 
-    A value is shown as `wanted` if it fits all texts of one group.
-
-    Args:
-        texts: Texts for values of an argument, such as the names of flags.
-        wanted: One text (`late`), several (`ALLOW IS_ROOT`), or text and number (`5 key`, `ETIMEDOUT (260)`).
+    A value is shown as `wanted` if it fits all texts of one group: one text (`late`), several (`ALLOW IS_ROOT`), or
+    text and number (`5 key`, `ETIMEDOUT (260)`).
     """
     single: list[tuple[ValueText, ...]] = [(text,) for text in texts if text.text == wanted]
     if single:

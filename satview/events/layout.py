@@ -103,10 +103,7 @@ class Layout:
     described: tuple[PayloadPart, ...] = ()
 
     def rest_part(self, index: int) -> PayloadPart:
-        """Return a part for payload word `index`, which no argument covers: `index` is `self.end` or more.
-
-        It is called `d3` in a user event, and `word 3` in all others.
-        """
+        """Return a part for payload word `index`, which no argument covers: `d3` in a user event, else `word 3`."""
         return PayloadPart(f"{self.rest_name}{index}", index, 1, Show.HEX)
 
     def rest_index(self, name: str) -> int | None:
@@ -167,17 +164,11 @@ def _fits(fields: tuple[Field, ...] | None, count: int) -> bool:
 
 @lru_cache(maxsize=1 << 14)
 def layout_of(release: Release, code: int, count: int, variant: int = BY_COUNT) -> Layout:
-    """Return the layout of a payload: which words belong to which argument.
+    """Return the layout of a payload of `count` words, with or without padding: which belong to which argument.
 
     Rules of section 8.1: two words are the fast form. Otherwise the first list that fits, with its length rounded up to
     even, is used: wide, fast, then the lists of the 7.1 and 6.4 printers. A payload longer than the wide list begins
     with that list.
-
-    Args:
-        release: The release whose lists apply.
-        code: Event code.
-        count: Payload words, with padding or without.
-        variant: Variant of the layout, see `variants`.
     """
     if variant >= variants.LISTED:
         return _listed(variant)
@@ -257,10 +248,7 @@ def _laid_out(form: str, fields: Sequence[Field], count: int, release: Release) 
 
 @lru_cache(maxsize=1 << 14)
 def argument_part(release: Release, code: int, count: int, name: str, variant: int = BY_COUNT) -> PayloadPart | None:
-    """Return the position of the argument `name` in a payload; None if payloads of this kind do not contain it.
-
-    The other arguments are those of `layout_of`.
-    """
+    """Return the position of the argument `name` in a payload, as of `layout_of`; None if such payloads lack it."""
     layout = layout_of(release, code, count, variant)
     for part in named_parts(layout):
         if is_same_name(part.name, name):
@@ -293,12 +281,7 @@ def named_parts(layout: Layout) -> tuple[PayloadPart, ...]:
 
 
 def text_name(part: PayloadPart, parts: Sequence[PayloadPart]) -> str:
-    """Return a name for the column with the texts for a field's values: `state_text`, or with a number if it is taken.
-
-    Args:
-        part: The field.
-        parts: All fields of the payload, whose names must differ from the result.
-    """
+    """Return a name for the column with the texts of a field: `state_text`, or with a number if it is taken."""
     names, name, number = {other.name for other in parts}, f"{part.name}_text", 1
     while name in names:
         number += 1
@@ -324,10 +307,7 @@ def part_names(layout: Layout) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 12)
 def text_offset(release: Release, code: int, count: int, variant: int = BY_COUNT) -> PayloadPart | None:
-    """Return the position of the text in an event's payload, None if it has none; arguments as for `layout_of`.
-
-    Long user events are all text.
-    """
+    """Return the position of the text in a payload, as of `layout_of`; None = none. Long user events are all text."""
     if variant < variants.LISTED:
         variant = variants.TEXT if variants.is_user(code) and count > 2 else BY_COUNT
     return next((part for part in layout_of(release, code, count, variant).parts if part.is_text), None)
@@ -354,10 +334,7 @@ class Taught:
 def arguments_of(release: Release, code: int, taught: Taught | None = None) -> tuple[PayloadPart, ...]:
     """Return descriptions of the numbers and texts in all payload layouts of a code, one for each name.
 
-    Args:
-        release: The release whose lists apply.
-        code: Event code.
-        taught: Arguments that a trace adds to the tables; None = those that all traces have added so far.
+    `taught` are arguments that a trace adds to the tables; None = those that all traces have added so far.
     """
     known = _known_arguments(release, code)
     if taught is not None:
@@ -404,13 +381,7 @@ def is_rest(name: str) -> bool:
 
 
 def codes_of_argument(release: Release, name: str, taught: Taught | None = None) -> tuple[int, ...]:
-    """Return the codes whose events may have an argument with the given name; empty if none does.
-
-    Args:
-        release: The release whose lists apply.
-        name: Name of the argument.
-        taught: See `arguments_of`.
-    """
+    """Return the codes whose events may have an argument with the given name; `taught` as in `arguments_of`."""
     codes = argument_names(release, taught).get(name, ())
     rest = _REST.fullmatch(name)
     if rest is None:
@@ -466,16 +437,9 @@ _MOST_LEARNED: Final = 1 << 14  # layouts in one process
 
 
 def learn_list(release: Release, code: int, parts: Sequence[PayloadPart], count: int) -> int | None:
-    """Return the variant number of the layout that a line of a listing shows; a new layout is stored.
+    """Return the variant (`variants.LISTED` or above) of the layout that a line of a listing shows, stored if new.
 
-    Args:
-        release: Release of the listing.
-        code: Event code.
-        parts: The arguments of the line.
-        count: Payload words.
-
-    Returns:
-        `variants.LISTED` or above; None if too many layouts are stored, but never for a line that is a single text.
+    None if too many layouts are stored, but never for a line that is a single text.
     """
     return _learn(release, code, Layout("listed", tuple(parts), count))
 
@@ -485,13 +449,6 @@ def describe_layout(release: Release, code: int, count: int, variant: int, event
     """Return the number of a variant whose layout is that of `variant`, extended by the fields that a user described.
 
     The new layout is stored; if too many are stored already, `variant` itself is returned.
-
-    Args:
-        release: Release of the events.
-        code: Event code.
-        count: Payload words.
-        variant: The variant to extend.
-        event: The user's description.
     """
     layout = layout_of(release, code, count, variant)
     is_wide = not variants.is_user(code) and count > _USER_WORDS
@@ -505,14 +462,7 @@ def note_description(release: Release, event: UserEvent) -> None:
 
 
 def described_part(release: Release, code: int, count: int, name: str) -> PayloadPart | None:
-    """Return the position of a field that a file of descriptions names; None if such payloads have no such field.
-
-    Args:
-        release: Release of the events.
-        code: Event code.
-        count: Payload words.
-        name: Name of the field.
-    """
+    """Return the position of a field that a file of descriptions names; None if such payloads have no such field."""
     event = _LEARNED.events.get((release, code))
     if event is None:
         return None
@@ -569,11 +519,6 @@ def logged_list(release: Release, code: int, *, is_wide: bool) -> tuple[int, tup
 
     A kernel call with 64-bit values that has no list is logged without the 64-bit flag in its code (section 8.2). Where
     the fast list has more than two words in the guide but not in the printer, two words are logged.
-
-    Args:
-        release: Release of the kernel.
-        code: Event code, with the flag for 64-bit values if its process has 64 bits.
-        is_wide: True for wide mode, False for fast mode.
     """
     spec = catalogue(release).spec(code)
     if release is Release.QNX_6 and code in (THREAD_CREATE, THREAD_DESTROY):

@@ -206,9 +206,7 @@ def _kernel_lists(name: CodeName, release: Release) -> Lists:
 
 
 def old_lists(name: str, class_name: str) -> Lists:
-    """Return the argument lists of a kernel call in 6.4, fast and wide, marked unsure.
-
-    They are for payloads that no later list fits.
+    """Return the argument lists of a kernel call in 6.4, fast and wide, for payloads that no later list fits; unsure.
 
     Some lists of the 7.x guide name one value where the kernel still emits seconds and nanoseconds.
     """

@@ -138,10 +138,9 @@ _NAME_SALT: Final = "87619:"
 
 
 def process_value(name: str) -> int:
-    """Return the value that represents a process on CPU lanes in every trace; several names may share a value.
+    """Return the value of a process on CPU lanes in every trace, by name or path of its program; some share one.
 
-    Args:
-        name: Name of the process, or path of its program, whose last part counts unless it is a number (`kworker/1`).
+    The last part of a path counts unless it is a number (`kworker/1`).
     """
     last = name.rpartition("/")[2]
     counts = name if last.isdecimal() else last

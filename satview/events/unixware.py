@@ -74,21 +74,14 @@ def waiting_states() -> dict[str, int]:
 def record_code(interface: str, which: int = 0, outcome: int = RecordOutcome.RUNS) -> int:
     """Return the code of a record: `record_code("mutex_lock", 1, RecordOutcome.BLOCKS)`.
 
-    Args:
-        interface: Name of the library function.
-        which: 1 = first record of a call, 2 = second record, 0 = the record of functions that log only one.
-        outcome: The effect on the thread, a `RecordOutcome`.
+    `which` is 1 or 2 for the first or second record of a call, 0 for the record of functions that log only one.
     """
     category, number = interfaces()[interface]
     return wire.code(FIRST_CLASS + category, number | which << WHICH_SHIFT | outcome << OUTCOME_SHIFT)
 
 
 def plain(codes: NDArray[np.uint16]) -> NDArray[np.uint16]:
-    """Return codes without their `RecordOutcome`, so that records with equal interface and `which` have equal codes.
-
-    Returns:
-        uint16 (n,); the two codes shared with QNX are replaced by those of their records.
-    """
+    """Return codes, uint16 (n,), without their `RecordOutcome`, and those shared with QNX as those of their records."""
     out = codes & np.uint16(wire.CODE_MASK ^ 3 << OUTCOME_SHIFT)
     out[codes == wire.THREAD_CREATE] = record_code("thr_create", 2)
     out[codes == wire.THREAD_DESTROY] = record_code("thr_exit", 0)

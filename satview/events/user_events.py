@@ -65,12 +65,7 @@ class ValueText:
     when: tuple[str, int, int] | None = None
 
     def fits(self, value: int, numbers: Mapping[str, int]) -> bool:
-        """Return whether this text describes a value of the field, which may depend on other fields of the event.
-
-        Args:
-            value: Value of the field.
-            numbers: Values of all fields of the event, by label.
-        """
+        """Return whether this text describes a value of the field, which may depend on others, by label."""
         if self.when is not None:
             label, mask, wanted = self.when
             if label not in numbers or (numbers[label] ^ wanted) & mask:
@@ -166,8 +161,7 @@ class UserEvent:
     def placed(self, *, is_wide: bool = False) -> list[tuple[UserField, int]]:
         """Return every field with its offset in the payload, bytes; -1 for fields behind a text, whose length varies.
 
-        Args:
-            is_wide: Whether the payload is that of a wide event of a class other than USER.
+        `is_wide` is for payloads of wide events of a class other than USER.
         """
         fields, byte = list[tuple[UserField, int]](), 0
         for user_field in self.fields:
@@ -184,31 +178,15 @@ class UserEvent:
         return placed[index][1], placed[index][0]
 
     def texts(self, raw: bytes, byte_order: str) -> list[str]:
-        """Return `label=value` of every field that a payload is long enough to hold.
-
-        Args:
-            raw: The payload.
-            byte_order: `little` or `big`.
-        """
+        """Return `label=value` of every field that a payload is long enough to hold."""
         return [f"{label}={text}" if label else text for label, text in self.values(raw, byte_order)]
 
     def values(self, raw: bytes, byte_order: str) -> list[tuple[str, str]]:
-        """Return label and value of every field that a payload is long enough to hold.
-
-        Args:
-            raw: The payload.
-            byte_order: `little` or `big`.
-        """
+        """Return label and value of every field that a payload is long enough to hold."""
         return [(user_field.label, text) for user_field, _, _, text in self.shown(raw, byte_order)]
 
     def shown(self, raw: bytes, byte_order: str, *, is_wide: bool = False) -> list[tuple[UserField, int, bytes, str]]:
-        """Return for every field that a payload is long enough to hold: the field, its offset, its bytes, and its text.
-
-        Args:
-            raw: The payload.
-            byte_order: `little` or `big`.
-            is_wide: See `placed`.
-        """
+        """Return the field, offset, bytes and text of every field that a payload is long enough to hold."""
         present, behind = list[tuple[UserField, int, bytes]](), 0
         for user_field, start in self.placed(is_wide=is_wide):
             byte = start if start >= 0 else behind
@@ -250,8 +228,7 @@ class Descriptions:
 def parse_rules(text: str) -> tuple[UserRule, ...]:
     """Return the rules in a text such as `7 counter queue; 8:1 counter; 41..42 interval request; 9 moment`.
 
-    Raises:
-        UsageError: A part is no rule; the message names the part.
+    Raises UsageError, which names the part that is no rule.
     """
     parts = [part.strip() for part in re.split(r"[;\n]", text) if part.strip()]
     if len(parts) > _MOST_RULES:

@@ -70,11 +70,7 @@ def _kinds(release: Release) -> NDArray[np.uint8]:
 
 @cache
 def wide_exits(release: Release) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return for each code whether it is a call's exit with 64-bit values, and whether the first value has 64 bits.
-
-    Returns:
-        bool (32768,) each.
-    """
+    """Return which codes are call's exits with 64-bit values, and whose first value has 64 bits; bool (32768,) each."""
     is_64bit, is_first_64bit = np.zeros(CODE_COUNT, np.bool_), np.zeros(CODE_COUNT, np.bool_)
     book = catalogue(release)
     for code in book.codes():
@@ -91,14 +87,9 @@ def counted_call(release: Release) -> tuple[int, int]:
 
 
 def variant_of(release: Release, code: int, words: Sequence[int]) -> int:
-    """Return the variant of the payload layout of an event other than a user event.
+    """Return the variant of the payload layout of an event other than a user event; `words` have their padding.
 
     For nearly all events it is `BY_COUNT`: code and number of words alone determine the layout.
-
-    Args:
-        release: Release of the trace.
-        code: Event code.
-        words: Payload words of the event, padding included.
     """
     kind = _kinds(release)[code]
     if not kind or len(words) < 2:
@@ -123,13 +114,7 @@ def _failure(release: Release, code: int, words: Sequence[int]) -> int:
 
 
 def error_of(release: Release, code: int, words: Sequence[int]) -> int | None:
-    """Return the error number in a kernel call's exit, signed; None if it succeeded or the number is not shown.
-
-    Args:
-        release: Release of the trace.
-        code: Code of the exit.
-        words: Payload words of the exit, padding included.
-    """
+    """Return the error number in a kernel call's exit, signed; None if it succeeded or the number is not shown."""
     errno_word = ERRNO_WORD.get(variant_of(release, code, words))
     if errno_word is None:
         return None
@@ -143,17 +128,10 @@ WordColumn = Callable[[NDArray[np.intp], int], NDArray[np.uint32]]
 def variants(
     release: Release, code: NDArray[np.integer], count: NDArray[np.integer], word: WordColumn
 ) -> NDArray[np.uint8]:
-    """Return the variants of many events, as `variant_of` does for one.
+    """Return the variants of many events, uint8 (n,), as `variant_of` does for one; `count` includes padding.
 
-    Args:
-        release: Release of the trace.
-        code: (n,), event codes.
-        count: (n,), payload words, padding included.
-        word: Function that returns a payload word of some events; called only for the few events that may have
-            variants, and only for words within their payloads.
-
-    Returns:
-        uint8 (n,).
+    `word` returns a payload word of some events; it is called only for the few events that may have variants, and only
+    for words within their payloads.
     """
     variant = np.zeros(len(code), np.uint8)
     kinds = _kinds(release).take(code)
@@ -204,11 +182,7 @@ def user_text(payload: bytes) -> str | None:
 
 
 def user_texts(data: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Return whether each payload of a user event is a text, by the rule of `user_text`, bool (n,).
-
-    Args:
-        data: uint8 (n, bytes), payloads of one length.
-    """
+    """Return which payloads of user events are texts as by `user_text`, bool (n,), for uint8 (n, bytes)."""
     if data.shape[1] < _SHORTEST_TEXT or not len(data):
         return np.zeros(len(data), np.bool_)
     kinds = text_kinds(data)
@@ -271,12 +245,9 @@ def name_bytes(text: str) -> bytes:
 
 
 def encode(plan: Plan, values: Mapping[str, int | bytes], byte_order: str) -> list[int]:
-    """Return the words of a payload, without padding.
+    """Return the words of a payload, without padding, by the names and widths of `layout.plan_of`.
 
-    Args:
-        plan: Names and widths in payload order, from `layout.plan_of`.
-        values: Values by name, texts as bytes; a missing number is 0, a missing text is left out.
-        byte_order: Byte order of the target.
+    Texts are bytes; a missing number is 0, a missing text is left out.
     """
     words: list[int] = []
     get = values.get

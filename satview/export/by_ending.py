@@ -76,16 +76,9 @@ def format_of(path: Path | str, form: str = "", tables: Sequence[str] = (), *, b
               is_part: bool = False) -> str:  # fmt: skip
     """Return the name of the format for a new file; if a plug-in writes the file, the ending (`.svg`).
 
-    Args:
-        path: The new file, or a new folder.
-        form: One of `FORMATS`, used instead of the ending; empty = the ending decides.
-        tables: Names of tables; none = the events.
-        by_class: Events in a folder, one file for each class.
-        is_part: Whether only some events are written.
-
-    Raises:
-        UsageError: The ending names no format, or a file in place of a folder, or the format cannot hold the requested
-            data.
+    One of `FORMATS` as `form` wins over the ending. `tables` (none = the events), `by_class` and `is_part` say what the
+    file is to hold. Raises UsageError if the ending names no format, or a file in place of a folder, or the format
+    cannot hold that.
     """
     ending = "" if form else Path(path).suffix.lower()
     names = tuple(tables) or _EVENT

@@ -60,10 +60,8 @@ def posix_pattern(pattern: Pattern, is_in_handler: bool) -> str:
     """Return a pattern in POSIX syntax: a glob for fnmatch(), a regular expression for regcomp().
 
     fnmatch() is called with FNM_NOESCAPE, regcomp() with REG_EXTENDED, and with REG_ICASE if case is ignored. An event
-    handler is limited to globs: it runs like an interrupt handler, and regexec() allocates memory.
-
-    Raises:
-        NotInPosixError: No POSIX pattern matches the same texts, or none that an event handler may use.
+    handler is limited to globs: it runs like an interrupt handler, and regexec() allocates memory. Raises
+    NotInPosixError if no such pattern matches the same texts.
     """
     if not pattern.is_glob:
         if is_in_handler:
@@ -159,10 +157,7 @@ _PLAIN_TEXT: Final = re.compile(r"[ !#->@-\[\]-~]")  # printable ASCII without q
 
 
 def comment(text: str, indent: str = "") -> list[str]:
-    """Return text as lines of C, each a complete comment.
-
-    A character that is not printable ASCII is replaced by its hexadecimal number in brackets; long text is cut.
-    """
+    """Return text as lines of C, each a complete comment; long text is cut, and what is no ASCII is in hexadecimal."""
     shown = "".join(char if " " <= char <= "~" else f"<{ord(char):x}>" for char in text[:_COMMENT_LIMIT])
     shown += " ..." if len(text) > _COMMENT_LIMIT else ""
     shown = _MARKS.sub(lambda mark: mark.group() + " ", shown)
@@ -173,8 +168,7 @@ def comment(text: str, indent: str = "") -> list[str]:
 def literal(text: str) -> str:
     """Return text as a C string literal of its UTF-8 bytes, quotation marks included.
 
-    Every byte that is not plain ASCII becomes an escape of three octal digits, the maximum, so that a digit after it
-    is not read as a part of it.
+    Bytes that are not plain ASCII are escapes of three octal digits, the maximum, as a digit may follow.
     """
     data = text.encode("utf-8", "replace").decode("latin-1")
     shown = (char if _PLAIN_TEXT.fullmatch(char) else f"\\{ord(char):03o}" for char in data)
@@ -208,13 +202,7 @@ Find = Callable[[int, int, int], PayloadPart | None]
 
 
 def offset_rows(release: Release, codes: Iterable[int], find: Find) -> list[str]:
-    """Return the rows of a `struct position` table.
-
-    Args:
-        release: Release of the events.
-        codes: Event codes, ascending.
-        find: Returns the position of the argument for a code, a word count and a variant.
-    """
+    """Return the rows of a `struct position` table for event codes, ascending; `find` as in `CCondition`."""
     alike: list[tuple[int, int, list[str]]] = []  # first and last code, positions
     for code in codes:
         rows = [*_rows_of(release, code, find)]
@@ -301,11 +289,7 @@ class Tables:
     def table(self, kind: str, declaration: str, rows: Sequence[str], shown: str = "") -> str:
         """Return the name of a constant C table with the given rows; the table is defined if it is new.
 
-        Args:
-            kind: First part of the name.
-            declaration: C declaration, with `{}` in place of the name.
-            rows: C text of each row, at least one.
-            shown: Text of the comment in front of the definition; empty = none.
+        `kind` begins the name, `declaration` has `{}` in its place, `shown` is the comment, empty = none.
         """
         key = (kind, tuple(rows))
         name = self._known.get(key)
@@ -315,12 +299,7 @@ class Tables:
         return name
 
     def processes(self, test: str, shown: str) -> str:
-        """Return the name of the C list of processes that a test selects; the list is defined if it is new.
-
-        Args:
-            test: C expression on the texts `full` and `own` of a process.
-            shown: Text of the comment in front of the definition.
-        """
+        """Return the name of the C list of processes that a test on `full` and `own` selects; new ones are defined."""
         name = self._known.get(test)
         if name is None:
             name = self._name(test, "named")

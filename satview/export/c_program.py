@@ -106,12 +106,7 @@ _MATCHING: Final = {"fits_glob": "fnmatch.h", "fits_regex": "regex.h"}
 def head(title: str, has_handlers: bool, has_names: bool, used: set[str], ring: int = 0) -> list[str]:
     """Return the head of the program: description, headers and the macro SET.
 
-    Args:
-        title: Text of a comment.
-        has_handlers: Whether the program has event handlers.
-        has_names: Whether the program looks up processes by name.
-        used: Names of the parts that the program uses, whose headers are included.
-        ring: Number of buffers of a ring capture that a trigger ends; 0 = no trigger ends the capture.
+    `used` are the parts whose headers are included; `ring` the buffers that a trigger keeps, 0 = none ends the capture.
     """
     headers = {"errno.h", "stdio.h", "string.h", "sys/kercalls.h", "sys/neutrino.h", "sys/trace.h", "unistd.h"}
     if has_handlers:
@@ -155,8 +150,7 @@ def handler_data(number: int) -> list[str]:
 def name_lookup(named: Mapping[str, str]) -> list[str]:
     """Return the C functions that fill the lists of processes; empty if there are no lists.
 
-    Args:
-        named: For each list, a C condition on the texts `full` (the path) and `own` (the name without folders).
+    `named` has for each list a C condition on `full` (the path) and `own` (the name without folders).
     """
     if not named:
         return []
@@ -238,9 +232,7 @@ class RulesProgram:
 def c_program(rules: RuleSet | BuiltRules, title: str = "") -> RulesProgram:
     """Return a C program that sets a rule set in the kernel; a logger in daemon mode writes the trace.
 
-    Args:
-        rules: The rules; `WHERE` lines are treated as in any capture (`filters.rules.capturing.for_capture`).
-        title: Shown in the first comment.
+    `WHERE` lines are treated as in any capture (`filters.rules.capturing.for_capture`).
     """
     built = rules if isinstance(rules, BuiltRules) else BuiltRules(rules_of(rules), rules, ())
     return _Program(built).written(title)

@@ -91,15 +91,11 @@ def state_before(trace: Trace, row: int) -> NDArray[np.int64]:
 def opening_state(trace: Trace, row: int, *, with_all_names: bool = False) -> Opening:
     """Return the state of all processes and threads just before an event, in the order of START's dump.
 
-    The dump contains creation and name of each process, and creation, state event and name of each thread. A RUNNING
-    event carries the CPU of the thread, all other events CPU 0. If the last thread that got a CPU has left RUNNING
-    since, both state events are added at the end, because later events of that CPU still belong to the thread. The
-    state of a thread is left out if it may have changed where events are missing.
-
-    Args:
-        trace: The trace.
-        row: The event.
-        with_all_names: Also name threads that have no state event before `row`.
+    The dump contains creation and name of each process, and creation, state event and name of each thread
+    (`with_all_names`: also of one without state event). A RUNNING event carries the CPU of the thread, all other events
+    CPU 0. If the last thread that got a CPU has left RUNNING since, both state events are added at the end, because
+    later events of that CPU still belong to the thread. The state of a thread is left out if it may have changed where
+    events are missing.
     """
     last = state_before(trace, row)
     start_cycles = int(trace.events.time_cycles[row]) if row < len(trace.events) else trace.window.end
@@ -275,18 +271,10 @@ def write_slots(
     progress: Callable[[float], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> int:
-    """Append the slots of an opening dump and of some events to a file; return the number of slots.
+    """Append the slots of an opening dump and of some events, in that order, to a file; return the number of slots.
 
-    Args:
-        file: Open for writing; it already contains header and system page.
-        trace: The trace of the events.
-        rows: Rows of the events, in the order of writing.
-        opening: Dump that is written before the events; may be empty.
-        progress: Called with the share that is done, 0 to 1.
-        cancelled: Called between blocks; True stops.
-
-    Raises:
-        Cancelled: `cancelled()` returned True.
+    The file already contains header and system page. `progress` gets the share that is done; raises Cancelled if
+    `cancelled()` returned True between blocks.
     """
     layout = _RecordLayout(trace, rows, opening)
     for start in range(0, layout.count, _BLOCK):
@@ -721,12 +709,8 @@ def _refuse_axis(trace: Trace) -> None:
 def write_verbatim(trace: Trace, path: Path | str) -> int:
     """Write all slots of a trace, including damaged slots, in their order; return their number.
 
-    Args:
-        trace: A trace that consists of slots: from a .kev file or a listing.
-        path: The new file, or a pipe or device; an old file is replaced once the new one is complete.
-
-    Raises:
-        UsageError: The trace is of several files or has no slots, would replace itself, or the file cannot be written.
+    Raises UsageError if the trace is of several files or has no slots (as from a .kev file or a listing), would replace
+    itself, or the file cannot be written.
     """
     _refuse_axis(trace)
     if not isinstance(trace.payloads, SlotPayloads):

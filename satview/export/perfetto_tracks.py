@@ -88,13 +88,7 @@ def fixed64(field: int, values: Numbers) -> MessageBytes:
 
 
 def text(field: int, which: Numbers, texts: Sequence[str]) -> MessageBytes:
-    """Return a protobuf field with a text for each message.
-
-    Args:
-        field: Number of the field.
-        which: int (n,), index into `texts` for each message.
-        texts: The distinct texts, few.
-    """
+    """Return a protobuf field with one of a few `texts` for each message, by index, int (n,)."""
     raw = [value.encode("utf-8", "replace") for value in texts] or [b""]
     width = max(map(len, raw))
     table = np.frombuffer(b"".join(value.ljust(width, b"\0") for value in raw), np.uint8).reshape(len(raw), width)
@@ -154,13 +148,7 @@ class TracePart:
     events: Bools | None = None
 
     def shows(self, start_cycles: Ints, end_cycles: Ints, event: Ints) -> Bools:
-        """Return which intervals are in the part, bool (n,).
-
-        Args:
-            start_cycles: int64 (n,).
-            end_cycles: int64 (n,); equal to the start for an instant.
-            event: int64 (n,), row of the event at the start of each interval; -1 = no event.
-        """
+        """Return which intervals are in the part, bool (n,); `event` begins each, -1 = none; instants end at once."""
         inside = (start_cycles < self.window.end) & (np.maximum(end_cycles, start_cycles + 1) > self.window.start)
         return inside if self.events is None else inside & (event >= 0) & self.events[event]
 
@@ -220,12 +208,7 @@ class TrackSlices(ColumnTable):
 
 
 def uuid_of(kind: int, row: Ints | int) -> Ints:
-    """Return the uuid of a track, int64 (n,), made from the kind of track and a number.
-
-    Args:
-        kind: Kind of the track, such as that of threads or that of interrupts.
-        row: (n,) or one: number of the thread, CPU or other object that the track is for.
-    """
+    """Return the uuid of a track, int64 (n,), made from its kind and the number of its thread, CPU or the like."""
     return np.asarray(np.int64(kind) << 32 | row, np.int64)
 
 
@@ -241,14 +224,7 @@ def sequenced(*fields: MessageBytes) -> MessageBytes:
 
 
 def text_of(field: int, columns: Table, name: str, rows: NDArray[Any] | slice = slice(None)) -> MessageBytes:
-    """Return a protobuf field with the text that a table has for each message.
-
-    Args:
-        field: Number of the field.
-        columns: The table.
-        name: Name of its column of texts.
-        rows: The row for each message; the default takes all rows.
-    """
+    """Return a protobuf field with the text that a table's column `name` has for each message's row."""
     values = texts(columns, name)
     return text(field, values.code[rows], values.texts)
 
@@ -263,14 +239,7 @@ def texts(columns: Table, name: str) -> Texts:
 def slice_packets(
     part: TracePart, slices: TrackSlices, category: str, arguments: tuple[Arguments, ...] = ()
 ) -> Iterator[MessageBytes]:
-    """Yield packets for starts, ends and instants in time order; at equal times ends come first, inner before outer.
-
-    Args:
-        part: The part to write.
-        slices: The slices.
-        category: Category of all slices.
-        arguments: Further values of each slice.
-    """
+    """Yield packets for starts, ends and instants in time order; at equal times ends come first, inner before outer."""
     slot = np.flatnonzero(part.shows(slices.start_cycles, slices.end_cycles, slices.event))
     start, end = part.ns(slices.start_cycles[slot]), part.ns(slices.end_cycles[slot])
     is_long, count = end > start, len(slot)
@@ -300,11 +269,7 @@ def slice_packets(
 def counter_packets(part: TracePart, track: Ints, cycles: Ints, values: NDArray[np.float64]) -> Iterator[MessageBytes]:
     """Yield packets for values of counters; NaN and unchanged values are left out.
 
-    Args:
-        part: The part to write.
-        track: int64 (n,), uuid of the counter's track; values of a track are adjacent.
-        cycles: int64 (n,), time from which each value holds.
-        values: float64 (n,).
+    `track` is the uuid of each value's track, int64 (n,); values of a track are adjacent. `cycles` is when each begins.
     """
     same = np.append(False, (values[1:] == values[:-1]) & (track[1:] == track[:-1]))[: len(values)]
     changes = np.flatnonzero(~np.isnan(values) & ~same)
@@ -324,13 +289,7 @@ def track_events(time_ns: Ints, event: MessageBytes) -> MessageBytes:
 
 
 def overlaps(owner: Ints, start: Ints, end: Ints) -> Bools:
-    """Return which intervals begin before an earlier interval of the same owner ends, bool (n,).
-
-    Args:
-        owner: int64 (n,), ascending.
-        start: int64 (n,), ascending for each owner.
-        end: int64 (n,).
-    """
+    """Return which intervals begin before an earlier one of their owner ends, bool (n,); by owner, then start."""
     if not len(owner):
         return np.zeros(0, np.bool_)
     span = int(end.max() - start.min()) + 2

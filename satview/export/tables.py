@@ -46,13 +46,7 @@ def _parts(arrow: pa.Table, report: Report | None) -> Iterator[pa.Table]:
 def write_parquet(arrow: pa.Table, stream: BinaryIO, report: Report | None = None) -> None:
     """Write a table as Parquet: numbers are delta-encoded, texts dictionary-encoded, all compressed by zstd.
 
-    Args:
-        arrow: The table.
-        stream: The file.
-        report: Called with the share that is done, after each part of the rows.
-
-    Raises:
-        UsageError: Parquet has no such type as a column of an SQL query, such as a structure without members.
+    Raises UsageError if Parquet has no such type as a column of an SQL query, such as a structure without members.
     """
     pyarrow, parquet = required("pyarrow"), required("pyarrow.parquet")
     numbers = [field.name for field in arrow.schema if _is_wide_number(field.type)]
@@ -160,11 +154,7 @@ WRITERS: Final[dict[str, Writer]] = {
 
 
 def writer_for(name: str) -> Writer:
-    """Return the function that writes a format, by the format's name, which is also the file extension.
-
-    Raises:
-        UsageError: There is no such format.
-    """
+    """Return the function that writes a format, named as the file extension; UsageError if there is none."""
     if name not in WRITERS:
         raise UsageError(f"{name[:20]!r} is no format of tables; there are {', '.join(WRITERS)}")
     return WRITERS[name]

@@ -38,38 +38,25 @@ class DerivedColumns(Protocol):
     """Source of values that are computed from several events. Methods take event rows and return int64 (len(rows),)."""
 
     def duration_ns(self, rows: _Rows) -> NDArray[np.int64]:
-        """Return the length of the kernel call or interrupt that each event enters or leaves; -1 = none, or not known.
+        """Return the length of the call or interrupt that each event enters or leaves, int64 (len(rows),), ns.
 
-        The length is not known where events are missing between entry and exit.
-
-        Returns:
-            int64 (len(rows),), nanoseconds.
+        -1 = none, or not known: events are missing between entry and exit.
         """
 
     def state_length_ns(self, rows: _Rows) -> NDArray[np.int64]:
-        """Return how long the thread stays in the state that each event begins, at most to the end of the trace.
+        """Return how long the thread stays in the state that each event begins, at most to the end, int64 (n,), ns.
 
         -1 for events that begin no state, and where events are missing before the thread's next state event.
-
-        Returns:
-            int64 (len(rows),), nanoseconds.
         """
 
     def priority(self, rows: _Rows) -> NDArray[np.int64]:
-        """Return the priority of each event's thread as last logged by a wide state event; -1 = not known.
+        """Return each event's thread's priority as last logged by a wide state event, int64 (n,); -1 = not known.
 
         If the event that creates a thread shows no priority, the thread's next state event decides.
-
-        Returns:
-            int64 (len(rows),).
         """
 
     def latency_ns(self, rows: _Rows) -> NDArray[np.int64]:
-        """Return the time between the two events that a trigger compares (`rules.triggers`); -1 = not known.
-
-        Returns:
-            int64 (len(rows),), nanoseconds.
-        """
+        """Return the time between the two events that a trigger compares, int64 (len(rows),), ns; -1 = not known."""
 
 
 class TraceDerivedColumns:
@@ -79,28 +66,16 @@ class TraceDerivedColumns:
         self._trace = trace
 
     def duration_ns(self, rows: _Rows) -> NDArray[np.int64]:
-        """See `DerivedColumns.duration_ns`.
-
-        Returns:
-            int64 (len(rows),), nanoseconds.
-        """
+        """See `DerivedColumns.duration_ns`."""
         return self._lengths_ns(rows, partners(self._trace)[rows])
 
     def state_length_ns(self, rows: _Rows) -> NDArray[np.int64]:
-        """See `DerivedColumns.state_length_ns`.
-
-        Returns:
-            int64 (len(rows),), nanoseconds.
-        """
+        """See `DerivedColumns.state_length_ns`."""
         ends = state_ends(self._trace)[rows]
         return self._lengths_ns(rows, np.where(ends == OPEN, last_rows(self._trace, rows), ends))
 
     def priority(self, rows: _Rows) -> NDArray[np.int64]:
-        """See `DerivedColumns.priority`.
-
-        Returns:
-            int64 (len(rows),).
-        """
+        """See `DerivedColumns.priority`."""
         if "_priorities" not in self.__dict__ and len(rows) * _MANY < len(self._trace.states.event):
             own = self._own_priorities(rows)
             if own is not None:
@@ -128,11 +103,7 @@ class TraceDerivedColumns:
         return self._trace.payloads.column(rows, _PRIORITY_WORD).astype(np.int64)
 
     def latency_ns(self, rows: _Rows) -> NDArray[np.int64]:
-        """Return -1 for every event, as only triggers have latencies; see `DerivedColumns.latency_ns`.
-
-        Returns:
-            int64 (len(rows),), nanoseconds.
-        """
+        """Return -1 for every event, as only triggers have latencies; see `DerivedColumns.latency_ns`."""
         return np.full(len(rows), UNKNOWN, np.int64)
 
     def has_priorities(self) -> bool:
@@ -169,11 +140,7 @@ def _has_priorities(trace: Trace) -> bool:
 
 
 def logged_priorities(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the priorities that wide thread events log.
-
-    Returns:
-        int64 (n,), row of the thread << 32 | row of the event, ascending; and int64 (n,), the priorities.
-    """
+    """Return thread row << 32 | event row of wide thread events, ascending, and the priorities; int64 (n,) each."""
     events = trace.events
     rows = trace.states.event
     rows = rows[events.slot_count[rows] >= 2]
@@ -322,9 +289,7 @@ class EventMask:
     def test(self, events: EventTable, occurs: Bools | None = None) -> Callable[[Rows], Bools]:
         """Return a function that takes rows and returns which events pass, bool (n,); one function serves all chunks.
 
-        Args:
-            events: The event table.
-            occurs: Codes that occur (`trace.code_counts > 0`), which makes some masks cheaper; None = any code may.
+        Codes that do not occur (`trace.code_counts > 0`) make some masks cheaper; None = any code may occur.
         """
         by_code, by_thread = TableTest(self.codes, occurs), TableTest(self.threads)
 
@@ -344,11 +309,7 @@ def chunks(count: int, size: int = CHUNK_ROWS) -> Iterator[slice]:
 
 
 def event_mask(events: EventTable, mask: EventMask, cancelled: Callable[[], bool] | None = None) -> Bools:
-    """Return for each event whether it passes a selection, bool (events,).
-
-    Raises:
-        Cancelled: `cancelled()` returned True.
-    """
+    """Return for each event whether it passes a selection, bool (events,); Cancelled if `cancelled()` returned True."""
     passes = np.empty(len(events), np.bool_)
     test = mask.test(events)
     for part in chunks(len(events)):
@@ -359,11 +320,7 @@ def event_mask(events: EventTable, mask: EventMask, cancelled: Callable[[], bool
 
 
 def rows(events: EventTable, mask: EventMask, cancelled: Callable[[], bool] | None = None) -> NDArray[np.uint32]:
-    """Return the rows of the events that pass a selection, uint32, ascending.
-
-    Raises:
-        Cancelled: `cancelled()` returned True.
-    """
+    """Return the rows of the events that pass a selection, uint32, ascending; errors as by `event_mask`."""
     return rows_of(event_mask(events, mask, cancelled))
 
 

@@ -171,12 +171,9 @@ def external_of(event_code: int, release: Release) -> ExternalEvent:
 
 
 def internal_codes(external: ExternalClass, number: int, release: Release) -> tuple[int, ...]:
-    """Return the codes in trace slots for an event of TraceEvent(), with both widths of kernel calls and SYSTEM events.
+    """Return the codes in slots for an event of TraceEvent(), in both widths; `number` is ignored for interrupts.
 
-    Args:
-        external: The class; KERCALL includes all its subclasses, INT only INTENTER and INTEXIT.
-        number: Index in the class, see `ExternalEvent.number`; ignored for interrupts.
-        release: Release that the numbers are for.
+    KERCALL includes all its subclasses, INT only INTENTER and INTEXIT.
     """
     flags = (0, KER_64BIT) if release in _HAS_64BIT else (0,)
     if external in (*_KERNEL, ExternalClass.KERCALL):

@@ -62,12 +62,9 @@ class FilterCombination:
     name: str = ""
 
     def mask(self, mask_of: MaskOf, negated: bool = False) -> Bools | None:
-        """Return which events the combined filters let through, bool (events,); None if no filter has a mask.
+        """Return which events fit the combination, or its negation, bool (events,); None if no filter has a mask.
 
-        Args:
-            mask_of: Returns the mask of a filter by name, or of its negation; an event for which the filter is unknown
-                is in neither mask.
-            negated: Whether to return the events that fit the negated combination.
+        `mask_of` returns the mask of a filter by name, or of its negation; events of unknown result are in neither.
         """
         if not self.joint:
             return mask_of(self.name, negated)
@@ -103,12 +100,7 @@ def names_in(combination: str) -> set[str]:
 def parse_combination(text: str, names: Iterable[str]) -> FilterCombination:
     """Return a combination of filters, such as `a and not b`, as a tree.
 
-    Args:
-        text: The combination.
-        names: Names of all filters.
-
-    Raises:
-        ExpressionError: The text is faulty, or contains a name that no filter has.
+    Raises ExpressionError if the text is faulty, or contains a name that no filter has.
     """
     parser = _Parser(tokens(text), tuple(names))
     result = parser.any_of(0)
@@ -202,13 +194,7 @@ def did_ipc(trace: Trace) -> Bools:
 
 
 def top_by_cpu(trace: Trace, count: int, cpu_cycles: NDArray[np.int64]) -> Bools:
-    """Return which threads ran longest, at most `count`, idle threads left out; bool (threads,).
-
-    Args:
-        trace: Trace of the threads.
-        count: Number of threads.
-        cpu_cycles: (threads,), running time of each; `satview.Statistics(trace).threads.cpu_cycles`.
-    """
+    """Return the `count` threads that ran longest by `cpu_cycles` (threads,), without idle ones; bool (threads,)."""
     cycles = np.where(idle_threads(trace), 0, cpu_cycles)
     selected = np.zeros(len(cycles), np.bool_)
     order = np.argsort(-cycles, kind="stable")[: max(count, 0)]
@@ -244,12 +230,9 @@ def message_graph(trace: Trace) -> NDArray[np.int64]:
 
 
 def message_family(trace: Trace, threads: Bools, graph: NDArray[np.int64] | None = None) -> Bools:
-    """Return `threads` and all threads to which these send messages, directly or through others; bool (threads,).
+    """Return `threads` and all to which these send messages, directly or through others; bool (threads,) both.
 
-    Args:
-        trace: The trace.
-        threads: bool (threads,), the senders to begin with.
-        graph: Result of `message_graph`; None = it is computed.
+    `graph` is the result of `message_graph`; None = it is computed.
     """
     pairs = message_graph(trace) if graph is None else graph
     selected = threads.copy()
@@ -347,8 +330,7 @@ class PassStack:
     def combined(self, combination: str) -> PassStack:
         """Return the stack with another combination of its passes, such as `a and not b`.
 
-        Raises:
-            ExpressionError: The combination is faulty, or contains a name that no pass has.
+        Raises ExpressionError if the combination is faulty, or contains a name that no pass has.
         """
         if combination.strip():
             parse_combination(combination, [item.name for item in self.passes])
@@ -394,14 +376,9 @@ class PassEvaluator:
         self._is_cancelled: Callable[[], bool] = never
 
     def mask(self, item: Pass, negated: bool = False) -> Bools:
-        """Return the events that fit a pass, or (`negated`) that do not fit; `is_inverted` of the pass is ignored.
+        """Return the events that fit a pass, or (`negated`) do not; bool (events,), shared. `is_inverted` is ignored.
 
-        Returns:
-            bool (events,), shared, not to be changed.
-
-        Raises:
-            RuleError: The rules or the expression of the pass are faulty.
-            Cancelled: The task was cancelled.
+        Raises RuleError if rules or expression are faulty, Cancelled if the task was cancelled.
         """
         key, cache = (item.rules, item.expression, negated), self._cache
         if key not in cache:
@@ -449,11 +426,7 @@ class PassEvaluator:
         return self.mask(item, negated is not item.is_inverted)
 
     def result(self, stack: PassStack) -> PassResult:
-        """Return the results of a stack of passes.
-
-        Raises:
-            RuleError: One of the passes, or the combination, is faulty.
-        """
+        """Return the results of a stack of passes; RuleError if one of them, or the combination, is faulty."""
         n = len(self._trace.events)
         masks = {item.name: self.shown(item) for item in stack.passes}
         active = [item for item in stack.passes if item.is_on]
@@ -523,14 +496,8 @@ def rules_of_selection(
 
     A code that does not occur in the trace is switched on if most codes of its class are selected, or, if no code of
     the class occurs, if most codes of the trace are selected. Events are logged wide if the trace was logged wide, or
-    if `is_wide` says so.
-
-    Args:
-        trace: The trace in the view.
-        codes: bool (32768,), selected events.
-        threads: bool (threads,), selected rows of the thread table; row 0 means events whose thread is not known.
-        stack: Conditions and rules; only those that hide are used.
-        is_wide: The form in which each code is shown; the other codes keep the form in which they were logged.
+    if `is_wide` says so. `codes`, bool (32768,), and `threads`, bool (threads,) with row 0 for unknown ones, are
+    selected; of `stack` only what hides counts.
     """
     stack = stack or PassStack()
     ruled = [item for item in _hiding(stack) if item.rules.strip()]
@@ -591,12 +558,7 @@ def _switches(trace: Trace, codes: NDArray[np.bool_], is_wide: Mapping[int, bool
 def switch_of(state: RuleSet, code: int, inserted: NDArray[np.bool_]) -> ExternalEvent:
     """Return the switch that decides whether events of a code are logged.
 
-    For events that programs insert, that is the switch of class USER with the number of the event.
-
-    Args:
-        state: The rule set.
-        code: Event code.
-        inserted: bool (32768,), codes whose events programs have inserted.
+    For codes `inserted` by programs, bool (32768,), that is the switch of class USER with the number of the event.
     """
     return ExternalEvent(C.USER, event_of(code)) if inserted[code] else state.address(code)
 

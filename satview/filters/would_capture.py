@@ -139,15 +139,11 @@ class LoggedTrace:
 
 
 def as_logged_trace(trace: Trace, is_wide: Callable[[int], bool]) -> LoggedTrace:
-    """Return a trace with every event in the form that a rule set requests.
+    """Return a trace with every event in the form that `is_wide` requests for its code.
 
     Rows, times and threads are those of the trace; codes lose the 64-bit flag if the fast form has none. A word that
-    only the fast form has reads 0. Events that programs insert stay as they are; if the kernel may have logged an
-    event as well, the shorter form is counted.
-
-    Args:
-        trace: The trace as it was captured.
-        is_wide: Returns whether the events of a code are to be wide.
+    only the fast form has reads 0. Events that programs insert stay as they are; if the kernel may have logged an event
+    as well, the shorter form is counted.
     """
     events = trace.events
     keys = events.code.astype(np.int64) << _COUNT_BITS | np.minimum(events.slot_count, (1 << _COUNT_BITS) - 1)
@@ -229,10 +225,7 @@ class ControlEvents:
 def outer_interrupts(codes: NDArray[np.uint16]) -> NDArray[np.int32]:
     """Return the number, from 1, of the outermost interrupt that the kernel is in at each event; 0 = none; int32 (n,).
 
-    Entry and exit are part of an interrupt.
-
-    Args:
-        codes: (n,), all events of a trace in time order, those that are not selected included.
+    Entry and exit are part of an interrupt. `codes` are all events in time order, also those not selected.
     """
     leaves = codes == _LEAVES
     depth = np.cumsum(np.isin(codes, _ENTERS).astype(np.int32) - leaves.astype(np.int32), dtype=np.int32)
@@ -249,15 +242,10 @@ def control_events(
     interrupts: NDArray[np.int32],
     logs_time: bool,
 ) -> ControlEvents:
-    """Return the numbers of control events that the kernel adds to events in time order.
+    """Return the numbers of control events that the kernel adds to events in time order, stamps in cycles.
 
-    Args:
-        release: Determines the sizes of buffers.
-        cpus: (n,), CPU of each event.
-        times: (n,), stamp of each event in cycles.
-        slots: (n,), number of slots of each event.
-        interrupts: (n,), from `outer_interrupts`; a buffer that gets full in an interrupt is closed after its exit.
-        logs_time: Whether TIME passes the filters.
+    `interrupts` are from `outer_interrupts`: a buffer that gets full in an interrupt is closed after its exit.
+    `logs_time` is whether TIME passes the filters.
     """
     sizes, control = BUFFER_SIZES[release], ControlEvents()
     groups = [np.flatnonzero(cpus == cpu) for cpu in np.unique(cpus)] if sizes.has_end else [np.arange(len(cpus))]
@@ -322,15 +310,7 @@ _NAMES_MOST: Final = 4
 def why_nothing(
     built: BuiltRules, conditions: Sequence[Expression], trace: Trace, rows: slice, derived: DerivedColumns
 ) -> str:
-    """Return the reason why no event of a part of a trace passes, as a sentence without a full stop.
-
-    Args:
-        built: The rules, with their own conditions.
-        conditions: Other conditions that must hold as well.
-        trace: The filtered trace.
-        rows: Rows of the examined part of the trace.
-        derived: Source of durations and priorities.
-    """
+    """Return why no event of a part of a trace passes rules and other conditions, a sentence without a full stop."""
     if not len(trace.events):
         return "the trace has no events"
     if rows.start >= rows.stop:
@@ -436,17 +416,8 @@ def would_capture(
 
     The kernel is simulated: every event is tested in the form that the rules request, `WHERE` lines are the handlers
     that they become in a capture, and the buffers are filled with the events that pass, to count the events that the
-    kernel writes about its buffers.
-
-    Args:
-        rules: A rule set, or rules with conditions.
-        trace: The captured trace; rules cannot restore events that are not in it.
-        derived: Source of priorities; None = computed from the trace.
-        window: START and STOP of the capture; None = the whole trace.
-
-    Raises:
-        RuleError: A rule that no kernel can carry out, with the message of `tracelogger --rules`.
-        UsageError: The trace is not of QNX.
+    kernel writes about its buffers. `window` is START and STOP of the capture. Raises RuleError, with the message of
+    `tracelogger --rules`, for a rule that no kernel can carry out, UsageError if the trace is not of QNX.
     """
     if not trace.release.is_qnx:
         raise UsageError(f"{trace.path.name}: this is no trace of QNX, so no capture of tracelogger would have it")

@@ -219,11 +219,7 @@ def plan(
     patterns: Sequence[str] = (),
     user_events: Mapping[int, UserEvent] | None = None,
 ) -> Plan:
-    """Return the plan of an export, and create the folder of the data set; arguments as for `export_folder`.
-
-    Raises:
-        UsageError: See `export_folder`.
-    """
+    """Return the plan of an export, and create the folder of the data set; all as for `export_folder`."""
     required("pyarrow.parquet")
     names = tuple(name for name in (tables or DEFAULT_TABLES) if name != RECORD)
     of_kinds = set[str]() if set(names) <= set(SCHEMAS) else {
@@ -239,11 +235,7 @@ def plan(
 
 
 def write_skipped(exported: Exported) -> None:
-    """Write `skipped.csv`, or delete it if no trace was skipped.
-
-    Raises:
-        WriteError: The file cannot be written.
-    """
+    """Write `skipped.csv`, or delete it if no trace was skipped; WriteError if it cannot be written."""
     path = exported.dataset.folder / SKIPPED
     if not exported.skipped:
         path.unlink(missing_ok=True)

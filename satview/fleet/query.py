@@ -179,11 +179,7 @@ def is_dataset(path: Path | str) -> bool:
 
 
 def open_dataset(path: Path | str) -> Dataset:
-    """Return the data set in a folder.
-
-    Raises:
-        UsageError: The folder has no data set, or one of another version.
-    """
+    """Return the data set in a folder; UsageError if it has none, or one of another version."""
     folder = Path(path)
     if not is_dataset(folder):
         raise UsageError(f"{folder.name or folder}: no data set of traces; `satview export DIR -o OUT` makes one")
@@ -195,9 +191,7 @@ def open_dataset(path: Path | str) -> Dataset:
 def begin_dataset(path: Path | str) -> Dataset:
     """Return the data set in a folder; create it if the folder is missing or empty.
 
-    Raises:
-        UsageError: The folder contains something else.
-        WriteError: The data set cannot be created.
+    Raises UsageError if the folder contains something else, WriteError if the data set cannot be created.
     """
     folder = Path(path)
     is_other = folder.exists() and not is_dataset(folder)
@@ -216,16 +210,9 @@ def find_sources(
     out: Path | None = None,
     user_events: Mapping[int, UserEvent] | None = None,
 ) -> list[DatasetSource]:
-    """Return the trace files below a folder, sorted; hidden files and folders are left out.
+    """Return the trace files below a folder, sorted; hidden files and folders, and `out`, are left out.
 
-    Args:
-        folder: Folder to search recursively.
-        patterns: Patterns of file names; none = `PATTERNS`.
-        out: A folder to leave out, as it holds the data set.
-        user_events: Descriptions of events of all traces; None = none.
-
-    Raises:
-        UsageError: No file matches.
+    Without patterns of file names, `PATTERNS` count. Raises UsageError if no file matches.
     """
     root, given = Path(folder), tuple(patterns) or PATTERNS
     sources: dict[str, DatasetSource] = {}
@@ -267,8 +254,7 @@ class ViewUse:
 def uses(query: str) -> tuple[str, list[ViewUse]]:
     """Return a query with each call of a macro replaced by a table name, and the views and macros that it uses.
 
-    Raises:
-        UsageError: A macro has an argument that is not a number.
+    Raises UsageError if a macro has an argument that is not a number.
     """
     by_table: dict[str, ViewUse] = {}
     for name in mentioned(query)[1]:
@@ -291,13 +277,8 @@ def uses(query: str) -> tuple[str, list[ViewUse]]:
 def view_statements(dataset: Dataset, used: list[ViewUse], traces: list[tuple[str, int, int]]) -> Iterator[str]:
     """Yield the SQL statements that create a table for each view, with its rows of all traces.
 
-    Args:
-        dataset: The data set.
-        used: The views.
-        traces: For every trace its name, the cycles of its first event, and cycles per second.
-
-    Raises:
-        UsageError: The data set lacks a table that a view needs, or has no traces.
+    `traces` has for every trace its name, the cycles of its first event, and cycles per second. Raises UsageError if
+    the data set lacks a table that a view needs, or has no traces.
     """
     if used and not traces:
         raise UsageError("the data set has no complete trace")
@@ -455,8 +436,7 @@ class RecordedInstances:
     def samples(self, *selections: NDArray[np.int64]) -> tuple[Sample, ...]:
         """Open the trace and return one sample per selection; a selection is int64 (k,), positions in `event`.
 
-        Raises:
-            UsageError: The trace file does not contain these instances, so it has changed since the export.
+        Raises UsageError if the file does not contain these instances, so it has changed since the export.
         """
         trace = open_trace(self.path)
         if self.described:
@@ -478,16 +458,10 @@ def recorded_instances(
 ) -> list[RecordedInstances]:  # fmt: skip
     """Return the finished instances of an activity, per trace of a data set, except instances with lost events.
 
-    Args:
-        folder: Folder of the data set.
-        activity: Name of a learned activity; activities of a timing file are not in a data set.
-        described: Descriptions of events, by code, that were used for the export.
-        without: Resolved paths of trace files to leave out, as the caller already has their instances.
-        say: Called with a sentence if some trace files are gone, which are then left out; None = that is an error.
-
-    Raises:
-        UsageError: There is no data set, none of its traces has the activity, or a trace file is missing; with `say`,
-            all of them are.
+    Only learned activities are in a data set. `described` are the event descriptions of the export; `without` are
+    resolved paths of traces whose instances the caller has. With `say`, missing files are left out and reported; else
+    they are an error. Raises UsageError if there is no data set, none of its traces has the activity, or files are
+    missing.
     """
     dataset = open_dataset(folder)
     if _TABLE not in dataset.tables:
@@ -603,11 +577,7 @@ def metrics() -> dict[str, Metric]:
 
 
 def metric_of(text: str) -> Metric:
-    """Return a predefined metric by name, or a metric that evaluates the text as a query.
-
-    Raises:
-        UsageError: The text is neither the name of a metric nor a query.
-    """
+    """Return a predefined metric by name, or one that evaluates the text as a query; UsageError if it is neither."""
     if text in metrics():
         return metrics()[text]
     if not any(c.isspace() for c in text.strip()):
@@ -696,11 +666,7 @@ def location(table: Table, row: int) -> Location:
 
 
 def outliers(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which values are outliers, bool (n,): values whose modified z-score exceeds 3.5, but never nan.
-
-    Args:
-        values: float64 (n,); fewer than `_MIN_TRACES` known values have no outliers.
-    """
+    """Return which values' modified z-score exceeds 3.5, bool (n,), never nan; few values have no outliers."""
     known = ~np.isnan(values)
     if int(known.sum()) < _MIN_TRACES:
         return np.zeros(len(values), np.bool_)

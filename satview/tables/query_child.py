@@ -49,11 +49,7 @@ def send(stream: BinaryIO, kind: bytes, data: Any) -> None:
 
 
 def receive(stream: BinaryIO) -> _Message:
-    """Return the next message: its kind and bytes.
-
-    Raises:
-        EOFError: The other side has ended.
-    """
+    """Return the next message: its kind and bytes; EOFError if the other side has ended."""
     head = stream.read(1 + _LENGTH_BYTES)
     size = int.from_bytes(head[1:], "little")
     payload = stream.read(size) if len(head) == 1 + _LENGTH_BYTES else b""

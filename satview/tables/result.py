@@ -245,12 +245,7 @@ def _part(value: Any) -> str:
 
 
 def texts_of(column: pa.ChunkedArray, text: Callable[[Any], str] = _sql_text) -> pa.Array:
-    """Return a column as texts; null stays null.
-
-    Args:
-        column: The column.
-        text: Returns the text of one value.
-    """
+    """Return a column as texts; null stays null."""
     return required("pyarrow").array(
         [None if value is None else text(value) for value in values_of(column)], required("pyarrow").string()
     )

@@ -80,11 +80,7 @@ class TableSchema:
     timed: Callable[[Trace, Mapping[str, Timing]], Table] | None = None
 
     def column(self, name: str) -> SqlColumn:
-        """Return a column by name.
-
-        Raises:
-            KeyError: There is no such column.
-        """
+        """Return a column by name; KeyError if there is none."""
         return dict(zip(self.names, self.columns, strict=True))[name]
 
     @property
@@ -593,12 +589,8 @@ def views() -> dict[str, View]:
 def with_list(query: str, tables: Iterable[str], more: Iterable[tuple[str, str, str]] = ()) -> str:
     """Return a query that lists all tables, views and macros for `show tables`; return other queries unchanged.
 
-    DuckDB itself has only the tables that a query uses. For `show macros`, the query lists macros only.
-
-    Args:
-        query: The user's query.
-        tables: Names of the tables.
-        more: Name, kind and meaning of additional entries for the end of the list.
+    DuckDB itself has only the tables that a query uses. For `show macros`, the query lists macros only. `more` are
+    name, kind and meaning of entries for the end.
     """
     shown = _SHOW_TABLES.fullmatch(query)
     if shown is None:
@@ -611,12 +603,7 @@ def with_list(query: str, tables: Iterable[str], more: Iterable[tuple[str, str, 
 
 
 def with_thread_rows(query: str, row_of: Callable[[str], int]) -> str:
-    """Return a query in which thread names, as arguments of macros and `thread_named`, are replaced by row numbers.
-
-    Args:
-        query: The user's query.
-        row_of: Function that returns the row of a thread by one of its names, or raises UsageError.
-    """
+    """Return a query in which thread names in macros and `thread_named` are row numbers, by `row_of` (UsageError)."""
     taking = {view.name for view in views().values() if view.parameters[:1] == (_THREAD_ROW,)}
 
     def replaced(part: re.Match[str]) -> str:
@@ -632,12 +619,8 @@ def with_thread_rows(query: str, row_of: Callable[[str], int]) -> str:
 def mentioned(text: str, more: Container[str] = ()) -> tuple[list[str], list[str]]:
     """Return the names of tables and views that a query uses, directly or through views; views follow their sources.
 
-    Every word that is such a name counts, unless it is in a string, follows an alias (`w.state`) or is one
-    (`as event`): a table too many costs only time, a missing one is an error.
-
-    Args:
-        text: The query.
-        more: Names of tables beside `SCHEMAS`.
+    Every word that is such a name counts, unless it is in a string, follows an alias (`w.state`) or is one (`as
+    event`): a table too many costs only time, a missing one is an error.
     """
     tables, needed_views = dict[str, None](), dict[str, None]()
 
@@ -662,12 +645,7 @@ def near_tables(name: str, more: Iterable[str] = ()) -> str:
 
 
 def unknown_table(name: str, more: Iterable[str] = ()) -> str:
-    """Return the error message for a name that is no table, where views cannot be used.
-
-    Args:
-        name: The name.
-        more: Names of tables of kinds of events.
-    """
+    """Return the error message for a name that is no table, nor one of `more`, where views cannot be used."""
     if view := views().get(name.lower()):
         kind = "macro" if view.parameters else "view"
         return f'{view.name} is a {kind} of SQL and no table; `satview query` writes it: "from {view.usage}"'
@@ -701,12 +679,7 @@ CLOCK_MACROS: Final = ("time_ns", "duration_ns", "cycles", "_length_ns")
 
 
 def clock_macros(start: int, rate: int) -> Iterator[str]:
-    """Yield statements that create the macros which convert cycles to ns and back, exactly as `base.time.Clock` does.
-
-    Args:
-        start: Cycles of the first event.
-        rate: Cycles per second.
-    """
+    """Yield statements that create the macros from cycles to ns and back, exactly as `base.time.Clock` does."""
     second = NS_PER_S
     # Integer division of DuckDB rounds towards zero; two per value determine the speed of a query over all events.
     seconds = f"(cycles::BIGINT // {rate})"

@@ -94,11 +94,7 @@ class QueryProcess:
             send(cast("BinaryIO", self._child.stdin), kind, data)
 
     def receive(self) -> tuple[bytes, bytes]:
-        """Return the next message of the process.
-
-        Raises:
-            EOFError: The process has ended.
-        """
+        """Return the next message of the process; EOFError if it has ended."""
         with contextlib.suppress(OSError):
             cast("BinaryIO", self._child.stdin).flush()
         return receive(cast("BinaryIO", self._child.stdout))
@@ -143,11 +139,7 @@ class Waiting:
         self.foreign, self.idle, self.lock = self.idle, [], threading.RLock()
 
     def of_owner(self, owner: int) -> list[QueryProcess]:
-        """Return the idle processes that hold the tables of a trace.
-
-        Args:
-            owner: Number of the trace from `owner_number`; 0 = processes without tables.
-        """
+        """Return the idle processes with the tables of a trace, from `owner_number`; 0 = those without tables."""
         return [process for process in self.idle if process.owner == owner]
 
     def keep(self, process: QueryProcess) -> None:
@@ -212,8 +204,7 @@ def _close_all() -> None:
 def start_early(trace: Trace | None = None) -> None:
     """Start a process for a trace that has no idle one, so that it is ready for the first query; this takes 0.2 s.
 
-    Args:
-        trace: The trace that will be queried, so that `close_processes(trace)` ends the process; None = not known.
+    It ends with `close_processes(trace)`; None = the trace is not known.
     """
     owner = owner_number(trace) if trace is not None else 0
     with waiting.lock, contextlib.suppress(UsageError):  # the query will raise the same error
@@ -304,14 +295,9 @@ class Query:
             self._ask(question)
 
     def answer(self, is_part_enough: bool = False) -> Result:
-        """Wait for the answer and return its rows.
+        """Wait for the answer and return its rows, only the first of one that is too large if a part is enough.
 
-        Args:
-            is_part_enough: Return only the first rows of an answer that is too large, with `Result.is_cut` set.
-
-        Raises:
-            UsageError: See the class; or the answer is too large.
-            Cancelled: See the class.
+        Raises UsageError and Cancelled as the class says; UsageError also if the answer is too large.
         """
         with self._guarded():
             parts = []
@@ -491,9 +477,7 @@ def start_query(
 ) -> Query:
     """Make the tables that a query uses, start the query, and return it while it runs; arguments as for `sql`.
 
-    Raises:
-        UsageError: See `sql`; some errors are raised only by `Query.answer`.
-        Cancelled: See `sql`.
+    Raises UsageError and Cancelled as `sql`; some errors are raised only by `Query.answer`.
     """
     known = kinds(trace)
     query = with_thread_rows(with_list(query, SCHEMAS, kind_rows(trace)), partial(thread_of, trace))

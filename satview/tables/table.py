@@ -70,12 +70,7 @@ def _kinds(trace: Trace) -> dict[str, tuple[int, ...]]:
 
 
 def kinds_of(book: Catalogue, more: Iterable[int] = ()) -> dict[str, tuple[int, ...]]:
-    """Return the codes of the events in each argument table, as `kinds` does, for a catalogue.
-
-    Args:
-        book: The catalogue; all its events are included.
-        more: Further codes to include.
-    """
+    """Return the codes in each argument table, as `kinds` does, for all events of a catalogue, and more codes."""
     known, name_of = dict[str, list[int]](), dict[tuple[str, str], str]()
     for code in sorted({*book.codes(), *more}):
         spec = book.spec(code)
@@ -258,12 +253,7 @@ class ArgumentTable(Frames):
 
 
 def argument_chunks(trace: Trace, rows: Rows | None = None) -> Iterator[ColumnsByName]:
-    """Yield the columns of the table `argument`, except those in nanoseconds, for one chunk of events after another.
-
-    Args:
-        trace: The trace.
-        rows: (n,), rows of the events, ascending; None = all.
-    """
+    """Yield the columns of the table `argument`, except those in nanoseconds, for one chunk of events after another."""
     book = kinds(trace)
     kind_of_code = np.zeros(CODE_COUNT, np.uint16)
     for number, codes in enumerate(book.values()):
@@ -783,16 +773,7 @@ def table(trace: Trace, name: str, timing: Mapping[str, Timing] | None = None) -
 
 
 def why_empty(trace: Trace, name: str, timing: Mapping[str, Timing] | None = None) -> tuple[str, ...]:
-    """Return why the trace cannot show rows of a table that is empty, `state: no states of threads are there; ...`.
-
-    Args:
-        trace: The trace.
-        name: Name of the table, see `table`; or of a kind of event such as `call_msg_sendv`.
-        timing: As for `table`.
-
-    Returns:
-        A sentence for each reason; empty if there is none.
-    """
+    """Return why the trace cannot show rows of an empty table, `state: no states of threads are there; ...`."""
     if name in SCHEMAS:
         return tuple(f"{name}: {why}" for why in table(trace, name, timing).missing)
     missing = need.missing_class(trace, np.array(kinds(trace).get(name, ()), np.int64))
@@ -806,13 +787,7 @@ def why_not_all(trace: Trace, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def table_of(trace: Trace, name: str, columns: ColumnsByName) -> Table:
-    """Return a table from columns that have been computed.
-
-    Args:
-        trace: The trace.
-        name: Name of the table, see `table`.
-        columns: Values by SQL column name, without the columns in nanoseconds.
-    """
+    """Return a table from computed columns by SQL name, without those in nanoseconds."""
     question = SCHEMAS[name].question
     values = {column.name: columns[names_in_sql(column)[0]] for column in question.columns}
     rows = Table(question, trace, values, place="event" if "event" in values else "")

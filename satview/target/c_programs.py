@@ -400,8 +400,7 @@ class CProgram(ClientJob):
     def connect(self, request: ThreadRequest | HandlersRequest, client: Client) -> ClientJob:
         """Accept another connection of the program: for its event handlers, or for a thread before it is created.
 
-        Raises:
-            UsageError: The program has too many connections of this kind.
+        Raises UsageError if the program has too many connections of this kind.
         """
         if isinstance(request, HandlersRequest):
             if self._handlers is not None:
@@ -416,11 +415,7 @@ class CProgram(ClientJob):
         return _ThreadLines(thread)
 
     def new_thread(self, ticket: int) -> _CThread:
-        """Return the thread that was announced with a ticket, and count it as running.
-
-        Raises:
-            QnxError: EAGAIN; no thread was announced with this ticket.
-        """
+        """Return the thread announced with a ticket, and count it as running; QnxError (EAGAIN) if none was."""
         thread = self._tickets.pop(ticket, None)
         if thread is None:
             raise QnxError(Errno.EAGAIN, "no thread waits with this ticket")
@@ -720,9 +715,7 @@ CALLS: Final[dict[str, Callable[[CProgram, _CallWords], sim.Call]]] = {
 def write_sdk(folder: Path, release: Release) -> int:
     """Write headers, library and examples for C programs of a release into a folder; return the number of files.
 
-    Raises:
-        UsageError: The folder cannot be created.
-        WriteError: A file cannot be written.
+    Raises UsageError if the folder cannot be created, WriteError if a file cannot be written.
     """
     source = resource_path("target/Makefile").parent
     texts = {path.relative_to(source): path.read_bytes() for path in sorted(source.rglob("*")) if path.is_file()}

@@ -65,15 +65,9 @@ rm -f {program}"""
 
 
 def built_program(source: str, profile: Profile, say: Callable[[str], None]) -> bytes:
-    """Compile a C program for the target and return the executable.
+    """Compile a C program for the target by the profile's `qcc`, shown by `say`, and return the executable.
 
-    Args:
-        source: C source.
-        profile: The target; `qcc` is the compiler's command.
-        say: Called with a message that shows the command.
-
-    Raises:
-        TargetError: There is no such compiler, or it fails; the text includes its first error.
+    Raises TargetError, with the compiler's first error, if there is no such compiler or it fails.
     """
     try:
         words = shlex.split(profile.qcc)
@@ -107,8 +101,7 @@ def built_program(source: str, profile: Profile, say: Callable[[str], None]) -> 
 def copy_program(program: bytes, file: str, line: TargetLine) -> None:
     """Copy a program to a file on the target that only the login's user can read and run.
 
-    Raises:
-        TargetError: The program was not copied completely; its file is removed.
+    Raises TargetError if it was not copied completely; its file is removed.
     """
     checksum = Checksum()
     checksum.add(program)
@@ -511,11 +504,7 @@ def _megabytes(size: float) -> str:
 
 
 def check_names(requests: Sequence[TargetRequest]) -> None:
-    """Check that all targets have different names in messages and files.
-
-    Raises:
-        UsageError: Two targets have the same name.
-    """
+    """Check that all targets have different names in messages and files (UsageError)."""
     names = [request.profile.title for request in requests]
     if twice := [name for name in names if names.count(name) > 1]:
         raise UsageError(f"two targets are called {twice[0]}; give them names of their own in targets.toml")
@@ -527,14 +516,8 @@ def capture_all(
 ) -> list[Captured | SatviewError]:  # fmt: skip
     """Capture on several targets at once; each capture ends on its own, and all end when `asks_to_stop` returns True.
 
-    Args:
-        requests: One request per target; the targets have different names.
-        asks_to_stop: As for `capture`; called by several threads.
-        tell: Called with one status text about all targets.
-        say: As for `capture`.
-
-    Returns:
-        For each request the result of its capture, or the error that prevented it.
+    Several threads call `asks_to_stop` and `say`, as for `capture`; `tell` gets one status about all targets. For each
+    request the result of its capture is returned, or the error that prevented it.
     """
     status_of: dict[str, str] = {}
 
@@ -560,13 +543,8 @@ def write_captures_axis(path: Path, captures: Sequence[tuple[str, Path, Captured
     """Write an axis file that puts captures on one time axis, by the times at which their headers were received.
 
     A logger sends its header just before it starts tracing, so the offsets are accurate to about a tenth of a second.
-
-    Args:
-        path: The axis file.
-        captures: For each target its name, its trace file, and the result of the capture.
-
-    Raises:
-        UsageError: The captures cannot be combined, or the file cannot be written.
+    Each capture is the target's name, the trace file and the result. Raises UsageError if the captures cannot be
+    combined, or the file cannot be written.
     """
     began_s = captures[0][2].began_s
     entries = [

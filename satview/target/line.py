@@ -101,11 +101,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.name or self.host
 
     def ssh_words(self) -> list[str]:
-        """Return the ssh arguments for user, port and host; the command for the target follows them.
-
-        Raises:
-            UsageError: The address is invalid.
-        """
+        """Return the ssh arguments for user, port and host; UsageError if the address is invalid."""
         if self.simulated:
             return []
         parts = self._parts()
@@ -123,11 +119,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def check_profile(profile: Profile) -> Profile:
-    """Return the profile unchanged if all of its values are valid.
-
-    Raises:
-        UsageError: A value is not valid.
-    """
+    """Return the profile unchanged if all of its values are valid, else raise UsageError."""
     try:
         as_declared(msgspec.to_builtins(profile), Profile)
     except DamagedFileError as error:
@@ -143,8 +135,7 @@ def targets_file() -> Path:
 def read_profiles(path: Path) -> dict[str, Profile]:
     """Return the targets in a file by name; an empty dict if the file does not exist.
 
-    Raises:
-        UsageError: The file cannot be read, or has invalid content; the text states where.
+    Raises UsageError if the file cannot be read, or has invalid content; the text states where.
     """
     try:
         _, content = parsed_toml(path, read_shared(path, _FILE_BYTES_MAX) or b"", _CORRECT_IT)
@@ -165,8 +156,7 @@ def read_profiles(path: Path) -> dict[str, Profile]:
 def find_profile(text: str, path: Path) -> Profile:
     """Return the target that `text` specifies: by an address, or by a name in a file of targets.
 
-    Raises:
-        UsageError: The address is invalid, or the file has no such name; the text lists the names in the file.
+    Raises UsageError if the address is invalid, or the file has no such name; the text lists the names in the file.
     """
     if "://" in text:
         profile = Profile(text)
@@ -447,15 +437,10 @@ class TargetLine:
         return session
 
     def ask(self, script: str, timeout_s: float = _PATIENCE_S, data: bytes = b"") -> str:
-        """Run a shell script on the target and return its output.
+        """Run a shell script on the target, with `data` and end of file as its input, and return its output.
 
-        Args:
-            script: The script.
-            timeout_s: Time limit, counted from when all of `data` is sent.
-            data: Standard input of the script, followed by end of file; empty = none.
-
-        Raises:
-            TargetError: The connection broke, the script did not end in time, or the caller gave up.
+        The time limit counts from when all of `data` is sent. Raises TargetError if the connection broke, the script
+        did not end in time, or the caller gave up.
         """
         session, parts = self.start(script), []
         try:

@@ -133,11 +133,7 @@ class Board:
 
 
 def ask_board(line: TargetLine) -> Board:
-    """Return the properties of a target.
-
-    Raises:
-        TargetError: The connection is broken.
-    """
+    """Return the properties of a target; TargetError if the connection is broken."""
     script = "; ".join(f"echo '{_MARK}{name}'; {{ {command}; }} 2>/dev/null" for name, command in _QUESTIONS.items())
     answer = line.ask(f"{PATHS}; {script.replace('{folder}', line.profile.memory_folder)}; true")
     return board_of({
@@ -183,11 +179,7 @@ def memory_needed(profile: Profile) -> int:
 
 
 def check_board(board: Board, profile: Profile) -> None:
-    """Check that a capture on a target can work, before anything is started.
-
-    Raises:
-        TargetError: The capture cannot work; the text states the problem and the remedy.
-    """
+    """Check that a capture on a target can work, before anything is started; else TargetError with the remedy."""
     name = profile.title
     if board.system and board.system != "QNX":
         raise TargetError(f"{name} runs {board.system[:40]}, which has no tracelogger; give the address of a target "
@@ -342,16 +334,10 @@ def _check_recording(request: TargetRequest, board: Board, built: BuiltRules) ->
 def logger_command(
     request: TargetRequest, board: Board, file: str, say: Callable[[str], None] = lambda _: None
 ) -> list[str]:
-    """Return the command line of tracelogger on a target.
+    """Return the command line of tracelogger on a target; a `file` of `-` is the connection.
 
-    Args:
-        request: The requested capture.
-        board: Properties of the target, which include the available options.
-        file: Output file on the target; `-` = the connection.
-        say: Called with a sentence about each option that is omitted because the target's tracelogger lacks it.
-
-    Raises:
-        TargetError: The target's tracelogger lacks an option that the request needs.
+    `say` gets a sentence about each option that is omitted because the target's tracelogger lacks it. Raises
+    TargetError if it lacks one that the request needs.
     """
     profile = request.profile
     version = re.match(r"6\.([0-5])(?![0-9])", board.sys_release)
@@ -390,11 +376,7 @@ def _without_missing(words: Sequence[str], board: Board, name: str, say: Callabl
 
 
 def check_disk(request: TargetRequest) -> None:
-    """Check that the disk of this machine has enough free space for the content of the target's buffers.
-
-    Raises:
-        TargetError: There is not enough free space.
-    """
+    """Check that the disk of this machine has room for the content of the target's buffers (TargetError)."""
     free, needed = shutil.disk_usage(request.path.absolute().parent).free, memory_needed(request.profile)
     if free < needed:
         raise TargetError(f"the disk for {request.path.name} has {free >> 20} MB free, and the buffers alone have "
@@ -402,14 +384,7 @@ def check_disk(request: TargetRequest) -> None:
 
 
 def attributes(request: TargetRequest, board: Board, command: str, offset: ClockOffset | None) -> list[tuple[str, str]]:
-    """Return the keys and values to add to the header of a trace; they contain no user names, ssh keys or secrets.
-
-    Args:
-        request: The request of the capture.
-        board: Properties of the target.
-        command: Command line of tracelogger.
-        offset: Offset of the target's clock; None = unknown.
-    """
+    """Return the keys and values to add to the header of a trace; they contain no user names, ssh keys or secrets."""
     pairs = [
         ("CAPTURE_HOST", request.profile.host),
         ("CAPTURE_NODE", board.node),
@@ -428,15 +403,9 @@ def filter_capture(
 ) -> bool:  # fmt: skip
     """Write the events that pass the rules of a request to its file; return whether any event passed.
 
-    Args:
-        captured: File with the received trace.
-        request: The request, which specifies the rules and the file to write.
-        progress: Called with the fraction done, 0 to 1.
-        cancelled: Polled; True stops the filtering, and no file is left behind.
-        tell: Called with the report, and with the reason if no event passed, otherwise with an empty text.
-
-    Raises:
-        SatviewError: The trace or the rules cannot be read, or the file cannot be written.
+    `progress` gets the fraction done; if `cancelled` returns True no file is left behind. `tell` is called with the
+    report, and with the reason if no event passed, otherwise with an empty text. Raises SatviewError if the trace or
+    the rules cannot be read, or the file cannot be written.
     """
     trace = open_trace(captured)
     rules = parse_rules(request.rules, trace.release, process_names(trace))

@@ -34,10 +34,9 @@ class NoTargetError(Exception):
 
 
 def folder_of(name: str) -> Path:
-    """Return the path of the folder of a simulated target; the folder may not exist.
+    """Return the path of a simulated target's folder, which may not exist.
 
-    Raises:
-        NoTargetError: This system has no sockets that only one user can reach.
+    Raises NoTargetError if this system has no sockets that only one user can reach.
     """
     if not hasattr(socket, "AF_UNIX") or not hasattr(os, "getuid"):
         raise NoTargetError("a simulated target that stays needs Unix sockets, which Python does not have on this "
@@ -48,11 +47,7 @@ def folder_of(name: str) -> Path:
 
 
 def make_private(folder: Path) -> None:
-    """Create a folder that only this user can enter, or check that an existing one is private.
-
-    Raises:
-        NoTargetError: The folder cannot be created, or other users have access to it.
-    """
+    """Create a folder that only this user can enter, or check that an existing one is private (NoTargetError)."""
     for level in (folder.parent, folder):
         try:
             level.mkdir(mode=0o700, exist_ok=True)
@@ -71,8 +66,7 @@ def _check_private(folder: Path) -> None:
 def connect(folder: Path) -> socket.socket:
     """Return a connection to the simulated target that has this folder.
 
-    Raises:
-        NoTargetError: The target does not run, or other users have access to its folder.
+    Raises NoTargetError if the target does not run, or other users have access to its folder.
     """
     try:
         _check_private(folder.parent)
@@ -138,8 +132,7 @@ def _exactly(line: socket.socket, count: int) -> bytes:
 def answer(folder: Path, words: list[str]) -> tuple[int, str, str]:
     """Run a program of a target's shell; return its exit code, standard output and standard error.
 
-    Raises:
-        NoTargetError: The target does not run, or does not answer.
+    Raises NoTargetError if the target does not run, or does not answer.
     """
     texts, code = {OUTPUT: b"", ERROR: b""}, GONE
     with connect(folder) as line:

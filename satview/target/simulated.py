@@ -118,11 +118,7 @@ _REQUESTS: Final = msgspec.json.Decoder(
 
 
 def checked_name(name: str) -> str:
-    """Return the name unchanged if it is valid for a simulated target.
-
-    Raises:
-        UsageError: The name is not valid.
-    """
+    """Return the name unchanged if it is valid for a simulated target, else raise UsageError."""
     if not shell.NAME.fullmatch(name):
         raise UsageError(f"{name[:60]!a} is no name of a target; it has letters, digits, -, _ and ., 40 at most")
     return name
@@ -239,11 +235,7 @@ class WorkloadJob(ClientJob):
         self._sources: list[InterruptSource] = []
 
     def start(self, name: str) -> None:
-        """Start a workload.
-
-        Raises:
-            UsageError: There is no such workload, or it cannot run on this target now.
-        """
+        """Start a workload; UsageError if there is none of that name, or it cannot run on this target now."""
         machine = self._kernel.machine
         pids, sources = set(machine.processes), dict(machine.sources)
         fault: SatviewError | None = None
@@ -371,13 +363,9 @@ class SimulatedTarget:
     # The loop
 
     def serve(self, is_over: Callable[[], bool]) -> None:
-        """Run until a client ends the target or `is_over` returns True.
+        """Run until a client ends the target or `is_over`, called fifty times a second, returns True.
 
-        Args:
-            is_over: Called fifty times a second; True ends the target.
-
-        Raises:
-            CaptureError: The simulation made no progress.
+        Raises CaptureError if the simulation made no progress.
         """
         with advancing(self.kernel.machine, self.folder.name):
             while not (is_over() or self._is_ending):
@@ -393,11 +381,7 @@ class SimulatedTarget:
         return _C_PACE_S if any(isinstance(job, CProgram) for job in self._jobs) else PACE_S
 
     def start_workload(self, name: str) -> None:
-        """Start a workload that runs as long as the target.
-
-        Raises:
-            UsageError: The workload cannot be started.
-        """
+        """Start a workload that runs as long as the target; UsageError if it cannot be started."""
         job = WorkloadJob(None, self.kernel)
         job.start(name)
         self._jobs.append(job)
@@ -653,11 +637,7 @@ def as_target_error() -> Iterator[None]:
 
 
 def release_there(name: str) -> Release:
-    """Return the release of a persistent simulated target.
-
-    Raises:
-        TargetError: No target of that name runs, or it does not report its release.
-    """
+    """Return the release of a persistent simulated target; TargetError if none of that name runs or it reports none."""
     with as_target_error():
         _, text, _ = shell.answer(shell.folder_of(name), ["uname", "-r"])
     release = release_of(text.strip())
@@ -672,18 +652,10 @@ def log_there(
 ) -> CaptureResult:  # fmt: skip
     """Run a logger on a persistent simulated target until it has ended, and return its result.
 
-    Args:
-        name: Name of the target.
-        request: Options and rules of the logger.
-        path: The file; it gets its name as soon as its header is complete, or in ring mode when the file is complete.
-        stream: Write to this stream instead of `path`; None = write to `path`.
-        stops: Called ten times a second; True stops the logger.
-        say: Called with level and text of each message.
-
-    Raises:
-        TargetError: No target of that name runs, or the target ended before the logger.
-        UsageError: The target rejects the request; nothing was written.
-        WriteError: The file cannot be written.
+    The file gets its name as soon as its header is complete, or in ring mode when the file is; a `stream` is written
+    instead. `stops` is called ten times a second; True stops the logger. `say` gets level and text of each message.
+    Raises TargetError if no target of that name runs, or it ended before the logger; UsageError if the target rejects
+    the request, and WriteError if the file cannot be written.
     """
     with as_target_error(), shell.connect(shell.folder_of(name)) as line:
         line.sendall(msgspec.json.encode(request) + b"\n")

@@ -103,12 +103,7 @@ class Arrival:
         return self._sum.value()
 
     def take(self, data: bytes) -> None:
-        """Append received bytes.
-
-        Raises:
-            TargetError: The bytes are not a trace.
-            CutError: The file cannot be written.
-        """
+        """Append received bytes; TargetError if they are no trace, CutError if the file cannot be written."""
         self.received += len(data)
         self._sum.add(data)
         data = self._rest + data
@@ -202,11 +197,7 @@ class Arrival:
             self.first_buffer_s = self.first_buffer_s or time.monotonic()
 
     def finish(self) -> None:
-        """Complete the file with the received bytes; no file remains if there was no header.
-
-        Raises:
-            CutError: The file cannot be written.
-        """
+        """Complete the file, which is gone if there was no header; CutError if it cannot be written."""
         if self._is_cut:
             return
         if not self.began_s:
@@ -352,10 +343,7 @@ class Recording(Arrival):
             self._check(is_all=True)
 
     def finish(self) -> None:
-        """Check the remaining buffers, then write what is not in a file yet.
-
-        This is an incident that has not ended; or the ring, if a recorder of a single incident had no hit.
-        """
+        """Check the remaining buffers; write an incident that has not ended, or the ring if there was none."""
         if not self.began_s:
             return
         if len(self._part):

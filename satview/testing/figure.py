@@ -72,8 +72,7 @@ class Baseline:
 def read_baseline(path: Path) -> Baseline:
     """Read a baseline file; a missing file gives a baseline whose `before` is None.
 
-    Raises:
-        UsageError: The file cannot be read or is not a baseline of this version.
+    Raises UsageError if it cannot be read or is no baseline of this version.
     """
     if not path.exists():
         return Baseline(None)
@@ -93,11 +92,7 @@ def read_baseline(path: Path) -> Baseline:
 
 
 def write_baseline(path: Path, figures: Figures) -> None:
-    """Write a baseline file, atomically.
-
-    Raises:
-        WriteError: The file cannot be written.
-    """
+    """Write a baseline file, atomically, or raise WriteError."""
     text = json.dumps({"version": _VERSION, "figures": figures}, indent=1, sort_keys=True, ensure_ascii=True)
     with NewFile(path) as file:
         file.stream.write(text.encode() + b"\n")
@@ -251,13 +246,7 @@ class Figure(float):
 
 
 def claim_lines(figure: Figure, sign: str, other: object) -> tuple[str, ...]:
-    """Return lines that describe a failed comparison: the value, the expected value, and the location.
-
-    Args:
-        figure: The value.
-        sign: Sign of the comparison, such as `<`.
-        other: The expected value.
-    """
+    """Return lines that describe a failed comparison: the value, the sign and expected value, and the location."""
     claimed = value_text(float(other), figure.unit) if isinstance(other, int | float) else repr(other)
     lines = [f"{figure.says} is {value_text(float(figure), figure.unit)}, not {sign} {claimed}"]
     if figure.location is not None:
@@ -301,12 +290,7 @@ class Pictures:
     taken: int = 0
 
     def take(self, location: Location, test: str) -> str:
-        """Take a picture of a location; return the path of the picture, or a text `none: ` with the reason.
-
-        Args:
-            location: What the picture shows as selected.
-            test: Name of the failed test, used as the file name.
-        """
+        """Take a picture of a location, named after the test; return its path, or a text `none: ` with the reason."""
         if self.folder is None:
             return "none is requested"
         if self.taken >= MAX_PICTURES:

@@ -65,9 +65,8 @@ def pytest_load_initial_conftests(parser: pytest.Parser) -> Generator[None, None
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker `kev`, and read the baseline file if the option is given.
 
-    Raises:
-        pytest.UsageError: `--update-kev-baseline` is given without a baseline file, or the file cannot be read; or
-            pytest has taken the trace after `--kev` for a file of tests, and ignores the settings of the project.
+    Raises pytest.UsageError if `--update-kev-baseline` is given without a baseline file, or the file cannot be read; or
+    pytest has taken the trace after `--kev` for a file of tests, and ignores the settings of the project.
     """
     folder = config.invocation_params.dir
     settings = next((path for name in _SETTINGS if (path := folder / name).is_file()), None)

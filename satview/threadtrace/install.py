@@ -373,15 +373,7 @@ class _Installed:
 
 
 def install(settings: RecordOptions, program: str = "") -> ThreadRecorder:
-    """Start tracing; return the recorder.
-
-    Args:
-        settings: Directory and categories.
-        program: Path of the program, written to the file of names.
-
-    Raises:
-        OSError: The directory cannot be created or is not writable.
-    """
+    """Start tracing into the settings' directory; return the recorder. OSError if it is not writable."""
     os.makedirs(settings.directory, exist_ok=True)  # noqa: PTH103
     if not os.access(settings.directory, os.W_OK):
         raise PermissionError(13, "Permission denied", settings.directory)

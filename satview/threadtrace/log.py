@@ -30,28 +30,17 @@ def record_text(
 ) -> str:
     """Return the part of a record that follows the thread id, including the newline.
 
-    Args:
-        category: Number of the category.
-        interface: Number of the library function.
-        which: First, second or only record of a call, from `codes`.
-        a1: First number of the record; its meaning depends on the function.
-        a2: Second number.
-        a3: Third number.
-        a4: Fourth number.
-        a5: Fifth number.
+    `which` is first, second or only record of a call, from `codes`; the meaning of the five numbers depends on the
+    function.
     """
     return f"{category}:{interface}:{which}:{a1}:{a2}:{a3}:{a4}:{a5}\n"
 
 
 def text_of(records: list[Record], offset_ns: int, ids: str) -> str:
-    """Return records as lines of a thread_trace file.
+    """Return records, in time order, as lines of a thread_trace file, with `:LWP:PROCESS:THREAD:` after the time.
 
-    Half the cost of tracing a lock is spent here, so one expression formats all records of a second.
-
-    Args:
-        records: One or more records, in time order.
-        offset_ns: Added to a value of `now()` to get nanoseconds since 1970.
-        ids: The text `:LWP:PROCESS:THREAD:` between time and record.
+    Half the cost of tracing a lock is spent here, so one expression formats all records of a second. `offset_ns` makes
+    a value of `now()` nanoseconds since 1970.
     """
     second = (records[0][0] + offset_ns) // _NS
     if (records[-1][0] + offset_ns) // _NS != second:
@@ -173,12 +162,7 @@ class Log:
             self._cpu_clock = time.pthread_getcpuclockid(_thread.get_ident())
 
     def sample_cpu(self, time_ns: int, spacing_ns: int = _CPU_SAMPLE_NS) -> None:
-        """Record the CPU time of the calling thread, unless it was recorded recently.
-
-        Args:
-            time_ns: A value of `now()`.
-            spacing_ns: Minimum time since the last sample.
-        """
+        """Record the CPU time of the calling thread at a value of `now()`, unless it was recorded `spacing_ns` ago."""
         if self._takes_times and time_ns - self._sampled_ns >= spacing_ns and not self.busy:
             self._sampled_ns = time_ns
             self.note_time(time_ns, codes.CPU_TIME, codes.SINGLE, cpu_now())  # type: ignore[misc]
@@ -197,11 +181,7 @@ class Log:
             self.note_time(time_ns, codes.CPU_TIME, codes.SINGLE, cpu_ns)
 
     def flush(self, patience_s: float = _PATIENCE_S) -> None:
-        """Write all records.
-
-        Args:
-            patience_s: Maximum time to wait while another thread writes them; 0 = return at once in that case.
-        """
+        """Write all records; wait up to `patience_s` while another thread writes them."""
         if not (self._guard.acquire(True, patience_s) if patience_s else self._guard.acquire(False)):
             return
         try:

@@ -39,11 +39,7 @@ __all__ = [
 
 
 def header_names(release: str = "7.x") -> dict[str, int]:
-    """Return the names and numbers in the trace headers of a release.
-
-    Args:
-        release: `6.x`, `6.6`, `7.x` or `8.0`.
-    """
+    """Return the names and numbers in the trace headers of a release: `6.x`, `6.6`, `7.x` or `8.0`."""
     return names.header_names(Release(release))
 
 

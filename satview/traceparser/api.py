@@ -363,11 +363,7 @@ class RegistrationError(ValueError):
 
 
 def class_name(number: int, release: Release) -> str:
-    """Return the name of an external class.
-
-    Raises:
-        RegistrationError: The release has no class with that number.
-    """
+    """Return the name of an external class; RegistrationError if the release has none with that number."""
     for name, known in external_classes(release).items():
         if known == number:
             return name
@@ -377,8 +373,7 @@ def class_name(number: int, release: Release) -> str:
 def codes_of(number: int, event: int, release: Release) -> list[int]:
     """Return the internal codes of one external event.
 
-    Raises:
-        RegistrationError: The class cannot be registered event by event, or there is no such event.
+    Raises RegistrationError if the class cannot be registered event by event, or there is no such event.
     """
     name = class_name(number, release)
     if name in _INTERRUPT:
@@ -387,10 +382,9 @@ def codes_of(number: int, event: int, release: Release) -> list[int]:
 
 
 def codes_of_range(number: int, lowest: int, highest: int, release: Release) -> list[int]:
-    """Return the internal codes of a range of external events, both ends included.
+    """Return the internal codes of a range of external events, both ends included; errors as by `codes_of`.
 
-    Raises:
-        RegistrationError: See `codes_of`; for interrupt classes only the range 0 to 0xffffffff is valid.
+    For interrupt classes only the range 0 to 0xffffffff is valid.
     """
     name = class_name(number, release)
     if name in _INTERRUPT:

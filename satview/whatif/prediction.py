@@ -170,12 +170,7 @@ def figures(
 ) -> dict[Key, ActivityFigures]:
     """Return the figures of a trace's activities within a time range, without activities that are parts of others.
 
-    Args:
-        trace: The events.
-        begin_cycles: Start of the range.
-        length_ns: Length of the range.
-        timing: Result of `read_timing`.
-        bounds_ns: Deadlines, -1 = none; None = the deadlines of the trace itself.
+    `bounds_ns` are the deadlines, -1 = none; None = those of the trace itself.
     """
     learned = activities(trace, timing)
     instances = learned.instances
@@ -227,14 +222,7 @@ def _keys(trace: Trace, learned: Activities) -> list[Key]:
 def fit_of(
     recorded: tuple[Trace, int], replayed: tuple[Trace, int], length_ns: int, timing: Mapping[str, Timing] | None = None
 ) -> ReplayFit:
-    """Return figures on how well a replay reproduces a recorded trace.
-
-    Args:
-        recorded: The recorded trace, and the time in cycles at which the comparison begins.
-        replayed: The replayed trace, and the same time in it.
-        length_ns: Length of the compared range.
-        timing: Result of `read_timing`.
-    """
+    """Return figures on how well a replay reproduces a recorded trace, each compared from a time in cycles on."""
     recorded_figures = figures(*recorded, length_ns, timing)
     replayed_figures = figures(*replayed, length_ns, own_activities(timing))
     by_count = sorted(recorded_figures, key=lambda key: (recorded_figures[key].is_own, -recorded_figures[key].count))
@@ -245,10 +233,7 @@ def fit_of(
 
 
 def own_activities(timing: Mapping[str, Timing] | None) -> dict[str, Timing]:
-    """Return the timing entries with expressions that define activities, without those that name learned activities.
-
-    Names of learned activities may differ in a replay.
-    """
+    """Return the timing entries that define activities by expressions: names of learned ones may differ in a replay."""
     return {name: said for name, said in (timing or {}).items() if said.start}
 
 
@@ -326,14 +311,8 @@ def basis_of(
 ) -> ReplayBasis:
     """Replay a trace without changes; return its programs, and how well the replay fits the trace.
 
-    Args:
-        trace: The trace.
-        timing: Result of `read_timing`.
-        seed: Seed of the costs of kernel calls.
-        changes: Changes that will be predicted, only checked here: a replay may take minutes.
-
-    Raises:
-        UsageError: The trace cannot be replayed, or the timing or a change does not fit it.
+    Changes that will be predicted are only checked, as a replay may take minutes; `seed` is that of the costs of kernel
+    calls. Raises UsageError if the trace cannot be replayed, or the timing or a change does not fit it.
     """
     programs = programs_of(trace)
     with_changes(programs, changes)
@@ -523,12 +502,7 @@ _MORE_THREADS: Final = 4  # that a pool gets at most
 def candidates(programs: Programs, asked: str) -> list[str]:
     """Return the changes that a search tries, the smallest first.
 
-    Args:
-        programs: Programs of the trace.
-        asked: `cpus`, `TARGET:priority` or `TARGET:threads`.
-
-    Raises:
-        UsageError: `asked` is none of these, or names a target that the trace does not have.
+    `asked` is `cpus`, `TARGET:priority` or `TARGET:threads`, else UsageError, as for a target that the trace lacks.
     """
     target, _, key = asked.rpartition(":")
     if key == "cpus" and not target:
@@ -549,12 +523,7 @@ def candidates(programs: Programs, asked: str) -> list[str]:
 def search(basis: ReplayBasis, asked: str) -> list[Candidate]:
     """Return the candidate changes, smallest first, each with the deadlines that it misses; replays run in parallel.
 
-    Args:
-        basis: Basis of the trace.
-        asked: What to search for, as for `candidates`.
-
-    Raises:
-        UsageError: There is nothing to search, or no activity has a deadline.
+    Raises UsageError if there is nothing to search, or no activity has a deadline.
     """
     texts = candidates(basis.programs, asked)
     if not basis.fit.with_deadlines:
@@ -585,8 +554,7 @@ def _judged(fit: ReplayFit, text: str, figures: Mapping[Key, ActivityFigures] | 
 def sensitivity(basis: ReplayBasis, activity: str) -> list[Leverage]:
     """Return, for each process with much work, how an activity changes if this process does a tenth less work.
 
-    Raises:
-        UsageError: No activity, or several, have the name.
+    Raises UsageError if no activity, or several, have the name.
     """
     known = basis.fit.activities
     key = list(known)[activity_named(activity, [(known[key].recorded.name, key[0]) for key in known])]

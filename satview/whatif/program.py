@@ -106,8 +106,7 @@ TimedItem = tuple[int, str, parts.Step | Receipt | None]  # after so many cycles
 def programs_of(trace: Trace) -> parts.Programs:
     """Return a trace converted to programs, which can be replayed.
 
-    Raises:
-        UsageError: The trace cannot be replayed: another system, no kernel calls or states, too large.
+    Raises UsageError if it cannot be: another system, no kernel calls or states, too large.
     """
     if trace.release not in (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8) or trace.axis is not None:
         raise UsageError(f"{trace.path.name}: only a kernel event trace of one QNX target can be replayed")

@@ -506,16 +506,8 @@ def replay(
 ) -> Replay:
     """Run programs on a simulated kernel, and write a trace of wide events; return that trace, with problems found.
 
-    Args:
-        programs: Programs to run.
-        path: The file to write.
-        cpus: Number of CPUs; 0 = `programs.cpus`.
-        seed: Seed of the costs of kernel calls.
-        attributes: Pairs for the header of the trace.
-
-    Raises:
-        CaptureError: The file cannot be written.
-        UsageError: The replay is too large.
+    `seed` is that of the costs of kernel calls, 0 CPUs are those of the programs, `attributes` are pairs for the
+    header. Raises CaptureError if the file cannot be written, UsageError if the replay is too large.
     """
     trace = programs.trace
     base = target(trace.release, cpus or programs.cpus)

@@ -437,8 +437,7 @@ def parse_changes(texts: Sequence[str]) -> list[ProgramChange]:
 def read_changes(path: Path) -> list[ProgramChange]:
     """Return the changes in a TOML file, which has a table of keys and values for each target, and `cpus` above.
 
-    Raises:
-        UsageError: The file cannot be read, or has any other content, or a change that is impossible in any trace.
+    Raises UsageError if it cannot be read, has other content, or a change that is impossible in any trace.
     """
     _, content = read_toml(path, _MOST_BYTES, _EXAMPLE)
     out: list[ProgramChange] = []
@@ -466,8 +465,7 @@ def _text_of(path: Path, value: object) -> str:
 def with_changes(programs: Programs, changes: Sequence[ProgramChange]) -> Changed:
     """Return a copy of programs with changes applied; the given programs are not modified.
 
-    Raises:
-        UsageError: A change names a target that the trace does not have, has an invalid value, or repeats another one.
+    Raises UsageError if a change names an unknown target, has an invalid value, or repeats another one.
     """
     out = Changed(copy.copy(programs), programs.cpus, tuple(map(str, changes)))
     out.programs.threads = [copy.copy(thread) for thread in programs.threads]

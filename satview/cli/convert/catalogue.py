@@ -29,9 +29,6 @@ def proposed_rows(listing: Listing) -> Iterator[tuple[str, str]]:
 
     In a row, `?` after an argument means that its notation was inferred. An argument that the listing prints in the
     notation of the catalogue loses its `?`; one printed in another notation gets that notation.
-
-    Args:
-        listing: The listing.
     """
     names = catalogue(listing.release)
     seen = sorted({*listing.proven, *listing.notations}, key=lambda key: key[:2])
@@ -45,14 +42,9 @@ def proposed_rows(listing: Listing) -> Iterator[tuple[str, str]]:
 
 
 def unlisted_rows(listing: Listing) -> Iterator[tuple[str, str, int]]:
-    """Yield the kinds of printed events that no row of the catalogue describes, the most frequent first.
+    """Yield class, new row and number of lines of printed events that no row describes, the most frequent first.
 
-    Args:
-        listing: The listing. Lines that differ only in how their arguments are written are one kind.
-
-    Returns:
-        For each kind its class, the row that could be added to the catalogue, with the arguments as written last, and
-        the number of lines.
+    Lines that differ only in how their arguments are written are one kind; the row has the arguments as written last.
     """
     kinds: dict[tuple[str, str, tuple[str, ...]], tuple[tuple[str, ...], int]] = {}
     for (class_name, event, arguments), count in listing.unlisted.items():

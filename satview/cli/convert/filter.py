@@ -119,13 +119,7 @@ def _run(args: argparse.Namespace) -> int:
 def built_rules(files: list[str], allow_code: bool, trace: Trace) -> tuple[tuple[Rule, ...], BuiltRules]:
     """Read rule files; return the rules, and the state that they build for a trace.
 
-    Args:
-        files: Names of the rule files.
-        allow_code: Whether Python functions that the rules call may run.
-        trace: The trace.
-
-    Raises:
-        UsageError: A file cannot be read, or its rules have faults; the faults have been printed.
+    Raises UsageError if a file cannot be read, or its rules have faults; the faults have been printed.
     """
     rules = _rules(files, trace)
     handlers = Handlers(lambda _: allow_code, trace.release, _folder(files), say)
@@ -148,16 +142,8 @@ def selected_events(
 ) -> tuple[np.ndarray[tuple[int], np.dtype[np.bool_]], str]:
     """Return which events pass rules and conditions, bool (events,), and the reason if none do, else an empty text.
 
-    Args:
-        built: The rules.
-        expressions: Texts of conditions.
-        trace: The trace to filter.
-        window: If no event in this part of the trace passes, the reason is returned; the mask has events outside it,
-            too. None = the whole trace.
-        derived: Durations and priorities of events; None = computed from the trace.
-
-    Raises:
-        UsageError: A condition has an error, or no event can ever meet it.
+    With a window the reason is that no event in it passes; the mask has events outside it, too. Raises UsageError if a
+    condition has an error, or no event can ever meet it.
     """
     derived = derived or TraceDerivedColumns(trace)
     conditions = [_expression(text, trace) for text in expressions]

@@ -39,9 +39,7 @@ def add_files(parser: argparse.ArgumentParser) -> None:
 def open_set(files: list[str], categories: str | None) -> Trace:
     """Open the files of a thread trace; a single file may be compressed, or `-` for standard input.
 
-    Raises:
-        SatviewError: The files are no thread trace.
-        OSError: A file cannot be read.
+    Raises SatviewError if they are no thread trace, OSError if a file cannot be read.
     """
     if len(files) > 1:
         return open_thread_trace([Path(file) for file in files], categories=categories)
@@ -71,11 +69,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the records; return the exit code.
-
-    Returns:
-        0; 1 if data was lost to problems in the trace, or no record was selected; 2 if the files are no thread trace.
-    """
+    """Print the records; return 0, 1 if data was lost or no record selected, 2 if the files are no thread trace."""
     try:
         trace = open_set(args.files, args.categories)
     except (SatviewError, OSError) as error:

@@ -31,15 +31,7 @@ class InputFile(str):
 
 
 def add_command(subparsers: Any, name: str, summary: str, description: str, epilog: str) -> argparse.ArgumentParser:
-    """Add a command and return its parser; help keeps the line breaks of description and epilog.
-
-    Args:
-        subparsers: argparse's group of commands.
-        name: Name of the command.
-        summary: A few words for the list of commands.
-        description: A sentence above the options.
-        epilog: Text below the options.
-    """
+    """Add a command with a `summary` for the list and return its parser; help keeps line breaks."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         name, help=summary, formatter_class=argparse.RawDescriptionHelpFormatter, description=description, epilog=epilog
     )
@@ -47,42 +39,25 @@ def add_command(subparsers: Any, name: str, summary: str, description: str, epil
 
 
 def add_user_events(add: Any) -> None:
-    """Add the option `--user-events`.
-
-    Args:
-        add: `add_argument` of a parser or of a group of options.
-    """
+    """Add the option `--user-events` to a parser or a group of options, by its `add_argument`."""
     add("--user-events", default="", metavar="FILE", type=InputFile,
         help="XML file from the vendor's toolkit with names and fields of user events and others")  # fmt: skip
 
 
 def add_pidin(add: Any) -> None:
-    """Add the option `--pidin`.
-
-    Args:
-        add: `add_argument` of a parser or of a group of options.
-    """
+    """Add the option `--pidin`."""
     add("--pidin", default="", metavar="FILE", type=InputFile,
         help="what `pidin` printed on the target: names of processes and threads without one in the trace")  # fmt: skip
 
 
 def add_symbols(add: Any) -> None:
-    """Add the option `--symbols`.
-
-    Args:
-        add: `add_argument` of a parser or of a group of options.
-    """
+    """Add the option `--symbols`."""
     add("--symbols", default="", metavar="FOLDER", type=ProgramFolder,
         help="folder with the target's programs (ELF files): addresses become functions, files and lines")  # fmt: skip
 
 
 def add_names(add: Any, *, symbols: bool = False) -> None:
-    """Add the options for files with names of events, of processes and threads, and of functions.
-
-    Args:
-        add: `add_argument` of a parser or of a group of options.
-        symbols: Whether to add `--symbols`, too.
-    """
+    """Add the options for files with names of events, of processes and threads, and of functions (`symbols`)."""
     add_user_events(add)
     add_pidin(add)
     if symbols:
@@ -90,21 +65,12 @@ def add_names(add: Any, *, symbols: bool = False) -> None:
 
 
 def add_range(add: Any, what: str) -> None:
-    """Add the option `--range`.
-
-    Args:
-        add: `add_argument` of a parser or of a group of options.
-        what: Help text on the effect, such as "only events in this range".
-    """
+    """Add the option `--range`, with a help text on the effect, such as "only events in this range"."""
     add("--range", default="", metavar="A..B", help=f"{what}: {RANGES}")
 
 
 def number(text: str) -> int:
-    """Parse a decimal number, or a hexadecimal number with 0x.
-
-    Raises:
-        argparse.ArgumentTypeError: The text is neither.
-    """
+    """Parse a decimal number, or a hexadecimal number with 0x; else raise ArgumentTypeError."""
     try:
         return int(text, 16) if text[:2].lower() == "0x" else int(text)
     except ValueError:
@@ -112,26 +78,13 @@ def number(text: str) -> int:
 
 
 def refuse_no_rows(top: int | None) -> None:
-    """Refuse a value of `--top` that is below 1, which would show nothing.
-
-    Args:
-        top: The value; None = the option is not given.
-
-    Raises:
-        UsageError: The value is below 1.
-    """
+    """Refuse a value of `--top` that is below 1, which would show nothing (UsageError)."""
     if top is not None and top < 1:
         raise UsageError(f"--top {top} is no number of rows")
 
 
 def add_output(add: Any, help_text: str, metavar: str = "OUT") -> None:
-    """Add the output of a command that reads one file: `-o OUT`, or OUT after the file; see `take_output`.
-
-    Args:
-        add: `add_argument` of the parser, which already has the argument for the file.
-        help_text: Help text of the option.
-        metavar: Name of the output in help.
-    """
+    """Add the output of a command that reads one file: `-o OUT`, or OUT after the file; see `take_output`."""
     add("out", metavar=metavar, nargs="?", type=OutputFile, help=f"the same as -o {metavar}")
     add("-o", "--output", metavar=metavar, type=OutputFile, help=help_text)
 
@@ -139,13 +92,8 @@ def add_output(add: Any, help_text: str, metavar: str = "OUT") -> None:
 def take_output(args: argparse.Namespace, missing: str = "", *endings: str) -> None:
     """Set `args.output` to the output that the command line names as OUT or with -o.
 
-    Args:
-        args: Options.
-        missing: Error message if no output is given; empty = none is needed.
-        endings: The endings that the output may have; none = any.
-
-    Raises:
-        UsageError: Two outputs are given, or none and there is a message for this case, or one with another ending.
+    Raises UsageError if two outputs are given, none although there is a message for that (`missing`), or one whose
+    ending is not among `endings` (none = any).
     """
     if args.out is not None and args.output is not None:
         raise UsageError(f"two outputs are given, {args.out} and {args.output}; only one can be written")
@@ -211,11 +159,7 @@ def _files_of(name: InputFile) -> Iterator[Path]:
 
 
 def add_axis_options(add: Any) -> None:
-    """Add the options that set the positions of files on a common time axis.
-
-    Args:
-        add: `add_argument` of a parser or of a group of options.
-    """
+    """Add the options that set the positions of files on a common time axis."""
     add("--names", default="", metavar="A,B", help="names for the files (default: their file names)")
     add("--offset", action="append", default=[], metavar="B=TIME",
         help="start file B (name or number) this long after the first file: 12.5ms, -2s; repeatable")  # fmt: skip
@@ -232,13 +176,9 @@ SHELLS: Final = ("bash", "zsh", "tcsh")
 
 
 def with_commands(parser: argparse.ArgumentParser, modules: dict[str, str]) -> argparse.ArgumentParser:
-    """Add all commands to the parser of the viewer, and return it.
+    """Add all commands, by their modules below `satview.cli`, to the parser of the viewer, and return it.
 
     The result only describes the command line; it cannot parse one, as the viewer takes files in the place of commands.
-
-    Args:
-        parser: The viewer's own parser; changed.
-        modules: Module below `satview.cli` of each command.
     """
     commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND")
     for name in sorted(set(modules.values()), key=lambda name: name.partition(".")[2]):
@@ -260,12 +200,7 @@ def actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 
 
 def completion(parser: argparse.ArgumentParser, shell: str) -> str:
-    """Return the completion script of a shell.
-
-    Args:
-        parser: The whole command line.
-        shell: One of `SHELLS`.
-    """
+    """Return the completion script of a shell, one of `SHELLS`."""
     for action in actions(parser):
         if isinstance(action.type, type) and issubclass(action.type, (InputFile, OutputFile, Path)):
             action.complete = shtab.FILE  # type: ignore[attr-defined]  # the attribute that shtab reads

@@ -30,12 +30,8 @@ def print_table(
 ) -> None:
     """Print an answer; for CSV, print on standard error what the trace cannot tell, as rows cannot contain that.
 
-    Args:
-        table: The rows, in their order.
-        form: One of `FORMATS`.
-        key: Name of the list of rows in JSON.
-        head: Lines of text printed above a table.
-        more: Further entries of the JSON object.
+    `form` is one of `FORMATS`; `head` are lines above a table; `key` and `more` are the rows' name and more entries in
+    JSON.
     """
     if form == "json":
         print_json(table.document(key) | dict(more or {}))
@@ -65,13 +61,9 @@ def _with_nulls(value: object) -> object:
 
 
 def print_for_people(table: Table, head: Sequence[str] = (), names: Sequence[str] = (), title: str = "") -> None:
-    """Print an answer as a table, or as cards if it has columns of sentences.
+    """Print an answer as a table, or as cards if it has columns of sentences, with lines above and a title.
 
-    Args:
-        table: The rows, in their order.
-        head: Lines of text printed above the table.
-        names: Names of the columns to print; none = all columns that are not empty.
-        title: Title of the table; empty = the title of its question.
+    Without names all columns that are not empty are printed.
     """
     for line in head:
         print(visible_line(line))
@@ -105,14 +97,9 @@ def print_for_people(table: Table, head: Sequence[str] = (), names: Sequence[str
 
 
 def card(table: Table, row: int) -> tuple[str, str, list[str]]:
-    """Return a row as the texts of a card, without the columns that are empty in all rows.
+    """Return a row as a card without columns that are empty in all rows: heading, figures, and the lines below.
 
-    Args:
-        table: The table.
-        row: Number of the row.
-
-    Returns:
-        The heading, the figures, and the lines below: sentences and lists, with a title except for the first sentence.
+    The lines are sentences and lists, with a title except for the first sentence.
     """
     columns = table.filled()
     plain = [column for column in columns if not table.is_list(column) and column.kind is not Kind.SENTENCE]
@@ -140,13 +127,7 @@ def _cells(table: Table, row: int, columns: Sequence[Column]) -> list[str]:
 
 
 def print_rows(heads: Sequence[str], rows: Sequence[Sequence[str]], is_right: Sequence[bool]) -> None:
-    """Print a table of texts, fitted to the width of the terminal; in files and pipes lines have any length.
-
-    Args:
-        heads: Titles of the columns.
-        rows: Texts of each row.
-        is_right: For each column, whether it is right-aligned.
-    """
+    """Print a table of texts, fitted to the width of the terminal; in files and pipes lines have any length."""
     with working(f"printing {len(rows):,} rows"):  # nothing is printed before all widths are known
         text = _fitted(heads, rows, is_right) if sys.stdout.isatty() else "\n".join(table_lines(heads, rows, is_right))
     print(text)
@@ -166,13 +147,7 @@ def _fitted(heads: Sequence[str], texts: Sequence[Sequence[str]], is_right: Sequ
 
 
 def table_lines(heads: Sequence[str], rows: Sequence[Sequence[str]], is_right: Sequence[bool]) -> list[str]:
-    """Return a table as lines of text, the heading first; every column is as wide as its widest text.
-
-    Args:
-        heads: Titles of the columns.
-        rows: Texts of each row, without line feeds.
-        is_right: For each column, whether it is right-aligned.
-    """
+    """Return a table as lines of text, the heading first; every column is as wide as its widest text."""
     columns = [
         _justified(column, right) for column, right in zip(zip(heads, *rows, strict=True), is_right, strict=True)
     ]

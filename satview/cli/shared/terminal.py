@@ -76,11 +76,7 @@ class _ProgressLine:
 
 @contextmanager
 def working(what: str) -> Iterator[Report]:
-    """Show a progress line during a block; yield a function that sets the share of the work that is done, 0 to 1.
-
-    Args:
-        what: Text of the line, such as `reading boot.kev`; control characters are made harmless.
-    """
+    """Show a progress line during a block; yield a function that sets the share of the work that is done, 0 to 1."""
     line = _ProgressLine(visible_line(what))
     with _shown(line):
         yield line.report
@@ -88,11 +84,7 @@ def working(what: str) -> Iterator[Report]:
 
 @contextmanager
 def going_on(what: str) -> Iterator[Callable[[str], None]]:
-    """Show a progress line during a block without a known end; yield a function that sets a text on the progress.
-
-    Args:
-        what: As for `working`.
-    """
+    """Show a progress line during a block without a known end; yield a function that sets a text on the progress."""
     line = _ProgressLine(visible_line(what), has_no_end=True)
     with _shown(line):
         yield line.tell
@@ -126,11 +118,7 @@ class _Console(Console):
 
 
 def make_console(width: int | None = None) -> Console:
-    """Return a console on standard output.
-
-    Args:
-        width: Maximum characters of a line in a file or a pipe; None = the default of rich.
-    """
+    """Return a console on standard output, with a width in a file or a pipe; None = the default of rich."""
     return _Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else width)
 
 

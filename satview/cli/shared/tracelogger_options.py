@@ -165,11 +165,7 @@ def add_target_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check_numbers(args: argparse.Namespace) -> None:
-    """Refuse times that are negative, not numbers, or longer than a simulation can last, and impossible CPU counts.
-
-    Raises:
-        UsageError: A number is out of range.
-    """
+    """Refuse times that are negative, no numbers, or too long to simulate, and impossible CPU counts (UsageError)."""
     if args.cpus is not None:
         target(Release(args.release), args.cpus)
     longest = DAY_S * (RECORDER_DAYS if args.every else 1)
@@ -188,8 +184,7 @@ def check_numbers(args: argparse.Namespace) -> None:
 def check_release(args: argparse.Namespace) -> None:
     """Refuse options that tracelogger of the target's release does not have.
 
-    Raises:
-        UsageError: Such an option is given; the text names the first release that has it.
+    The text of the UsageError names the first release that has it.
     """
     for flag, name, default, since in _SINCE:
         if getattr(args, name) != default and RELEASES.index(args.release) < RELEASES.index(since.value):
@@ -202,11 +197,7 @@ def check_release(args: argparse.Namespace) -> None:
 
 
 def check_stays(args: argparse.Namespace) -> None:
-    """Refuse options of a new simulated target if the logger runs on an existing target (`--target`).
-
-    Raises:
-        UsageError: Such an option is given with --target.
-    """
+    """Refuse options of a new simulated target if the logger runs on an existing target (UsageError)."""
     not_there = (("--workload", args.workload != DEFAULT_WORKLOAD), ("--seed", args.seed != 1),
                  ("--cpus", args.cpus is not None), ("--skew", args.skew is not None),
                  ("--duration", args.duration is not None), ("--events", args.events is not None),
@@ -218,11 +209,7 @@ def check_stays(args: argparse.Namespace) -> None:
 
 
 def check_qst(args: argparse.Namespace) -> None:
-    """Refuse options of the logger together with `--qst`, which runs no logger.
-
-    Raises:
-        UsageError: Such an option is given with --qst.
-    """
+    """Refuse options of the logger together with `--qst`, which runs no logger (UsageError)."""
     not_there = (("-d1", args.daemon), ("--control", args.control), ("-S", args.size), ("-n", args.iterations),
                  ("-A", args.attributes), ("-D", args.flush))  # fmt: skip
     if given := [flag for flag, value in not_there if value]:
@@ -232,11 +219,7 @@ def check_qst(args: argparse.Namespace) -> None:
 
 
 def logger_options(args: argparse.Namespace) -> LoggerOptions:
-    """Return the settings of the logger from the options.
-
-    Raises:
-        UsageError: A number is out of bounds.
-    """
+    """Return the settings of the logger from the options; UsageError if a number is out of bounds."""
     for number, what in ((args.own_buffers, "-b"), (args.kernel_buffers, "-k")):
         if not 1 <= number <= MOST_BUFFERS:
             raise UsageError(f"{what} {number}: must be 1 to {MOST_BUFFERS} buffers")
@@ -268,20 +251,13 @@ def logger_options(args: argparse.Namespace) -> LoggerOptions:
 
 
 def is_wide_by_itself(args: argparse.Namespace) -> bool:
-    """Return whether events are wide only because the workload needs that.
-
-    So no option selects events or their form.
-    """
+    """Return whether events are wide only because the workload needs that: no option selects them or their form."""
     says = args.wide or args.fast or args.rules or args.daemon is not None or args.control or args.events
     return not says and is_wide(args.workload)
 
 
 def recorder_bounds(args: argparse.Namespace) -> Bounds | None:
-    """Return the limits that --every, --files and --disk-limit set; None without these options.
-
-    Raises:
-        UsageError: A number is out of bounds.
-    """
+    """Return the limits that --every, --files and --disk-limit set; None without these options."""
     if not args.every and not args.files and not args.disk_limit:
         return None
     if not 0 <= args.files <= _MOST_FILES:
@@ -293,15 +269,7 @@ def recorder_bounds(args: argparse.Namespace) -> Bounds | None:
 
 
 def notes(args: argparse.Namespace, limit: int) -> Iterator[str]:
-    """Yield a sentence for each option that has no effect here.
-
-    Args:
-        args: The parsed options.
-        limit: Size of option -S in bytes, from `size_of`; 0 = not given.
-
-    Raises:
-        UsageError: Options exclude each other.
-    """
+    """Yield a sentence for each option that has no effect here; UsageError if options exclude each other."""
     _check_together(args, limit)
     if is_wide_by_itself(args):
         yield f"events are wide because {args.workload} needs priorities and owners; use --fast for fast events"
@@ -347,11 +315,7 @@ def _address(text: str | None) -> int:
 
 
 def size_of(text: str | None) -> int:
-    """Return the size of -S in bytes; 0 without -S.
-
-    Raises:
-        UsageError: The text is not a number of bytes.
-    """
+    """Return the size of -S in bytes, 0 without -S; UsageError if the text is no number of bytes."""
     if text is None:
         return 0
     size = _SIZE.fullmatch(text)
@@ -363,8 +327,7 @@ def size_of(text: str | None) -> int:
 def attributes(args: argparse.Namespace) -> list[tuple[str, str]]:
     """Return the header pairs of -A, in reverse order as tracelogger writes them; the command line comes last.
 
-    Raises:
-        UsageError: -A is not of the form name=value, or would be read as a key.
+    Raises UsageError if -A is not of the form name=value, or would be read as a key.
     """
     pairs = [("TRACELOGGER_ARGS", _command_line(args))]
     for text in args.attributes:

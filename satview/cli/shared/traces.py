@@ -21,12 +21,7 @@ from satview.store.trace import Trace
 
 
 def open_named(args: argparse.Namespace, *, says_outside: bool = True) -> Trace:
-    """Open the trace `args.file` as `open_trace` does, with the options that `files.add_names` adds.
-
-    Args:
-        args: The parsed command line.
-        says_outside: Whether events outside the trusted part of the trace are noted on standard error.
-    """
+    """Open the trace `args.file` as `open_trace` does, with the options that `files.add_names` adds."""
     symbols = getattr(args, "symbols", "")
     return open_trace(args.file, args.user_events, args.pidin, symbols=symbols, says_outside=says_outside)
 
@@ -36,17 +31,11 @@ def open_trace(
 ) -> Trace:
     """Open a trace of any format by `formats.registry.open_trace`, and show the progress.
 
-    Args:
-        path: The file.
-        user_events: File with event descriptions; empty = none.
-        pidin: File with the output of `pidin` on the target; empty = none. Unused parts are reported.
-        symbols: Folder with the target's programs; empty = none. Parts that are not understood are reported.
-        says_outside: True to print to standard error how many events lie outside the range in which the clock can be
-            trusted; for commands whose output does not report these events.
+    `user_events`, `pidin` and `symbols` are a file of descriptions, one with the output of `pidin`, and a folder of
+    programs (empty = none); parts of them that are not used are reported. `says_outside` is for commands whose output
+    does not say how many events lie outside the range in which the clock can be trusted.
 
-    Raises:
-        TraceFormatError: No reader knows the format, or nothing can be read.
-        UsageError: The event descriptions have an error.
+    Raises TraceFormatError if no reader knows the format, or nothing can be read, UsageError for faulty descriptions.
     """
     with working(working_on("reading", path)) as report:
         trace = registry.open_trace(path, report)
@@ -66,11 +55,7 @@ def open_trace(
 
 
 def read_descriptions(user_events: str) -> Descriptions:
-    """Return the event descriptions of a file; report parts that are not understood on standard error.
-
-    Raises:
-        UsageError: The file has an error.
-    """
+    """Return the event descriptions of a file (UsageError); report what is not understood on standard error."""
     descriptions = read_user_events(Path(user_events))
     for note in descriptions.notes:
         say(note)
@@ -80,12 +65,7 @@ def read_descriptions(user_events: str) -> Descriptions:
 def describe(user_events: str, *traces: Trace) -> None:
     """Apply the event descriptions of a file to traces; report on standard error those that do not fit.
 
-    Args:
-        user_events: The file.
-        *traces: The traces.
-
-    Raises:
-        UsageError: The file has an error.
+    Raises UsageError if the file has an error.
     """
     descriptions = read_descriptions(user_events)
     for trace in traces:
@@ -96,11 +76,7 @@ def describe(user_events: str, *traces: Trace) -> None:
 
 
 def range_of(text: str, trace: Trace) -> TimeWindow | None:
-    """Return the range that the text of --range means in a trace; None for an empty text.
-
-    Raises:
-        UsageError: The text is not a range of this trace.
-    """
+    """Return the range that the text of --range means in a trace, else UsageError; None for an empty text."""
     if not text:
         return None
     return parse_range(text, trace.time_axis)
@@ -109,15 +85,8 @@ def range_of(text: str, trace: Trace) -> TimeWindow | None:
 def window_of(trace: Trace, begin: str | None, end: str | None, range_text: str = "") -> TimeWindow | None:
     """Return the range that --range, or --from and --to, request; None without these options.
 
-    Args:
-        trace: The trace.
-        begin: Value of `--from`; None = not given.
-        end: Value of `--to`; None = not given.
-        range_text: Value of `--range`; empty = not given.
-
-    Raises:
-        UsageError: A text is not a time or range, the range is empty or outside the trace, or --range is combined with
-            the other options.
+    Raises UsageError if a text is no time or range, the range is empty or outside the trace, or --range is combined
+    with the other options.
     """
     if range_text:
         if begin is not None or end is not None:

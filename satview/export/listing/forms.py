@@ -128,8 +128,8 @@ def message(word: int, count: int, *, has_line_feeds: bool = True) -> TemplateCo
 def message_texts(raw: NDArray[np.uint8], shown_bytes: NDArray[np.bool_] = _SHOWN) -> list[str]:
     """Return the texts that listings show for message bytes, uint8 (m, 4 * words).
 
-    A word with a byte that is not in `shown_bytes` is shown as no characters; the text ends with the first word that
-    is shown as fewer than four characters.
+    A word with a byte that is not in `shown_bytes` shows no characters; the text ends with the first word of fewer than
+    four.
     """
     words = raw.reshape(len(raw), -1, 4)
     is_text = np.cumprod(words != 0, axis=2, dtype=np.int8).astype(bool)  # up to the first NUL
@@ -144,12 +144,7 @@ def message_texts(raw: NDArray[np.uint8], shown_bytes: NDArray[np.bool_] = _SHOW
 
 
 def texts(part: PayloadPart, show: Callable[[bytes], str]) -> TemplateColumn:
-    """Return a column of a text in the payload.
-
-    Args:
-        part: Position of the text.
-        show: Converts the bytes of the text to what is printed.
-    """
+    """Return a column of a text in the payload; `show` converts its bytes to what is printed."""
 
     def column(group: EventGroup) -> list[str]:
         raw = group.raw(part.word, group.words.shape[1] - part.word)
@@ -239,10 +234,7 @@ def flag_words(word: int, table: dict[int, str]) -> TemplateColumn:
 def fields_column(event: UserEvent, count: int, index: int | None = None) -> TemplateColumn:
     """Return a column of the user's fields of an event: ` label:value` for all fields, or the value of one field.
 
-    Args:
-        event: The user's description of the event.
-        count: Number of payload words.
-        index: The field; empty text if the payload has no such field. None = all fields.
+    The text is empty if a payload of `count` words has no such field.
     """
     is_wide = not variants.is_user(event.code) and count > FAST_WORDS
 
@@ -327,15 +319,7 @@ class Form:
 def make_form(
     spec: EventSpec, count: int, style: Style, names: Catalogue, variant: int = variants.BY_COUNT
 ) -> Form | None:
-    """Return the form of a kind of event; None if the events are not printed.
-
-    Args:
-        spec: The kind of event.
-        count: Number of payload words.
-        style: The style of the listing.
-        names: Catalogue of the release.
-        variant: Variant of the payload's layout.
-    """
+    """Return the form of a kind of event; None if the events are not printed."""
     if style.is_vendor and style.is_old and not _is_known_to_vendor(spec):
         return None
     listed_code = spec.code

@@ -127,16 +127,7 @@ class Selector:
     def rows(
         self, batch: Batch, start_cycles: int, ids: tuple[NDArray[np.int32], NDArray[np.int32]]
     ) -> NDArray[np.int64]:
-        """Return the selected events of a batch, ascending.
-
-        Args:
-            batch: Events.
-            start_cycles: Time of the first event of the trace.
-            ids: pid and tid by thread number.
-
-        Returns:
-            int64 (n,), rows within the batch.
-        """
+        """Return the selected rows of a batch, ascending, int64 (n,); `ids` are pid and tid by thread number."""
         shown = np.ones(len(batch), np.bool_)
         for name, fits in self._parts(batch, start_cycles, ids):
             self.fitting[name] = self.fitting.get(name, 0) + int(np.count_nonzero(fits))
@@ -178,11 +169,7 @@ class Selector:
         return -int(-length_ns * self.cycles_per_s // NS_PER_S)
 
     def refuse_beyond(self) -> None:
-        """Refuse a selection that begins after the last event; to be called after all events.
-
-        Raises:
-            UsageError: It does.
-        """
+        """Refuse, after all events, a selection that begins after the last one (UsageError)."""
         from_ns = self.selection.from_ns
         if self.events and from_ns is not None and self._cycles_of(from_ns) > self.length_cycles:
             length_ns = self.length_cycles * NS_PER_S // self.cycles_per_s
@@ -460,11 +447,7 @@ class Printer:
             yield str(piece, "utf-8", "surrogateescape")
 
     def encoded(self, after: Callable[[Batch], None] | None = None) -> Iterator[bytes | memoryview]:
-        """Yield the listing as UTF-8, in pieces of at most a chunk of slots; each piece is valid until the next.
-
-        Args:
-            after: Called with each chunk once it is printed.
-        """
+        """Yield the listing as UTF-8 in pieces, each valid until the next; `after` gets each printed chunk."""
         batches = self.batches(after)
         yield "".join(self.rows.head(self.source)).encode("utf-8", "surrogateescape")
         separator = len(self.rows.separator.encode())
@@ -476,11 +459,7 @@ class Printer:
         yield self.rows.tail(self.printed).encode()
 
     def batches(self, after: Callable[[Batch], None] | None = None) -> Iterator[tuple[Batch, NDArray[np.int64], Lines]]:
-        """Yield for each chunk its events, the rows to print, int64 (k,), and their lines.
-
-        Args:
-            after: Called with each chunk once it is printed.
-        """
+        """Yield for each chunk its events, the rows to print, int64 (k,), and lines; `after` gets it then."""
         batches = self._pending()
         for batch, rows, make in _one_ahead(batches) if self.is_ahead else batches:
             lines = make()
@@ -640,10 +619,7 @@ def write_event_list(
 def left_out_of_listing(trace: Trace, mask: Bools | None, printed: int) -> str:
     """Return a sentence on events that a listing lacks because their last slots never came; empty if none is missing.
 
-    Args:
-        trace: The trace.
-        mask: bool (events,), which events were to be written; None = all.
-        printed: Number of events written.
+    `mask` are the events to be written, bool (events,), None = all; `printed` is the number of those written.
     """
     left = (len(trace.events) if mask is None else int(np.count_nonzero(mask))) - printed
     return f"left out, as by the vendor's printer: {counted(left, 'event')} without end" if left else ""

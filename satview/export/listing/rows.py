@@ -44,11 +44,7 @@ class Head:
     texts: Sequence[str] | None = None
 
     def of(self, members: NDArray[np.intp]) -> list[Any]:
-        """Return the printed values of some events.
-
-        Args:
-            members: (k,), positions of the events in `values`.
-        """
+        """Return the printed values of the events at some positions in `values`, (k,)."""
         values: list[Any] = self.values[members].tolist()
         return values if self.texts is None else [self.texts[value] for value in values]
 
@@ -74,31 +70,16 @@ class Rows(Protocol):
         """Yield the text before the first event."""
 
     def form(self, spec: EventSpec, count: int, variant: int) -> Form | None:
-        """Return the template after the common columns for a kind of event; None if the events are not printed.
-
-        Args:
-            spec: The kind of event.
-            count: Number of payload words.
-            variant: Variant of the payload's layout, see `events.variants`.
-        """
+        """Return the template after the common columns for a kind of event; None if the events are not printed."""
 
     def begin(self, form: Form) -> str:
         """Return the template of the common columns at the start of every line of a form."""
 
     def heads(self, batch: Batch, rows: NDArray[np.int64]) -> list[Head]:
-        """Return the columns that fill the template of `begin`, the same for all forms.
-
-        Args:
-            batch: A batch of events.
-            rows: int64 (n,), the events to print, as rows of the batch.
-        """
+        """Return the columns that fill the template of `begin`, the same for all forms, for rows of a batch."""
 
     def tail(self, printed: int) -> str:
-        """Return the text after the last event.
-
-        Args:
-            printed: Number of printed lines.
-        """
+        """Return the text after the last event, with the number of printed lines."""
 
 
 # The vendor's layouts.
@@ -203,8 +184,7 @@ class TextRows:
 def boot_time(source: TraceSource) -> int:
     """Return the target's boot time, seconds since 1970, from the system page, else from TRACE_BOOT_DATE.
 
-    Raises:
-        UsageError: The trace contains no boot time.
+    Raises UsageError if the trace contains no boot time.
     """
     if source.system is not None and source.system.boot_time_s:
         return source.system.boot_time_s
@@ -275,19 +255,14 @@ class PrintedFormat:
     def parse(cls, text: str) -> PrintedFormat:
         """Return the format that a text describes.
 
-        Raises:
-            UsageError: The text contains a conversion that the printer does not know, or control characters.
+        Raises UsageError if it has a conversion that the printer does not know, or control characters.
         """
         if not text.isprintable():
             raise UsageError("-p: the format holds control characters")
         return cls(tuple(_fields(text)))
 
     def begin(self, form: Form) -> str:
-        """Return the `%` template of the columns before the arguments.
-
-        Args:
-            form: The form of a kind of event, from `arguments_form`.
-        """
+        """Return the `%` template of the columns before the arguments, for a form from `arguments_form`."""
         return "".join(self._template(field, form) for field in self.fields)
 
     @staticmethod
@@ -301,13 +276,7 @@ class PrintedFormat:
         return (_number(field) % form.event).replace("%", "%%") if field.letter == "e" else _number(field)
 
     def heads(self, batch: Batch, rows: NDArray[np.int64], clock: Clock) -> list[Head]:
-        """Return the columns that fill the templates.
-
-        Args:
-            batch: A batch of events.
-            rows: Rows of the events within the batch.
-            clock: Clock that starts at the first event.
-        """
+        """Return the columns that fill the templates for rows of a batch; `clock` starts at the first event."""
         columns: list[Head] = []
         for field in self.fields:
             if field.letter == "t":

@@ -115,10 +115,7 @@ class RowColumns:
         return self.trace.payloads.column(self.index, number), known
 
     def errors(self) -> Values:
-        """Return the error numbers of failed kernel calls, int64 (events,), and for which events the number is known.
-
-        The number is known only at the exits of calls that failed, if the payload shows it.
-        """
+        """Return the error numbers of failed kernel calls, int64 (events,), and which are known: exits show them."""
         values, known = np.zeros(len(self.code), np.int64), np.zeros(len(self.code), np.bool_)
         exits = np.flatnonzero(EXITS.take(self.code))
         variants = variants_of(self.trace, self.index[exits])
@@ -148,7 +145,7 @@ class RowColumns:
         return argument(self.trace, self.index, name)
 
     def texts(self, name: str | None, test: Callable[[str], bool]) -> Bools:
-        """Return for each event whether a text argument (None: the event's text) passes a test, bool (events,).
+        """Return which events have a text argument (None: a text) that passes a test, bool (events,).
 
         Equal texts are tested once, as a trace repeats few texts many times.
         """
@@ -199,15 +196,11 @@ _OF_PAYLOAD = (nodes.NamedArgument, nodes.Word)
 
 
 def bounded(node: nodes.Node, missing: NDArray[np.bool_], *, may: bool) -> nodes.Node:
-    """Return a condition for a trace that bounds the result of `node` in a kernel.
+    """Return a condition for a trace that bounds the result of a two-valued one (`two_valued`) in a kernel.
 
-    Unlike a trace, a kernel knows the priority of every thread and all words of an event: where the trace does not show
-    these, the result in the kernel is open.
-
-    Args:
-        node: A two-valued condition (`two_valued`).
-        missing: bool (32768,), codes of events that lack words which the kernel would have logged.
-        may: True = the returned condition holds wherever `node` may hold in a kernel; False = only where it must hold.
+    Unlike a trace, a kernel knows the priority of every thread and all words of an event, which events of the codes
+    `missing`, bool (32768,), lack here. With `may` the condition holds wherever `node` may hold in a kernel, else only
+    where it must hold.
     """
     if isinstance(node, nodes.And | nodes.Or):
         return replace(node, parts=tuple(bounded(part, missing, may=may) for part in node.parts))
@@ -478,10 +471,7 @@ def domains(node: nodes.Node) -> set[Domain]:
 
 
 def arguments_of(node: nodes.Node) -> set[str]:
-    """Return the names of the arguments that must be known for a comparison to have a result.
-
-    Arguments in the list of an `in` are left out.
-    """
+    """Return the arguments that must be known for a comparison to have a result, without those in an `in` list."""
     if isinstance(node, nodes.NamedArgument):
         return {node.name}
     parts = (node.value,) if isinstance(node, nodes.In) else nodes.children(node)

@@ -46,15 +46,9 @@ from satview.store.trace import Trace
 
 
 def two_valued(node: nodes.Node, release: Release, negated: bool = False) -> nodes.Node:
-    """Return a condition with two results: true where `node` is true, false where `node` is false or unknown.
+    """Return a condition that is true where `node` is true, or (`negated`) false, and false elsewhere.
 
-    Args:
-        node: The condition, from `semantics.resolve`.
-        release: Release whose names it uses.
-        negated: True to return instead a condition that is true where `node` is false, and false elsewhere.
-
-    Returns:
-        A tree without `nodes.Is`, in which `nodes.Not` means that its part is not true.
+    In the result, a tree without `nodes.Is`, `nodes.Not` means that its part is not true.
     """
     if isinstance(node, nodes.Not):
         return replace(two_valued(node.part, release, not negated), start=node.start, end=node.end)
@@ -324,10 +318,7 @@ class Expression:
         return int(evaluate(self.tree, context, self.release))
 
     def bounded(self, missing: Bools, *, may: bool) -> Expression:
-        """Return an expression that is an upper (`may`) or lower bound of the result in a kernel.
-
-        Arguments are as for the function `compiled.bounded`.
-        """
+        """Return an upper (`may`) or lower bound of the result in a kernel; arguments as for `compiled.bounded`."""
         twin = copy(self)
         twin.tree = bounded(self.tree, missing, may=may)
         return twin
@@ -377,11 +368,9 @@ class Expression:
 
 
 def possible(expression: Expression) -> Expression:
-    """Return an expression unchanged if it can be true for some event.
+    """Return an expression unchanged if it can be true for some event of any trace.
 
-    Raises:
-        ExpressionError: The expression can be true for no event of any trace; with the position of the part that
-            prevents this.
+    Raises ExpressionError, with the position of the part that prevents it, if it cannot.
     """
     part = never_true(expression.tree, expression.release)
     if part is not None:

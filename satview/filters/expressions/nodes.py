@@ -65,10 +65,9 @@ class Pattern:
         self._budget = self.allowance
 
     def matches(self, text: str) -> bool:
-        """Return whether the pattern occurs in the first 4096 characters of a text (globs: matches all of them).
+        """Return whether the pattern occurs in (globs: matches) the first 4096 characters of a text.
 
-        Raises:
-            ExpressionError: The matching steps allowed for this evaluation are used up.
+        Raises ExpressionError if the matching steps allowed for this evaluation are used up.
         """
         data = text[:TEXT_LIMIT].encode("utf-8", "surrogatepass")
         self._budget -= (len(data) + 1) * self._cost
@@ -78,11 +77,7 @@ class Pattern:
 
 
 def compile_source(source: str, ignores_case: bool, start: int = 0, end: int = 0) -> Any:
-    """Return a pattern compiled by RE2; `start` and `end` are its position, for error messages.
-
-    Raises:
-        ExpressionError: RE2 rejects the pattern.
-    """
+    """Return a pattern compiled by RE2; ExpressionError, with the position, if RE2 rejects it."""
     options = re2.Options()
     options.log_errors = False
     options.case_sensitive = not ignores_case
@@ -113,13 +108,7 @@ def share_budget(patterns: Sequence[Pattern]) -> None:
 def regex(text: str, ignores_case: bool = False, offset: int = 0) -> Pattern:
     """Return a compiled regular expression, in the syntax of RE2, which matches a part of a text.
 
-    Args:
-        text: The pattern, without slashes.
-        ignores_case: Whether the pattern ignores case.
-        offset: Position of the pattern in the expression, for error messages.
-
-    Raises:
-        ExpressionError: The pattern is faulty or exceeds the limits.
+    Raises ExpressionError, with a position from `offset` on, if the pattern is faulty or exceeds the limits.
     """
     return Pattern(text, ignores_case, False, offset)
 
@@ -127,8 +116,7 @@ def regex(text: str, ignores_case: bool = False, offset: int = 0) -> Pattern:
 def glob(text: str, offset: int = 0) -> Pattern:
     """Return a compiled glob for whole texts: `*` matches any characters, `?` one, `[abc]` one of those in brackets.
 
-    Raises:
-        ExpressionError: The glob exceeds the limits, or a set in it is faulty.
+    Raises ExpressionError if the glob exceeds the limits, or a set in it is faulty.
     """
     return Pattern(text, False, True, offset)
 
@@ -273,14 +261,9 @@ def of_numbers(how: NumberOperator, *numbers: int | None) -> int | None:
 
 
 def of_columns(how: NumberOperator, *values: Values) -> Values:
-    """Return the results of an operator for many events.
+    """Return the results of an operator, int64 (events,) or an int if all operands are, and the known ones.
 
-    Args:
-        how: The operator.
-        *values: For each operand an integer array (events,), or one int for all events, and a mask of the known ones.
-
-    Returns:
-        int64 (events,), or an int if all operands are ints; and a mask of known results, bool (events,) or one bool.
+    Each operand is an integer array (events,), or an int for all events, and a mask of the known ones, or one bool.
     """
     if all(isinstance(value, int) for value, _ in values):
         result = of_numbers(how, *(int(value) if known is True else None for value, known in values))

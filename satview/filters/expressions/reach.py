@@ -62,13 +62,7 @@ class Logged:
     is_wide: Callable[[int], bool]
 
     def having(self, name: str, wide: bool | None = None) -> Bools:
-        """Return the codes whose events have an argument with this name, bool (32768,).
-
-        Args:
-            name: Name of the argument.
-            wide: Whether the events' wide (True) or fast (False) form must have it; None = the form in which they are
-                logged.
-        """
+        """Return the codes whose events have an argument in wide, fast or (None) their logged form, bool (32768,)."""
         result = np.zeros(CODE_COUNT, np.bool_)
         for code in codes_of_argument(self.release, name):
             if self.codes[code]:
@@ -145,7 +139,7 @@ def always_holds(node: nodes.Node, logged: Logged) -> Bools:
 def never_true(node: nodes.Node, release: Release) -> nodes.Node | None:
     """Return the smallest part that prevents a condition from being true for any event; None if no part does.
 
-    For systems other than QNX, whose names come from the trace itself, the result is always None.
+    Other systems than QNX take names from the trace, so the result is always None.
     """
     if not release.is_qnx or _outcomes(node, lambda part: _in_traces(part, release))[0].any():
         return None

@@ -198,15 +198,9 @@ class CodeTest(nodes.Node):
 
 
 def resolve(node: nodes.Node, release: Release, taught: Taught | None = None) -> nodes.Node:
-    """Return the tree of a condition with all names resolved and all types checked.
+    """Return the tree of a condition with all names resolved and all types checked; `taught` as in `arguments_of`.
 
-    Args:
-        node: The tree of `syntax`.
-        release: Release whose names it uses.
-        taught: See `events.layout.arguments_of`.
-
-    Raises:
-        ExpressionError: A name is unknown, or the types of a comparison do not match.
+    Raises ExpressionError if a name is unknown, or the types of a comparison do not match.
     """
     checker = _Checker(release, taught)
     result, kind = checker.visit(node)

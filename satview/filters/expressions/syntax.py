@@ -99,8 +99,7 @@ _SYNONYMS: Final = {"&&": "and", "||": "or", "!": "not", "=": "=="}
 def tokens(text: str) -> list[Token]:
     """Return the tokens of an expression; the last one is END.
 
-    Raises:
-        ExpressionError: A character, number, text or pattern is faulty, or the expression is too long.
+    Raises ExpressionError if a character, number, text or pattern is faulty, or the expression is too long.
     """
     if len(text) > TEXT_LIMIT:
         raise ExpressionError(
@@ -222,8 +221,7 @@ def in_quotes(text: str) -> str:
 def parse(text: str) -> nodes.Node:
     """Return the tree of an expression, in which names are not resolved yet.
 
-    Raises:
-        ExpressionError: The text does not follow the grammar or exceeds a limit; with the position.
+    Raises ExpressionError, with the position, if the text does not follow the grammar or exceeds a limit.
     """
     return _ExpressionParser(text).whole()
 
@@ -524,14 +522,7 @@ class Completion:
 
 
 def completions(text: str, position: int, release: Release, trace: Trace | None = None) -> list[Completion]:
-    """Return the proposals that fit at the cursor, most likely first, at most 200.
-
-    Args:
-        text: The expression, which may be incomplete.
-        position: Position of the cursor, 0 to len(text).
-        release: Release whose names are proposed.
-        trace: Trace whose processes and threads are proposed too; None = without these.
-    """
+    """Return the proposals that fit at the cursor, most likely first, at most 200; a trace adds its processes."""
     before = text[max(0, position - _LOOK_BACK) : position]
     if argument := _ARGUMENT.search(before):
         begun, items = argument.group(1), _arguments(before, release, trace)

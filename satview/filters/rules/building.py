@@ -212,12 +212,7 @@ class ImportedArguments:
 
 
 def tracelogger_command(rules: RuleSet | BuiltRules, file_name: str = DEFAULT_OUTPUT) -> TraceloggerCommand:
-    """Return the tracelogger command that comes closest to a rule set without losing any of its events.
-
-    Args:
-        rules: The rules.
-        file_name: Output on the target.
-    """
+    """Return the tracelogger command, with a file on the target, that comes closest without losing any event."""
     state = rules.state if isinstance(rules, BuiltRules) else rules
     words = ["tracelogger"]
     reasons = []
@@ -285,13 +280,7 @@ def _widths_of_what_is_on(state: RuleSet, on: RuleSet) -> tuple[object, ...]:
 
 
 def from_tracelogger_args(arguments: str, release: Release) -> ImportedArguments:
-    """Return the rules that a tracelogger command line sets.
-
-    Args:
-        arguments: The command line as in the header key TRACELOGGER_ARGS: arguments separated by blanks, with or
-            without `tracelogger` in front.
-        release: Release that the classes are for.
-    """
+    """Return the rules that a command line sets, as in TRACELOGGER_ARGS: with or without `tracelogger` in front."""
     options, notes = _options(arguments)
     if any(option == "d" for option, _ in options) and not any(option == "E" for option, _ in options):
         notes.append("the logger ran as a daemon: a program chose the events, the arguments do not show which")
@@ -324,11 +313,7 @@ _MEANINGS: Final = {
 
 
 def logger_numbers(arguments: str) -> dict[str, int]:
-    """Return the decimal numbers in options of a tracelogger command line, by letter; of a repeated option, the last.
-
-    Args:
-        arguments: The command line, with or without `tracelogger` in front.
-    """
+    """Return the decimal numbers in options of a tracelogger command line, by letter; the last of repeated ones."""
     options, _ = _options(arguments)
     return {key: int(value) for key, value in options if value.isascii() and value.isdigit() and len(value) < 7}
 

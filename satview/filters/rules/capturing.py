@@ -82,12 +82,7 @@ class CaptureRules:
 
 
 def for_capture(built: BuiltRules, has_handlers: bool = True) -> CaptureRules:
-    """Return rules in the form that a capture uses, with their faults and notes.
-
-    Args:
-        built: The rules of a view.
-        has_handlers: Whether the kernel has event handlers; the kernel of 8.0 has none.
-    """
+    """Return rules of a view as a capture uses them, with faults and notes; the kernel of 8.0 never has handlers."""
     release, state = built.state.release, built.state.copy()
     rules = [*opening_rules(built.rules, release), *(rule for rule in built.rules if rule.mode is not None)]
     has_handlers = has_handlers and release is not Release.QNX_8
@@ -124,12 +119,7 @@ def check_capture(
 ) -> tuple[tuple[Diagnostic, ...], tuple[str, ...]]:
     """Return the faults that rules have in a capture, with line and column, and the notes of `CaptureRules`.
 
-    No code is run: functions of CALL rules are assumed to exist.
-
-    Args:
-        rules: Rules without faults of their own.
-        release: Release of the target.
-        is_wide: Whether everything is wide before the rules, as with `tracelogger -w`.
+    No code is run: functions of CALL rules are assumed to exist. `is_wide` as with `tracelogger -w`.
     """
     try:
         built = build(rules, release, lambda _name: _pass, is_wide)

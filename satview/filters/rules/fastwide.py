@@ -97,14 +97,7 @@ def passing_in_view(state: RuleSet, trace: Trace, derived: DerivedColumns | None
 
 
 def doubt_of_view(state: RuleSet, trace: Trace, conditions: Sequence[Expression], derived: DerivedColumns) -> str:
-    """Return a sentence on the number of events that a capture may or may not have; empty if there are none.
-
-    Args:
-        state: The rules.
-        trace: The trace in the view.
-        conditions: Conditions that must hold as well.
-        derived: Source of durations and priorities.
-    """
+    """Return a sentence on the number of events that a capture may or may not have; empty if there are none."""
     rows = np.flatnonzero(inserted_events(trace).maybe)
     rows = rows[passes_inserted(state)[trace.events.code[rows]] != state.mask(trace, rows, derived)]
     for condition in conditions:
@@ -159,14 +152,9 @@ def has_two_forms(code: int, release: Release) -> bool:
 def as_logged(
     spec: EventSpec, words: Sequence[int], release: Release, *, wide: bool, byte_order: str = "little"
 ) -> LoggedForm:
-    """Return an event as it would have been logged with its switch on fast or on wide.
+    """Return an event, its words with padding, as it would have been logged with its switch on fast or on wide.
 
-    Args:
-        spec: Row of the catalogue.
-        words: Payload words as they are in the trace, padding included.
-        release: Release of the trace.
-        wide: The requested form.
-        byte_order: Byte order of the target: in a fast form with one word, the low half of a 64-bit value is logged.
+    In a fast form with one word, the low half of a 64-bit value is logged, in the target's `byte_order`.
     """
     as_is = tuple(words)
     variant = variant_of(release, spec.code, words)

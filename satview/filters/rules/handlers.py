@@ -112,8 +112,7 @@ class HandlerFile:
     def restart(self) -> None:
         """Run the file, so that its handlers start in their first state.
 
-        Raises:
-            UsageError: The file raises an exception or takes too long; the message has the file and the line.
+        Raises UsageError, with file and line, if the file raises an exception or takes too long.
         """
         self.namespace = {"__name__": "satview_handlers", "__file__": str(self.path)}
         try:
@@ -194,8 +193,7 @@ class Handlers:
     def __call__(self, position: str) -> FunctionRule:
         """Return the handler at `position`, which rules write as `file.py:function`.
 
-        Raises:
-            UsageError: The user did not allow the file, or the file or the function cannot be loaded.
+        Raises UsageError if the user did not allow the file, or the file or the function cannot be loaded.
         """
         name, _, function = position.rpartition(":")
         file = self.file(Path(name))
@@ -210,8 +208,7 @@ class Handlers:
     def file(self, name: Path) -> HandlerFile:
         """Return a file of handlers; it is loaded at the first request.
 
-        Raises:
-            UsageError: The user did not allow the file, or it cannot be read, compiled or run.
+        Raises UsageError if the user did not allow the file, or it cannot be read, compiled or run.
         """
         path = (self._folder / name).resolve()
         if path not in self._files:

@@ -191,14 +191,9 @@ class Switches:
         return address
 
     def is_on(self, address: ExternalEvent, event_code: int, words: tuple[int, ...] = ()) -> bool:
-        """Return whether the switch of one event is on.
+        """Return whether the switch of one event is on; `words` of its payload may hold the interrupt vector.
 
         Events that no switch governs can only have been inserted by a program, and insertion tests the USER mask.
-
-        Args:
-            address: Class and number of the event for TraceEvent().
-            event_code: Code of the event.
-            words: Payload words of the event, which may hold the interrupt vector.
         """
         external, number = address.external, address.number
         if external is None:
@@ -236,11 +231,7 @@ class Switches:
         return bool(self.thread & self._wide_thread_bit)
 
     def thread_test(self, address: ExternalEvent) -> tuple[int, int]:
-        """Return the (pid, tid) that is compared for an event, 0 = none. SYSTEM settings are never tested.
-
-        Args:
-            address: Class and number of the event for TraceEvent().
-        """
+        """Return the (pid, tid) that is compared for an event, 0 = none. SYSTEM settings are never tested."""
         key = _TESTED_CLASSES.get(address.external) if address.external is not None else None
         if key is None:
             return 0, 0

@@ -49,10 +49,7 @@ _MOST_ARGUMENT: Final = 2**64 - 1
 
 @cache
 def names_of_class(external: ExternalClass, release: Release) -> dict[str, int]:
-    """Return TraceEvent()'s event argument for each event name of a class; empty if the class has only event numbers.
-
-    The dict is shared and must not be changed.
-    """
+    """Return the event arguments by name of a class, shared, not to be changed; empty if it has only numbers."""
     if external in INT_CLASSES or external in (ExternalClass.USER, ExternalClass.EMPTY):
         return {}
     if external is ExternalClass.PROCESS:
@@ -286,11 +283,7 @@ class RuleLine:
         return word
 
     def rule(self) -> Rule:
-        """Return the rule of the line.
-
-        Raises:
-            RuleError: The line has a fault; the error has line and column.
-        """
+        """Return the rule of the line; RuleError, with line and column, if the line has a fault."""
         word = self._take("the mode")
         name = word.text.upper().removeprefix(PREFIX)
         if name == "WHERE":
@@ -539,15 +532,10 @@ def check_rules(
 
 
 def parse_rules(text: str, release: Release, processes: Processes | None = None) -> tuple[Rule, ...]:
-    """Return the rules of a text.
+    """Return the rules of a text, one per line; `#` begins a comment.
 
-    Args:
-        text: One rule per line; `#` begins a comment.
-        release: Release that the names are for.
-        processes: Pids by process name (`process_names`), so that names can be written for pids; None = only numbers.
-
-    Raises:
-        RuleError: The text has faults; the error contains each with its line, its column and the nearest names.
+    `processes` are the pids by process name that may be written for pids. Raises RuleError, with line, column and
+    nearest names of each fault.
     """
     rules, faults = check_rules(text, release, processes)
     if faults:
@@ -561,11 +549,7 @@ def rules_text(rules: Sequence[Rule], release: Release) -> str:
 
 
 def read_rule_text(path: Path | str) -> str:
-    """Return the text of a rule file.
-
-    Raises:
-        UsageError: The file is too large, is not text, or cannot be read.
-    """
+    """Return the text of a rule file; UsageError if it is too large, is not text, or cannot be read."""
     path = Path(path)
     data = read_small(path, FILE_LIMIT, f"a rule file may have {FILE_LIMIT} bytes")
     try:
@@ -587,7 +571,6 @@ def called_files(path: Path) -> list[Path]:
 def save_rules(path: Path | str, text: str, reading: Sources = ()) -> None:
     """Write a rule file; an old one is replaced only once the new one is complete.
 
-    Raises:
-        WriteError: The file cannot be written, or is among `reading`, the files that must not be replaced.
+    Raises WriteError if the file cannot be written, or is among `reading`, the files that must not be replaced.
     """
     write_file(path, text if text.endswith("\n") or not text else text + "\n", reading=reading)
