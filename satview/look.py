@@ -229,7 +229,6 @@ class _Signs:
     """The signs of figures that are not exact, for rows of one table of statistics.
 
     Args:
-        statistics: The statistics.
         key: Key of the table, such as `thread`.
         about: The thread, process or CPU of each row.
     """

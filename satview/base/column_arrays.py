@@ -52,10 +52,8 @@ class _Room:
     Attributes:
         limit_bytes: The bound; None = no bound.
         folder: Folder for mapped files; None = the system's folder of temporary files.
-        used_bytes: Bytes in use now.
         segment: The mapped file that small columns share; None = not made yet.
         filled_bytes: Bytes of this file that columns have taken.
-        lock: Protects the other attributes.
     """
 
     limit_bytes: int | None = field(default_factory=from_environment)

@@ -218,7 +218,6 @@ class NewFile:
     """A file being written. As a context manager: at the end of the block it gets its name, or on an error is removed.
 
     Attributes:
-        stream: Stream to write to.
         path: The name of the target, as given.
         is_stream: Whether the target is a pipe or device, which gets the bytes at once, so that no file is replaced.
         has_name: Whether the written file has its final name.

@@ -46,8 +46,6 @@ class Plugin:
     """An object that an installed package adds to satview by an entry point.
 
     Attributes:
-        kind: Kind of the plug-in, such as reader.
-        name: Name of the entry point.
         package: Name and version of the package that adds the plug-in.
         fault: Reason why the plug-in is switched off; empty if it is not.
     """

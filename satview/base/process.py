@@ -41,7 +41,6 @@ class Ended(BaseException):
     """Exception for a signal that requests the process to end; raised so that temporary files are removed.
 
     Attributes:
-        number: Number of the signal.
         code: Exit code: 128 + number of the signal.
     """
 

@@ -33,13 +33,7 @@ class DamagedFileError(SatviewError):
 
 @dataclass(frozen=True, slots=True)
 class Damaged:
-    """A damaged file that was renamed.
-
-    Attributes:
-        name: Former name of the file.
-        path: New path of the file.
-        reason: The fault of the content.
-    """
+    """A damaged file that was renamed."""
 
     name: str
     path: Path

@@ -113,10 +113,6 @@ class Begun(Generic[_Result]):
     """A function that is run in a thread of its own, which starts at once, and its result.
 
     Useful for code that releases the interpreter lock: reading files, the compiled core, numpy on large arrays.
-
-    Args:
-        make: The function.
-        name: Name of the thread.
     """
 
     def __init__(self, make: Callable[[], _Result], name: str) -> None:

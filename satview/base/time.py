@@ -286,7 +286,6 @@ class MomentAxis:
     """Clock, limits and events of a trace, which are needed to parse moments.
 
     Attributes:
-        clock: Clock of the trace.
         limits: Range of allowed moments, cycles.
         event_times: int64 (n,), cycles, ascending: the times of the events.
     """

@@ -57,7 +57,6 @@ class Catalogue:
     """The names, codes and argument lists of all events of one release.
 
     Attributes:
-        release: The release.
         classes: Printed classes in table order, then one entry (`CLASS 12`) for each undefined internal class.
         class_index_of_code: Shape (32768,), uint8, row in `classes` of every code.
         learned: (class, event) -> code of events that listings showed; empty except in a `ListedCatalogue`.

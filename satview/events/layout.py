@@ -420,7 +420,6 @@ class _Learned:
 
     Attributes:
         layouts: The layouts; the first has the variant number `variants.LISTED`.
-        number: The variant number of each layout.
         by_code: The layouts of each release and code.
         events: The last description read for each release and code.
     """

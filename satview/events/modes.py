@@ -27,7 +27,6 @@ class Mode(IntEnum):
     """A mode of TraceEvent(), named as in the headers without `_NTO_TRACE_`; the value is its number.
 
     Attributes:
-        since: First release that has the mode.
         kind: `filter` (sets which events are logged), `run` (buffers and running) or `insert` (writes an event).
         arguments: Names of the arguments after the mode in a call; those in `NOT_NUMBERS` are pointers.
         is_documented: False if no manual describes the mode: it is accepted without effect.

@@ -38,8 +38,6 @@ class CodeName(NamedTuple):  # 2,000 are made at each start; a dataclass would t
     """The names of one event code.
 
     Attributes:
-        class_name: Printed class.
-        name: Name in listings.
         symbol: Constant in the headers, for TraceEvent(): `_NTO_TRACE_COMM_SMSG`, `__KER_MSG_SENDV`.
         file: File under `resources/events` with its arguments; empty = there is none.
         key: Name of the event's rows in that file, without `/64`.

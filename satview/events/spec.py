@@ -111,7 +111,6 @@ class Argument:
         value: Integer (signed where the notation is decimal), text, or bytes of a structure.
         text: The value in its notation: `0x00000003`, `-1`, `"abc" (0x00636261)`, `ETIMEDOUT (260)`.
         first_word: Index of the argument's first payload word.
-        words: Number of payload words of the argument.
         note: Additional information, such as `unsure`, names of flags, or the meaning of the number; may be empty.
     """
 

@@ -38,8 +38,6 @@ class StateMeaning:
     Attributes:
         name: QNX spelling without prefix: `RUNNING`, `NET_SEND`.
         value: Value that represents the state in lanes, 2 to 37.
-        group: Kind of waiting.
-        meaning: One short sentence.
         short: Three letters at most, for bars that are too short for the name.
     """
 

@@ -33,7 +33,6 @@ class UserRule:
 
     Attributes:
         number: Number of the event; for an interval, number of the event that begins the interval.
-        kind: What the lane shows.
         end_number: Number of the event that ends an interval.
         field: Index of the payload field that a counter shows, or of the word if the event has no description.
         name: Name of the lane; empty = the name of the event.
@@ -53,8 +52,6 @@ class ValueText:
     """A text for the values of a field that are equal to `value` in the bits of `mask`.
 
     Attributes:
-        value: The value.
-        text: The text.
         mask: Bits that are compared; -1 = all.
         when: Label, mask and value of another field that must match too; None = no condition.
     """
@@ -78,9 +75,7 @@ class UserField:
     """A described field of a payload.
 
     Attributes:
-        label: Name of the field.
         size: Bytes of one value: 1, 2, 4 or 8.
-        is_signed: Values may be negative.
         count: Number of values; 0 = a text that ends with a zero byte.
         base: Notation: `d`, `x`, `o`, `b`, or `c` for characters.
         names: Names of values, shown instead of the values.
@@ -144,8 +139,6 @@ class UserEvent:
     Attributes:
         number: Number in its class, 0 to 1023.
         name: Name of the event; may be empty.
-        fields: The fields of its payload.
-        class_number: Internal class of the event.
     """
 
     number: int
@@ -212,7 +205,6 @@ class Descriptions:
     """The event descriptions of a file.
 
     Attributes:
-        events: The events by code.
         notes: Parts of the file that were not understood and skipped; a sentence each.
     """
 

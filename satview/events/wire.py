@@ -29,11 +29,9 @@ class PlainClass:
     """An event class that has the same name in C headers, for TraceEvent() and in listings.
 
     Attributes:
-        name: Name of the class, such as `SEC`.
         internal: Number in the header word.
         external: Number of TraceEvent() and of the traceparser library.
         since: First release that has the class.
-        spec: The class as listings print it.
     """
 
     name: str

@@ -50,7 +50,6 @@ class Written:
     """Result of writing a file.
 
     Attributes:
-        count: Number of written items, in `unit`.
         unit: `rows of event`, `packets`, `events`, ...
         subset: Contents of a written .kev file; None for other formats.
         left_out: What the file lacks, of the trace or of what happened, with the reason; one line each.

@@ -268,9 +268,7 @@ class Tables:
     """C tables and functions that the conditions of a program share; equal tables are defined once.
 
     Attributes:
-        release: Release of the events.
         parts: Names of the C functions that are called.
-        lines: Definitions of tables.
         named: C lists of processes: for the name of each list the C expression that selects its processes, which tests
             the texts `full` (path) and `own` (name without folders) of a process.
     """
@@ -336,9 +334,7 @@ class HandledCodes:
 
     Attributes:
         names_thread: Whether the kernel passes the thread of an event to the handler.
-        codes: Event codes, ascending.
         on: The codes that are switched on.
-        is_wide: Returns whether the events of a code are logged in wide mode.
     """
 
     names_thread: bool
@@ -351,8 +347,6 @@ class CCondition:
     """Translates a condition to C.
 
     Args:
-        tables: Tables that the conditions of the program share.
-        requested: The events for which the condition is evaluated.
         spans: Name of the C table with the open spans of the condition's latency.
 
     Attributes:

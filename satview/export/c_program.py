@@ -61,7 +61,6 @@ class CodePart:
     """A piece of C source.
 
     Attributes:
-        lines: The text.
         needs: Names of the parts that must come before this part.
     """
 
@@ -262,9 +261,7 @@ class _Handler:
     """A handler function; rules share it if their conditions and triggers are equal.
 
     Attributes:
-        name: Name of the function.
         conditions: Conditions that must all hold.
-        rules: Rules that attach the handler.
         triggers: Numbers of the triggers that test its events.
     """
 

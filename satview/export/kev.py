@@ -292,8 +292,6 @@ class _RecordLayout:
     """Slot positions of the records (events of the opening dump, then selected events) in the new file.
 
     Attributes:
-        count: Number of records.
-        position: First slot of each record.
         before: Number of slots inserted before each record: the end of a buffer, BUFFER, TIME.
         total: Number of slots up to the last record; the slots that `tail` returns follow.
     """
@@ -526,7 +524,6 @@ class SubsetReport:
     """Result of writing a part of a trace.
 
     Attributes:
-        path: The file.
         selected: Number of requested events.
         context: Number of other events of the trace, written because the selected ones depend on them.
         opening: Number of generated events that show the state at the start of the window.

@@ -138,7 +138,6 @@ class TracePart:
     """A part of a trace.
 
     Attributes:
-        trace: The trace.
         window: The range; intervals are cut at its ends.
         events: bool (events,), only intervals that begin with one of these events; None = all.
     """
@@ -189,7 +188,6 @@ class TrackSlices(ColumnTable):
         track: int64, uuid of the track.
         start_cycles, end_cycles: int64; equal for an instant.
         event: int64, row of the event at the start; -1 = no event.
-        name: Names.
         flow: int64, number that slices connected by an arrow have in common; 0 = no arrow.
     """
 
@@ -331,10 +329,8 @@ class _Packets(ColumnTable):
 
     Attributes:
         thread: Row of the thread table; `-1 - CPU` is the thread `unknown` of a CPU.
-        cycles: Time of the packet.
         rank: Order of packets with equal times.
         state: Number of `TaskStateEnum`.
-        cpu: Number of the CPU.
         priority: 0 = not known.
     """
 

@@ -53,8 +53,6 @@ class FilterCombination:
 
     Attributes:
         joint: `and`, `or`, `not`; empty for a filter.
-        parts: The parts that are combined.
-        name: Name of the filter.
     """
 
     joint: str
@@ -274,8 +272,6 @@ class Pass:
         name: Its name, on its chip and in combinations; unique in its stack.
         rules: Rules as text; may be empty.
         expression: A condition; may be empty. If rules are given too, both must hold.
-        effect: Its effect in the views.
-        is_on: False while it is switched off.
         is_inverted: True if the pass represents the events that do not fit. As with `not`, an event for which the
             condition is unknown passes neither the filter nor the inverted filter.
     """
@@ -293,7 +289,6 @@ class PassStack:
     """The passes (named filters) over one trace, in order.
 
     Attributes:
-        passes: The passes.
         combination: Names with and, or, not and brackets: selects the events for search, export and statistics. A pass
             that is off is left out together with its `not`. Empty = all passes that are on must hold.
     """
@@ -362,7 +357,6 @@ class PassEvaluator:
     """Evaluates passes over one trace and keeps the latest results, so that a pass is switched off at no cost.
 
     Args:
-        trace: The trace.
         derived: Source of durations and priorities; None = computed from the trace.
         load_function: Loads the handlers that rules call; None = such rules are refused.
     """

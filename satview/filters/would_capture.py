@@ -60,7 +60,6 @@ class _LoggedPayloads(PayloadSource):
     """The payloads of a trace as if every event had been logged fast or wide as requested.
 
     Args:
-        source: The payloads as they are.
         form: uint16 (events,), index in `layouts` for each event; 0 = unchanged.
         layouts: Words of each form; the first is not used.
     """
@@ -128,7 +127,6 @@ class LoggedTrace:
     """A trace as if every event had been logged fast or wide as requested.
 
     Attributes:
-        trace: The trace.
         is_exact: Whether the number of slots is exact; otherwise it is a lower bound.
         missing: bool (32768,), codes of events for which the trace lacks words of the requested form.
     """
@@ -204,13 +202,7 @@ _LEAVES: Final = code(WireClass.INT, 2)
 
 @dataclass(slots=True)
 class ControlEvents:
-    """Numbers of control events that the kernel adds; each takes one slot.
-
-    Attributes:
-        buffers: Number of BUFFER events.
-        buffer_ends: Number of BUFFER_END events.
-        times: Number of TIME events.
-    """
+    """Numbers of control events that the kernel adds; each takes one slot."""
 
     buffers: int = 0
     buffer_ends: int = 0
@@ -367,9 +359,7 @@ class ViewLoss:
     """The events that one view, such as the CPU lanes, would lose.
 
     Attributes:
-        view: Name of the view.
         lost: Number of events of the view that would not be logged.
-        total: Number of events of the view.
         text: The consequence, one sentence; empty if nothing is lost.
     """
 
@@ -391,7 +381,6 @@ class WouldCapture:
         is_exact: Whether the capture would have exactly these events and slots; if False, at least these.
         bytes_per_s, total_bytes_per_s: Data rate of the capture, and of the trace.
         by_class: Numbers of logged events and of all events, by printed class.
-        losses: Losses of each view.
         notes: Events that are logged although a WHERE line would hide them, and limits of the result, one sentence
             each.
     """

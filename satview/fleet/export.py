@@ -54,7 +54,6 @@ class TraceResult:
     """Result of exporting one trace.
 
     Attributes:
-        name: Name of the trace.
         events: Number of its events.
         costs_data: Whether data was lost to problems in the file.
         fault: Error that prevented the export of the trace; empty = the trace was exported.
@@ -138,7 +137,6 @@ class Exported:
     """Result of an export.
 
     Attributes:
-        dataset: The data set.
         done: Traces that this export wrote.
         unchanged: Number of traces that an earlier export wrote and that have not changed.
         skipped: Traces that could not be exported, each with its fault.
@@ -198,10 +196,7 @@ class Plan:
     """The work of an export.
 
     Attributes:
-        dataset: The data set to write.
         sources: The files to export: new or changed since the last export.
-        unchanged: Number of files that have not changed.
-        tables: Names of the tables to write.
         gone: Names of traces of the data set whose files no longer exist.
     """
 

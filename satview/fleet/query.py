@@ -76,9 +76,6 @@ class DatasetSource:
 
     Attributes:
         name: Name of the trace in the data set: the path of the file below the searched folder, with `/`.
-        path: Path of the file.
-        size_bytes: Size of the file.
-        modified_ns: Modification time of the file.
         user_events: Descriptions of its events, by code.
     """
 
@@ -98,11 +95,7 @@ class DatasetSource:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A data set on disk.
-
-    Attributes:
-        folder: Folder of the data set.
-    """
+    """A data set on disk."""
 
     folder: Path
 
@@ -241,7 +234,6 @@ class ViewUse:
     """A view or macro that a query uses.
 
     Attributes:
-        view: The view or macro.
         call: Its name in SQL; for a macro, with arguments.
         table: Name of the table that holds its rows of all traces.
     """
@@ -420,8 +412,6 @@ class RecordedInstances:
     """Instances of one activity in one trace of a data set.
 
     Attributes:
-        path: File of the trace.
-        activity: Name of the activity.
         event: int64 (n,), row of the first event of each instance.
         response_s: float64 (n,), response time of each instance.
         described: Descriptions of events, by code, that were used for the export.
@@ -516,8 +506,6 @@ class Metric:
 
     Attributes:
         name: Name on the command line.
-        title: Name for readers.
-        unit: Unit of the value.
         sql: Query with the columns `trace` and `value`; optional columns are `start_ns`, `end_ns` and `event`.
         is_zero: Whether a trace without a row in the result has the value 0; otherwise it has no value. If the
             trace cannot show such rows, its value is not known, except that a count is then at least 0.

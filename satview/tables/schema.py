@@ -44,8 +44,6 @@ class SqlColumn:
 
     Attributes:
         name: Name; that of a time or duration ends with the unit.
-        kind: Type of its values.
-        meaning: One sentence without a full stop.
         is_nullable: Whether a row may lack a value: null in Arrow and SQL, -1 or the empty text in numpy.
         cycles: For a column of nanoseconds, the column of cycles from which it is computed; else empty.
         is_moment: For a column of nanoseconds, whether it is a time since the first event, not a duration.
@@ -64,9 +62,6 @@ class TableSchema:
     """One table of a trace, as SQL and data frames show it.
 
     Attributes:
-        name: Name in SQL.
-        meaning: Meaning of a row.
-        columns: Columns in SQL, in order.
         question: The question that the table answers: its title, and the same columns in the form that answers use.
         answer: Function that makes the table; None = a function of `BUILDERS` in `tables.table` makes its columns.
         timed: Function that makes the table from the trace and a timing file; None = the table needs no such file.
@@ -531,11 +526,7 @@ class View:
     """A documented view or macro.
 
     Attributes:
-        name: Name in SQL.
-        meaning: Meaning of a row.
-        sql: The query that defines the view or macro.
         parameters: Parameters of a macro; empty for views.
-        group: Topic, for the docs.
         own_columns: Columns of the query that defines it, in order.
         needs: What a trace must have, besides what the tables need, for a result without rows to mean anything. If a
             need can never be met, rows mean nothing either.

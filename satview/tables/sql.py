@@ -249,13 +249,11 @@ class SqlQuestion:
     """One request to a query process.
 
     Attributes:
-        query: The user's query.
         statements: Statements to run before the query, which create the views and macros that it uses.
         table_names: Names of the tables that query and statements read; in the process each has `_` before its name.
         make_table: Function that makes a table that the process lacks, in one or more parts.
         changing: Names of the tables whose content may have changed since the last query.
         owner: Number of the trace from `owner_number`; 0 = none.
-        folders: The only folders from which files may be read.
         known: Names of existing tables other than the documented ones.
         doubts: Returns `Result.cannot_tell` and `Result.not_all` for the rows; None = the rows are beyond doubt.
     """

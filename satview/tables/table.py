@@ -160,7 +160,6 @@ class ArgumentTable(Frames):
         sent["coid"], sent.known("coid")   # int64 (n,), and bool (n,): the event has it
 
     Attributes:
-        name: The requested name.
         columns: Row of the event table, times, CPU and thread as in the table `event`; then the arguments. An argument
             with one of the first names gets the prefix `arg_`.
     """

@@ -52,11 +52,9 @@ class Client:
     """The connection to a client: a program outside the simulation.
 
     Attributes:
-        has_asked: The client has sent its request.
         job: The job that the target runs for the client; None = none.
         came_s: `time.monotonic()` when the client connected.
         is_ending: The result is queued or sent; the connection is closed when the client has received it.
-        is_closed: The connection is closed.
     """
 
     def __init__(self, line: socket.socket) -> None:
@@ -328,17 +326,13 @@ class CProgram(ClientJob):
     """A running C program: a simulated process, whose kernel calls are requested by a real process.
 
     Args:
-        kernel: Kernel on which the process runs.
         request: Request that contains the name of the process.
-        client: Connection of the first thread.
         names: Pid and chid of each named channel of the target; shared by all programs.
         on_check: Called after each check of a connection, during which simulated time stands still.
-        say: Called with error messages.
 
     Attributes:
         objects: Synchronization objects by kind and address.
         answers: Functions for requests that are no kernel calls, by name.
-        process: The simulated process.
     """
 
     def __init__(

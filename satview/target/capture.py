@@ -152,8 +152,6 @@ class Captured:
 
     Attributes:
         path: The file; not the requested file if rules must still filter its events.
-        board: Properties that the target reported.
-        command: Command line of tracelogger.
         offset: Offset of the target's clock; None = unknown.
         began_s: `time.monotonic()` when the header was received.
         seconds: Time from the header, or from the start of the program of the rules, to the end of the capture.
@@ -289,10 +287,7 @@ class _ScriptRun:
     """One run of the script that captures on a target.
 
     Args:
-        request: The request.
-        line: Connection to the target.
         captured: The result of the capture, which is filled in.
-        arrival: Receives the bytes.
         file: Tracelogger's output file on the target; `-` = the connection.
         program: File on the target of a program that sets the rules, removed at the end; empty = none.
     """

@@ -362,7 +362,6 @@ class TargetLine:
     """The connection to a target, open in a `with` block.
 
     Args:
-        profile: The target.
         is_given_up: Called ten times a second while an answer is awaited; True ends all sessions at once.
 
     Attributes:

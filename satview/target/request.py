@@ -237,11 +237,9 @@ class TargetRequest:
     """A request for a capture on a target.
 
     Attributes:
-        profile: The target.
         path: The file to write on this machine.
         filters: Options of tracelogger that select events: `-w`, `-F`, `-a`.
         rules: Text of rules, which replace `filters`; empty = no rules.
-        rules_name: Name of the rule file.
         functions_of: Returns the loader of Python functions in rules for a release; None = functions are not allowed.
         seconds: Duration; 0 = until the caller ends the capture.
         is_ring: Capture the newest events only, from a ring of buffers.

@@ -84,8 +84,6 @@ class LoggerRun(msgspec.Struct, frozen=True, tag_field="do", tag="log", forbid_u
     """Request to run tracelogger on the target.
 
     Attributes:
-        options: Options of the logger.
-        name: Name of the client's file.
         attributes: Keys and values to add to the header of the trace.
         limit_bytes: Maximum size of the file; 0 = no limit.
         rules: Text of the rules; empty = no rules.
@@ -288,9 +286,6 @@ class SimulatedTarget:
     """A simulated target that serves clients over a socket.
 
     Args:
-        name: Name by which clients find the target.
-        kind: Properties of the target.
-        seed: Random seed.
         say: Called with console messages: faults of programs, one sentence each.
 
     Raises:

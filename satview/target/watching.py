@@ -63,7 +63,6 @@ class Arrival:
         attributes: Keys and values to add to the header.
 
     Attributes:
-        received: Number of bytes received, including the header.
         buffers: Number of BUFFER events received.
         lost: Number of buffers missing between the received ones, by their sequence numbers.
         drops: Number of DROPPED events received, by which the 8.0 kernel reports that it dropped events.
@@ -265,8 +264,6 @@ class Recording(Arrival):
         tell: Called with a sentence for each file.
 
     Attributes:
-        recorder: The ring and its files.
-        hits: Number of hits so far.
         delay_s: Maximum time from an event that hit until the hit was noticed on this machine, by the clocks of both.
     """
 

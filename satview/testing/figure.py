@@ -35,7 +35,6 @@ class Baseline:
 
     Attributes:
         before: Values in the file; None = the file does not exist yet.
-        now: Values measured by this run.
     """
 
     before: Figures | None
@@ -121,10 +120,7 @@ class ClaimResults:
     """Results of the assertions (claims) of one test so far.
 
     Attributes:
-        test: Name of the test in the baseline.
         baseline: Values of earlier runs; None = no baseline is used.
-        failed: Lines that describe the last comparison that failed.
-        locations: Locations of failed assertions, in order.
         skipped: Number of comparisons with a baseline that were skipped for lack of one.
     """
 
@@ -146,9 +142,7 @@ class Figure(float):
 
     Attributes:
         says: Description, such as `p99 of tick to done`.
-        unit: Unit of the value.
         location: Location to show if a comparison fails; None = no specific location.
-        claims: Assertions of the test.
         missing: Why the value is only a lower bound, such as lost events; empty = the value is exact.
     """
 
@@ -283,7 +277,6 @@ class Pictures:
 
     Attributes:
         folder: Folder of the pictures, created with the first picture; None = take no pictures.
-        taken: Number of pictures taken so far.
     """
 
     folder: Path | None
@@ -324,8 +317,6 @@ class MeasuredDurations:
     durations, measured up to the end of the trace, as lower bounds.
 
     Attributes:
-        trace: The trace.
-        claims: Assertions of the test.
         says: Description of the durations, such as `tick to done`.
         start_cycles, end_cycles: int64 (n,), start and end of each duration.
         row: int64 (n,), row of the event that starts each duration, -1 for none.

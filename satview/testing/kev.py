@@ -84,10 +84,7 @@ class Threads:
     """One thread or several threads; assertions are about all of them together.
 
     Attributes:
-        trace: The trace.
-        claims: Assertions of the test.
         says: Name of the thread or threads in messages.
-        rows: Rows of the thread table.
         is_lenient: Whether an assertion passes if the trace lacks the events to decide it.
     """
 
@@ -263,9 +260,7 @@ class Kev:
     `p99` and `count` are compared in an `assert`.
 
     Attributes:
-        trace: The opened trace.
         names: The project's own names of events, each with its expression.
-        claims: Assertions of the test.
         timing: The project's timing file: timing of activities and chains, by name.
         is_lenient: Whether an assertion passes if the trace lacks the events to decide it (see `if_known`).
     """

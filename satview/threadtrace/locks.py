@@ -314,9 +314,6 @@ class _Traced:
 
     A lock that is created inside a traced operation is a plain lock, as its operations would not be recorded. The code
     path of `with` on a free lock is the most frequent and is kept short, so that the lock is not held longer.
-
-    Attributes:
-        address: Address of the lock in records.
     """
 
     __slots__ = ("__weakref__", "_free", "_letting_go", "_raw", "_take", "_waiting", "address")

@@ -108,7 +108,6 @@ class Log:
         tid: Number of the thread, from 1.
         lwp: Number of its LWP, from 1; reused after the thread has ended.
         busy: True during a traced operation, whose inner operations are not recorded.
-        output: The file of the LWP.
         put: Appends a record without limiting the number of records in memory, unlike `note`.
         records: Records that are not written yet.
     """

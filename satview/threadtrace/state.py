@@ -28,7 +28,6 @@ class RecordOptions:
     """Options of a recording.
 
     Attributes:
-        directory: Directory of the files.
         categories: Categories to trace, from `codes.CATEGORIES`.
         direct: Whether each record is written at once.
     """
@@ -49,9 +48,6 @@ class RecordOptions:
 
 class ThreadRecorder:
     """Creates the logs of threads, and writes the files of one process.
-
-    Args:
-        settings: Directory and categories.
 
     Attributes:
         addresses: Iterator over addresses for objects; shared by all recorders, so that an address is never reused.
@@ -195,9 +191,7 @@ class OwnState:
     """Global state; class attributes, as module variables would need `global`.
 
     Attributes:
-        recorder: The recorder of the process.
         local: Thread-local data; `local.log` is the log of the calling thread.
-        routines: Addresses that stand for thread functions.
     """
 
     recorder: ThreadRecorder | None = None

@@ -72,10 +72,8 @@ class _Seen:
     """Times at which one lock is taken and released in the rounds of a piece of work, ns of work.
 
     Attributes:
-        rounds: Number of rounds.
         locks, unlocks: From the start of the piece to the lock, and to the unlock.
         to_end: From the unlock to the end of the piece.
-        holds: From the lock to the unlock.
         is_write: Whether the lock is taken for writing; None if the trace does not show that.
     """
 

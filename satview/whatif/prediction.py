@@ -55,7 +55,6 @@ class ActivityFigures:
         median_range_ns: 99 % confidence interval of the median, from order statistics.
         p99_range_ns: The same for the 99 % quantile; with few responses the interval ends at the longest one.
         deadline_ns: Deadline, -1 = none.
-        misses: Responses longer than the deadline.
         is_own: The activity belongs to the program that writes the trace.
     """
 
@@ -277,8 +276,6 @@ class ReplayBasis:
     """The data that predictions for a trace start from: its programs, and how well their unchanged replay fits.
 
     Attributes:
-        timing: Result of `read_timing`.
-        seed: Seed of the costs of kernel calls.
         findings: Problems of the unchanged replay on the simulated kernel, which predictions do not report again.
     """
 
@@ -297,7 +294,6 @@ class Prediction:
         changes: The texts of the changes; empty = the replay is unchanged.
         compared: Recorded, replayed and predicted figures, one entry for each activity.
         findings: Problems on the simulated kernel, such as a deadlock, a sentence each.
-        figures: Figures of the predicted activities.
     """
 
     changes: tuple[str, ...]

@@ -89,7 +89,6 @@ class Receipt:
     """The receipt of a message or of a pulse at a channel.
 
     Attributes:
-        chid: Number of the channel.
         message: Index of the message; -1 = none, or not known.
         pulse: Index of the stream (the pulses of one connection) and of the pulse in it; None = none, or not known.
     """

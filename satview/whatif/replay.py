@@ -65,7 +65,6 @@ class _Pause(Call):
     """Call that waits in a state until an exact moment, or sleeps until the tick nearest to that moment.
 
     Attributes:
-        state: Name of the state.
         cycles: The moment, or the time from now.
         is_absolute: Whether `cycles` is a moment.
         is_sleep: Whether a tick ends the wait.

@@ -114,7 +114,6 @@ class Await:
 
     Attributes:
         thing: Number of the object in `Programs.things`.
-        recorded_ns: Length of the recorded wait.
     """
 
     thing: int
@@ -184,9 +183,7 @@ class ThreadProgram:
     """The program of one thread.
 
     Attributes:
-        row: Row in the thread table of the trace.
         pid, tid, process, name: As recorded.
-        label: Display name of the thread.
         priority: The thread's own priority, without inheritance.
         other_priorities: If the trace shows no priorities, those that the thread has in three other rankings of all
             threads that also agree with the events; else empty.
@@ -195,7 +192,6 @@ class ThreadProgram:
         repeats: First and end position of the steps that are repeated after the last step; none if these are equal.
         sporadic: For policy 4: low priority, and budget and replenishment period in ns; None for other policies.
         ends: Whether the thread ended in the trace.
-        runmask: Mask of the CPUs on which the thread may run.
         partition: Number of the thread's scheduler partition; -1 = none.
         is_critical: Whether the thread may draw on the partition's critical budget.
         speed: Factor by which the thread works faster than recorded.
@@ -234,7 +230,6 @@ class RecordedMessage:
     Attributes:
         steps: The work; None if the message was not received.
         is_answered: Whether the reply is in the trace.
-        first_word: First word of the message's data.
     """
 
     pid: int
@@ -249,11 +244,7 @@ class Stream:
     """Pulses that come over one connection, in the order in which they were sent, and the work done for each.
 
     Attributes:
-        pid: Process that receives the pulses.
-        chid: Its channel.
         scoid: Number by which the receiver knows the connection; 0 = not known.
-        priority: Priority of the pulses.
-        works: Steps of the work for each pulse.
     """
 
     pid: int
@@ -268,7 +259,6 @@ class TimerSource:
     """The moments at which a timer, or the kernel itself, sends the pulses of a stream.
 
     Attributes:
-        stream: Number of the stream.
         thread: Row of the thread that the expiries name; 0 = no expiry is logged.
         ident: Number of the timer in its expiries.
         moments_ns: Times of the pulses, after the start of the replay.
@@ -286,7 +276,6 @@ class InterruptLine:
 
     Attributes:
         vector, cpu: Number of the vector, and the CPU that took most of its interrupts.
-        moments_ns: Times of the interrupts.
         handlers: By pid of a handler, for each interrupt: run time of the handler in ns, and the receiver of its event:
             the number of a stream, -1 minus the row of a thread, or None.
         streams, threads: Streams and threads to which interrupts are delivered without a handler.
@@ -334,7 +323,6 @@ class Programs:
     Attributes:
         begin_cycles: Time in the trace at which the programs begin.
         length_ns: Length of the trace from then on.
-        cpus: Number of CPUs of the target.
         tick_ns: Period of the clock interrupt; 0 = none.
         tick_offset_ns: Time of the last clock interrupt before the start.
         not_shown: Properties that the trace does not show, one sentence each.
@@ -402,13 +390,7 @@ class ProgramChange:
 
 @dataclass(slots=True)
 class Changed:
-    """Programs with changes applied.
-
-    Attributes:
-        programs: The changed copy.
-        cpus: Number of CPUs of the target.
-        texts: The texts of the changes.
-    """
+    """Programs with changes applied."""
 
     programs: Programs
     cpus: int

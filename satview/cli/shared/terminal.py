@@ -32,7 +32,6 @@ class _ProgressLine:
     Attributes:
         share: Share of the work that is done, 0 to 1; None = not reported.
         words: Text that the work reports instead of a share.
-        is_over: Set when the work has ended.
     """
 
     def __init__(self, what: str, *, has_no_end: bool = False) -> None:

@@ -36,7 +36,6 @@ class EventGroup:
 
     Attributes:
         words: uint32 (m, k), payload words in host order.
-        byte_order: Byte order of the target, for 64-bit values and text.
     """
 
     words: NDArray[np.uint32]
@@ -59,7 +58,6 @@ class TemplateColumn:
     """The values for one `%` conversion of a template.
 
     Attributes:
-        values: Returns the values of a group of events.
         field: The same conversion for the compiled core; None if the core cannot make it.
     """
 
@@ -274,8 +272,6 @@ class Style:
 
     Attributes:
         layout: `6`, `7` or `8`; `6.1` for the layout of the first printers.
-        release: Release whose argument lists apply.
-        byte_order: Byte order of the target.
         is_vendor: Whether to reproduce the deterministic defects of the vendor's printer.
         is_one_line: `-n`: arguments of long events on one line.
         notations: (class, event, argument) -> `%` template, for arguments whose notation differs from the layout's.
@@ -304,10 +300,8 @@ class Form:
     """A `%` template of everything after `CPU:00 `, line end included, and its columns.
 
     Attributes:
-        template: The template.
         columns: Columns with the values of its conversions, in order.
         names: Class and event, if a format of `-p` prints them; the template then begins with the arguments.
-        event: The number of the event within its class.
     """
 
     template: str

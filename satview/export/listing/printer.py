@@ -45,9 +45,7 @@ class ListedEvents:
     Attributes:
         classes: Printed class names, any case.
         events: Event names in a notation of `Catalogue.find`.
-        pids: Processes.
         tids: Threads, by number within their process.
-        cpus: CPUs.
         from_ns: Earliest time, nanoseconds since the first event of the trace, exactly; None = no limit.
         to_ns: End of the range, excluded, in the same unit; None = no limit.
         window: Range in cycles of the trace's counter; None = no limit.
@@ -68,9 +66,6 @@ class Selector:
     """Applies a selection to the events of one release.
 
     Attributes:
-        selection: The selection.
-        names: The release's classes and events.
-        cycles_per_s: Rate of the trace's counter.
         events: Number of events that `rows` was given so far.
         length_cycles: Time from the first to the last of them.
         fitting: How many of them fit each part of the selection: `class and event`, `pid`, `tid`, `cpu` and `time`.
@@ -191,7 +186,6 @@ class Lines:
     Attributes:
         text: The lines, each with the separator before it.
         ends: int64 (n,), end of each event's line in `text`; an event that is not printed has an empty line.
-        printed: Number of printed events.
     """
 
     text: bytes | memoryview
@@ -246,7 +240,6 @@ class _Texts:
     """The texts that Python makes instead of the core, for lines of one form.
 
     Attributes:
-        count: Number of payload words.
         columns: Columns that make the texts; each makes one text of every line.
         template: Template of whole lines, if the core cannot print them: the text is then the whole line.
     """
@@ -257,12 +250,7 @@ class _Texts:
 
 
 class CoreLines:
-    """Prints lines by the compiled core; Python makes only the texts that the core cannot make.
-
-    Args:
-        source: The trace to print.
-        rows: The output format.
-    """
+    """Prints lines by the compiled core; Python makes only the texts that the core cannot make."""
 
     def __init__(self, source: TraceSource, rows: Rows) -> None:
         self._source, self._rows = source, rows
@@ -420,13 +408,10 @@ class Printer:
 
     Attributes:
         source: The trace to print; it is read once.
-        rows: The output format.
-        selection: The events to print.
         is_verbose: `-v`: print every slot before the event that the slot completes.
         rows_to_print: Returns the events of a batch to print, ascending; None = `selection` decides.
         is_ahead: Read the next events before the last ones are yielded; not for a pipe, where this may take long.
         printed: Number of events printed so far.
-        selector: Applies `selection`.
     """
 
     source: TraceSource
@@ -692,7 +677,6 @@ class ListColumns:
     """The columns of the list before class and event name.
 
     Args:
-        trace: The trace.
         rows: int64 (n,), rows of the event table, ascending.
     """
 
@@ -721,12 +705,8 @@ class ListRows:
     """Rows of the event list: columns from the trace, and arguments as the printer writes them.
 
     Attributes:
-        trace: The trace.
-        selected: The events.
         records: Writes class, event name and arguments.
         start_cycles: Not used; times come from the trace.
-        separator: Text between two rows.
-        minus_one_fails: As for `Rows`; False.
     """
 
     trace: Trace

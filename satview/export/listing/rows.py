@@ -102,13 +102,8 @@ class TextRows:
     """Rows of text in the layouts of the vendor's traceprinter.
 
     Attributes:
-        source: The trace to print.
-        style: The layout.
         time: One of `TIMES`; empty = as in the listing that is read, for other sources as in the layout.
-        is_verbose: Whether to print the system page.
-        start_cycles: Time of the first event.
         format: Format of `-p`; None = the layout's own columns.
-        separator: Text between two lines.
         described: User's descriptions of events, by code; their fields are printed after the arguments.
     """
 
@@ -216,9 +211,7 @@ class _Field:
 
     Attributes:
         letter: Letter of the conversion; empty = literal text.
-        text: The literal text.
         flags: Flags of the conversion, such as `-` and `0`.
-        width: Minimum number of characters.
         precision: Number of characters to keep; negative = the last ones, None = all.
     """
 
@@ -243,11 +236,7 @@ class _Field:
 
 @dataclass(frozen=True, slots=True)
 class PrintedFormat:
-    """A format of lines, as given by the option `-p`.
-
-    Attributes:
-        fields: Literal text and conversions in order.
-    """
+    """A format of lines, as given by the option `-p`."""
 
     fields: tuple[_Field, ...]
 
@@ -345,9 +334,6 @@ class RecordRows:
     text in hexadecimal.
 
     Attributes:
-        source: The trace to print.
-        format: One of `FORMATS`.
-        start_cycles: Time of the first event.
         described: User's descriptions of events, by code; their fields are added to the arguments, as text.
     """
 

@@ -66,7 +66,6 @@ class RowColumns:
     """The values of fields and arguments, as columns, for some events of a trace.
 
     Args:
-        trace: The trace.
         derived: Source of durations, lengths and priorities.
         rows: A slice of the event table, or ascending rows.
     """
@@ -320,7 +319,6 @@ class _CombinedCondition(Condition):
 
     Attributes:
         parts: The conditions, cheap ones first.
-        needs_all: True for `and`, False for `or`.
     """
 
     def __init__(self, parts: list[Condition], needs_all: bool) -> None:

@@ -260,15 +260,11 @@ class Expression:
     """A condition on one event.
 
     Args:
-        text: The text of the expression.
-        release: Release whose names it uses.
         negated: Whether the expression holds where the text is false, as `not (text)`, instead of where it is true.
         taught: Arguments that a trace adds (`store.arguments.taught`); None = those that all traces added so far.
         is_trigger: True for the condition of a WHEN rule, which may compare a latency.
 
     Attributes:
-        text: The text of the expression.
-        release: Release whose names it uses.
         latency: The latency that the expression compares; None if it compares none.
         tree: The checked expression in two-valued form (`two_valued`).
         patterns: All patterns in the expression.

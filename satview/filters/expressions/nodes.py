@@ -147,7 +147,6 @@ class NumberOperator:
     """An operator or function that takes numbers and returns a number.
 
     Attributes:
-        count: Number of operands.
         scalar: Function of ints; returns an int of any size, or None if there is no result (division by 0).
         columns: Function of int64 arrays of one shape; returns int64 results of that shape, arbitrary where there is
             no result, and a mask of the known results.
@@ -167,8 +166,6 @@ class NumberComparison:
     """A comparison of two numbers.
 
     Attributes:
-        scalar: Function of two ints.
-        columns: Function of two arrays, or an array and an int.
         swapped: The equivalent sign with operands exchanged.
         opposite: The sign that is true where this one is false.
         c_name: Name of the function in the exported C program.

@@ -38,8 +38,6 @@ class Limit:
 
     Attributes:
         node: The part, with its position in the text.
-        reason: The reason, a sentence without a full stop.
-        remedy: What to do instead.
     """
 
     node: nodes.Node
@@ -52,9 +50,7 @@ class Logged:
     """The events for which a handler is called, and the form in which they are logged.
 
     Attributes:
-        release: Release whose catalogue describes the events.
         codes: bool (32768,), the events.
-        is_wide: Function that returns whether a code is logged in wide form.
     """
 
     release: Release

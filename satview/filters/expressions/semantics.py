@@ -65,9 +65,7 @@ class FieldSpec:
     """Description of a field of the expression language, such as `pid`.
 
     Attributes:
-        kind: Type of its values.
         domain: What has one value of the field: an event code, a thread, or a single event.
-        cost: Relative cost of computing it for one event.
         help: Text for completion and docs.
         known: When the kernel knows its value.
     """
@@ -185,8 +183,6 @@ class CodeTest(nodes.Node):
     """A test of class, event or state by name.
 
     Attributes:
-        kind: Whether class, event or state is tested.
-        names: The names that the test accepts.
         pattern: Pattern that the name must match; None = `names` decide.
         table: bool (32768,), result for every code.
     """

@@ -65,7 +65,6 @@ class Token:
     """One token of an expression.
 
     Attributes:
-        kind: Kind of token.
         text: Its text; for TEXT and REGEX the content without quotes and slashes.
         start, end: Position in the expression.
         value: Value of a NUMBER, nanoseconds if it has a unit.

@@ -53,7 +53,6 @@ class BuiltRules:
     """Rules in the forms that filters use.
 
     Attributes:
-        rules: The rules as the user gave them.
         state: State of the kernel's filters after all `TraceEvent()` rules.
         conditions: Conditions of the `WHERE` lines, which a kernel does not have; an event must meet all of them.
         triggers: Triggers of the `WHEN` lines, which do not filter events.
@@ -188,7 +187,6 @@ class TraceloggerCommand:
     """A command line, and whether it is equivalent to the rules.
 
     Attributes:
-        text: The command line.
         is_exact: True if a capture with this command has exactly the events that the rules let pass.
         reasons: Rules that tracelogger cannot carry out but the C program can, one sentence each; empty if exact.
     """

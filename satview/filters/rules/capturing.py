@@ -40,11 +40,7 @@ THREAD_CLASSES: Final = frozenset({C.KERCALLENTER, C.KERCALLEXIT, C.THREAD, C.VT
 
 
 class AllOf:
-    """Several dynamic rules as one: all must let an event pass; after a rule suppresses it, no other rule is called.
-
-    Attributes:
-        parts: The rules.
-    """
+    """Several dynamic rules as one: all must let an event pass; after a rule suppresses it, no other rule is called."""
 
     def __init__(self, *parts: DynamicRule) -> None:
         self.parts = parts
@@ -66,7 +62,6 @@ class CaptureRules:
     Attributes:
         rules: The lines that are calls of TraceEvent(), in order, with the switches that replace `WHERE` lines.
         handlers: The other `WHERE` lines: a dynamic rule per class, attached after the rules.
-        state: State of the kernel at the end.
         faults: Lines that no kernel can carry out, with line and column. A capture with faults does not start.
         triggers: Triggers of the `WHEN` lines; if there are any, the user event of their marks is on.
         notes: Events that are captured although a `WHERE` line would leave them out, and why; lines that are never

@@ -61,11 +61,8 @@ class HandlerEvent:
     Attributes:
         header: Header word, with struct bits 0.
         data: Payload words; their number is `el_num`.
-        el_num: Number of payload words.
         feature_mask: 3 if pid and tid are valid, as in the kernel; else 0.
         pid, tid: The thread that the kernel tests; 0 if `feature_mask` is 0.
-        code: Internal class and event.
-        cpu: CPU number.
         time_ns: Nanoseconds since the start of the trace.
         event_class, name: Class and event as listings print them: `THREAD`, `THRUNNING`.
     """
@@ -98,9 +95,7 @@ class HandlerFile:
     """A Python file with handlers, compiled once and run again before each pass over the events.
 
     Attributes:
-        path: The file.
         namespace: Objects that the file defined when it last ran, by name.
-        watchdog: Ends code that does not end by itself.
     """
 
     def __init__(self, path: Path, code: CodeType) -> None:
@@ -129,9 +124,7 @@ class FunctionRule:
 
     Attributes:
         position: `file.py:function`, as rules write it.
-        file: The file with the function.
         problem: The reason why the handler was switched off, with the line; empty while it works.
-        calls: Number of calls.
     """
 
     def __init__(
@@ -174,7 +167,6 @@ class Handlers:
 
     Args:
         allow: Called once per file with its path; True if the user lets it run.
-        release: Release of the trace or capture.
         folder: Folder for relative names; None = the current folder.
         report: Receives the message when a handler is switched off.
     """

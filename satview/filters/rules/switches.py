@@ -93,7 +93,6 @@ class Switches:
     Each method for a mode of TraceEvent() returns 0, or the QNX error number that the kernel would return.
 
     Attributes:
-        release: Release that the numbers are for.
         control, process, vthread: Event masks, as TraceEvent() has them.
         thread: Event mask; bit 31 up to 7.x, and bit 64 in 8.0, is `thread_is_wide`.
         calls: uint8 (128,), bits enter 1, exit 2, enter wide 4, exit wide 8.
@@ -101,7 +100,6 @@ class Switches:
         user: bool (1024,).
         interrupts, interrupt_handlers: uint8 (257,), bits enter 1, exit 2; the last represents vectors above 255.
         later: on/off per event of QUIP, SEC, QVM, PMU; bool (1024,) each.
-        known: Classes that TraceEvent() of the release accepts.
         threads_of: pid and tid tests of KERCALL, THREAD, VTHREAD, SYSTEM, COMM.
         version: Grows with every change, for callers that cache what follows from the switches.
         on_change: Called after every change, for a kernel that caches what it looks up for every event.

@@ -128,7 +128,6 @@ class Action:
     Attributes:
         mark: Text of the mark at the event; empty = the text of `DEFAULT_MARK`.
         keep: Number of buffers that are still filled before the recording stops.
-        stops: Whether the trigger ends the recording.
     """
 
     mark: str = ""

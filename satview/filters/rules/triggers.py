@@ -42,8 +42,6 @@ class Trigger:
     """One `WHEN` line of rules: a condition, and the action at each event that fits it.
 
     Attributes:
-        condition: Condition for the events at which it hits.
-        action: Action at a hit.
         line: Line in the rules, from 1.
     """
 
@@ -68,7 +66,6 @@ class Watch:
     """Tests a trigger on one event after another, as a kernel logs them.
 
     Args:
-        trigger: The trigger.
         cycles_per_s: Rate of the stamps.
 
     Attributes:
@@ -142,14 +139,7 @@ class _WithLatency(TraceDerivedColumns):
 
 
 class Scan:
-    """Tests a trigger on all events of a trace at once, or on a stream part by part.
-
-    Args:
-        trigger: The trigger.
-
-    Attributes:
-        forgotten: The same as in `Watch`.
-    """
+    """Tests a trigger on all events of a trace at once, or on a stream part by part."""
 
     def __init__(self, trigger: Trigger) -> None:
         self.trigger, self.forgotten = trigger, 0
