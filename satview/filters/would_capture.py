@@ -16,7 +16,7 @@ from satview.base.threads import Once
 from satview.base.time import NS_PER_S, TimeWindow
 from satview.events.catalogue import BUFFER_SIZES, BufferSizes
 from satview.events.layout import logged_list
-from satview.events.spec import Payload, Release
+from satview.events.spec import Payload
 from satview.events.states import NOT_A_STATE
 from satview.events.user_events import UserEvent
 from satview.events.variants import EXITS, WORD_MASK
@@ -226,24 +226,18 @@ def outer_interrupts(codes: NDArray[np.uint16]) -> NDArray[np.int32]:
     return np.asarray(np.where(is_inside, np.cumsum(begins, dtype=np.int32), 0))
 
 
-def control_events(
-    release: Release,
-    cpus: NDArray[np.uint8],
-    times: NDArray[np.int64],
-    slots: NDArray[np.integer],
-    interrupts: NDArray[np.int32],
-    logs_time: bool,
-) -> ControlEvents:
-    """Return the numbers of control events that the kernel adds to events in time order, stamps in cycles.
+def control_events(logged: Trace, passes: Bools, logs_time: bool) -> ControlEvents:
+    """Return the numbers of control events that the kernel adds to the events that pass, bool (events,).
 
-    `interrupts` are from `outer_interrupts`: a buffer that gets full in an interrupt is closed after its exit.
-    `logs_time` is whether TIME passes the filters.
+    `logged` has events in the form that the rules request; `logs_time` is whether TIME passes the filters. A buffer
+    that gets full in an interrupt is closed after its exit.
     """
-    sizes, control = BUFFER_SIZES[release], ControlEvents()
-    groups = [np.flatnonzero(cpus == cpu) for cpu in np.unique(cpus)] if sizes.has_end else [np.arange(len(cpus))]
-    for rows in groups:
-        stamps, of_slots = times[rows] & WORD_MASK, slots[rows].astype(np.int64)
-        _fill(sizes, cpus[rows], stamps, of_slots, interrupts[rows], logs_time, control)
+    events, sizes, control = logged.events, BUFFER_SIZES[logged.release], ControlEvents()
+    interrupts, selected = outer_interrupts(events.code), np.flatnonzero(passes)
+    cpus = events.cpu[selected]
+    for rows in [selected[cpus == cpu] for cpu in np.unique(cpus)] if sizes.has_end else [selected]:
+        stamps, slots = events.time_cycles[rows] & WORD_MASK, events.slot_count[rows].astype(np.int64)
+        _fill(sizes, events.cpu[rows], stamps, slots, interrupts[rows], logs_time, control)
     return control
 
 
@@ -421,7 +415,7 @@ def would_capture(
     passes, may_pass = _passing(state, trace, converted, derived or TraceDerivedColumns(trace), part)
     doubts = _doubts(trace, may_pass & ~passes)
     logs_time = state.is_on(state.address(CONTROL_TIME), CONTROL_TIME)
-    added = _added(logged, passes, logs_time)
+    added = control_events(logged, passes, logs_time)
     counts = np.bincount(logged.events.code[passes], minlength=CODE_COUNT)
     counts[CONTROL_BUFFER], counts[CONTROL_BUFFER_END] = added.buffers, added.buffer_ends
     counts[CONTROL_TIME] = added.times
@@ -500,19 +494,6 @@ def _of_logger(trace: Trace, logged: Trace, passes: Bools) -> list[str]:
         f"{LOGGER} itself adds {np.count_nonzero(is_own):,} of these events in {slots:,} slots, for as many "
         "buffers as this trace has; with other rules it writes fewer or more. A probe of the simulated target adds none"
     ]
-
-
-def _added(logged: Trace, passes: Bools, logs_time: bool) -> ControlEvents:
-    """Return the numbers of control events that the kernel adds to the events that pass."""
-    events = logged.events
-    return control_events(
-        logged.release,
-        events.cpu[passes],
-        events.time_cycles[passes],
-        events.slot_count[passes],
-        outer_interrupts(events.code)[passes],
-        logs_time,
-    )
 
 
 def _left_out(trace: Trace, part: slice, logs_time: bool, has_handler: bool) -> list[str]:

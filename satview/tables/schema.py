@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from typing import Final
 
 from satview.analysis import needs
@@ -84,36 +84,13 @@ class TableSchema:
         return tuple(column.name for column in self.columns)
 
 
-def _column(name: str, kind: Kind, meaning: str, is_nullable: bool = False) -> Column:
+def _column(kind: Kind, name: str, meaning: str, *, is_nullable: bool = False) -> Column:
     return Column(name, kind, meaning, name.replace("_", " ").capitalize(), is_nullable=is_nullable)
 
 
-def _moment(name: str, meaning: str, *, is_nullable: bool = False) -> Column:
-    return _column(name, Kind.TIME, meaning, is_nullable)
-
-
-def _length(name: str, meaning: str, *, is_nullable: bool = False) -> Column:
-    return _column(name, Kind.DURATION, meaning, is_nullable)
-
-
-def _event(name: str, meaning: str, *, is_nullable: bool = False) -> Column:
-    return _column(name, Kind.EVENT, meaning, is_nullable)
-
-
-def _thread(name: str, meaning: str, *, is_nullable: bool = False) -> Column:
-    return _column(name, Kind.THREAD, meaning, is_nullable)
-
-
-def _number(name: str, meaning: str, *, is_nullable: bool = False) -> Column:
-    return _column(name, Kind.NUMBER, meaning, is_nullable)
-
-
-def _text(name: str, meaning: str, *, is_nullable: bool = False) -> Column:
-    return _column(name, Kind.TEXT, meaning, is_nullable)
-
-
-def _flag(name: str, meaning: str) -> Column:
-    return _column(name, Kind.FLAG, meaning)
+_moment, _length = partial(_column, Kind.TIME), partial(_column, Kind.DURATION)
+_event, _thread = partial(_column, Kind.EVENT), partial(_column, Kind.THREAD)
+_number, _text, _flag = partial(_column, Kind.NUMBER), partial(_column, Kind.TEXT), partial(_column, Kind.FLAG)
 
 
 _KIND_OF_ANSWER: Final = {  # INT64 for all others
@@ -193,7 +170,7 @@ def _of_row(column: Column) -> str:
 _CERTAINTY: Final = _text(
     "certainty", "`exact`: events name it; `inferred`: it follows from their order; `guess`: one of several"
 )
-_CPU: Final = _column("cpu", Kind.CPU, "CPU, from 0")
+_CPU: Final = _column(Kind.CPU, "cpu", "CPU, from 0")
 _IS_CUT: Final = _flag("is_cut", "the trace does not hold both ends: of its length only a lower bound is known")
 
 SCHEMAS: Final[dict[str, TableSchema]] = {
@@ -204,7 +181,7 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
             "Every event, in time order.",
                 _number("event", "its row, from 0; the window counts events from 1"),
                 _moment("time", "when it was logged; never decreases"),
-                _column("cpu", Kind.CPU, "the CPU that logged it, from 0"),
+                _column(Kind.CPU, "cpu", "the CPU that logged it, from 0"),
                 _thread("thread", "whose state changes, else who ran there; 0 = not known"),
                 _number("code", "internal class and event, 15 bits"),
                 _text("class", "printed class, such as `KER_CALL`"),
@@ -328,7 +305,7 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
                 _event("event", "the event `THREADY` or `THRUNNING` that follows"),
                 _thread("waker", "whose event the cause is; 0 = not known"),
                 _thread("thread", "who is woken"),
-                _column("cpu", Kind.CPU, "CPU of the cause"),
+                _column(Kind.CPU, "cpu", "CPU of the cause"),
                 _moment("cause", "when the cause was logged"),
                 _moment("time", "when the thread becomes ready, or runs"),
                 _CERTAINTY,

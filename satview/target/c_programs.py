@@ -401,12 +401,12 @@ class CProgram(ClientJob):
                 raise UsageError("this program has a connection for its handlers")
             self._handlers = client
             client.send(b"0\n")
-            return _HandlerLines(self)
+            return _Lines(self.take_late)
         if len(self._threads) + len(self._tickets) >= _THREADS_MAX:
             raise UsageError(f"a program has {_THREADS_MAX} threads at most")
         thread = self._tickets[request.ticket] = _CThread(self, client)
         client.send(b"0\n")
-        return _ThreadLines(thread)
+        return _Lines(thread.take)
 
     def new_thread(self, ticket: int) -> _CThread:
         """Return the thread announced with a ticket, and count it as running; QnxError (EAGAIN) if none was."""
@@ -549,40 +549,22 @@ class CProgram(ClientJob):
             self._late_call = line
 
 
-class _ThreadLines(ClientJob):
-    """Receives the calls of an additional thread of a program."""
+class _Lines(ClientJob):
+    """Receives the calls of an additional thread, or late lines of event handlers; others see when these end."""
 
-    def __init__(self, thread: _CThread) -> None:
-        self._thread = thread
+    def __init__(self, take: Callable[[bytes], None]) -> None:
+        self._take = take
 
     def take(self, line: bytes) -> None:
-        """Queue a call."""
-        self._thread.take(line)
+        """Pass a line on."""
+        self._take(line)
 
     def is_over(self) -> bool:
-        """Return True: nothing waits for this job; `CProgram` itself checks whether the connection has ended."""
+        """Return True: nothing waits for this job."""
         return True
 
     def abandon(self) -> None:
-        """Do nothing, because the thread itself checks for the end of its connection."""
-
-
-class _HandlerLines(ClientJob):
-    """Receives late lines of event handlers; the kernel itself reads the connection while it waits for a handler."""
-
-    def __init__(self, program: CProgram) -> None:
-        self._program = program
-
-    def take(self, line: bytes) -> None:
-        """Process an answer or a call."""
-        self._program.take_late(line)
-
-    def is_over(self) -> bool:
-        """Return True, because this job has no work of its own."""
-        return True
-
-    def abandon(self) -> None:
-        """Do nothing for a client that has disconnected: the kernel no longer waits for its handlers."""
+        """Do nothing: the thread notices the end of its connection, and the kernel waits for no handler any more."""
 
 
 # The calls by name, with their arguments.

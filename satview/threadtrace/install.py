@@ -326,23 +326,10 @@ def _low_level_patches() -> list[tuple[Any, str, Any]]:
             return original(function, args) if kwargs is None else original(function, args, kwargs)
         tid = next(state.recorder().tids)
         named, begun_ns = kwargs or {}, list[int]()
-        return int(
-            _create(
-                log,
-                _routine(function, "function"),
-                0,
-                tid,
-                begun_ns,
-                lambda: original(_run_in_log, (tid, begun_ns, function, *args), named),
-            )
-        )
+        routine, in_log = _routine(function, "function"), (tid, begun_ns, function, *args)
+        return int(_create(log, routine, 0, tid, begun_ns, lambda: original(_run_in_log, in_log, named)))
 
     return [(_thread, "start_new_thread", start_new_thread), (_thread, "start_new", start_new_thread)]
-
-
-def thread_patches() -> list[tuple[Any, str, Any]]:
-    """Return owner, name and replacement of the functions that start and join threads."""
-    return [*_thread_patches(), *_low_level_patches()]
 
 
 def adopt_main_thread() -> None:
@@ -395,7 +382,7 @@ def install(settings: RecordOptions, program: str = "") -> ThreadRecorder:
 def _replacements(categories: frozenset[str]) -> list[tuple[Any, str, Any]]:
     replacements: list[tuple[Any, str, Any]] = list(locks.patches(categories))
     if "thread" in categories:
-        replacements += thread_patches()
+        replacements += [*_thread_patches(), *_low_level_patches()]
     if "mutex" in categories:
         replacements.append((threading, "Lock", TracedLock))
     if "rmutex" in categories:

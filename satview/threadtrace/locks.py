@@ -156,6 +156,12 @@ def _succeeded(_value: Any) -> int:
     return codes.OK
 
 
+def _recorded_wait(original: Method, log: Log, objects: tuple[int, int], self: Any, timeout: float | None) -> bool:
+    """Wait at a condition or event, recorded as a wait with the addresses of a condition and its mutex."""
+    interface = codes.COND_WAIT if timeout is None else codes.COND_TIMEDWAIT
+    return bool(_pair(original, log, codes.COND, interface, (*objects, *_until(timeout)), _in_time, self, timeout))
+
+
 def _condition() -> list[Patch]:
     wait_original = Condition.wait
 
@@ -164,9 +170,7 @@ def _condition() -> list[Patch]:
         if log is None:
             return wait_original(self, timeout)
         mutex = getattr(self._lock, "address", 0)  # type: ignore[attr-defined]
-        interface = codes.COND_WAIT if timeout is None else codes.COND_TIMEDWAIT
-        arguments = (address, mutex, *_until(timeout))
-        return bool(_pair(wait_original, log, codes.COND, interface, arguments, _in_time, self, timeout))
+        return _recorded_wait(wait_original, log, (address, mutex), self, timeout)
 
     init = _traced_init(Condition.__init__, codes.COND, codes.COND_INIT, shows_lock=True)
     return [
@@ -188,10 +192,7 @@ def _event() -> list[Patch]:
         log, address = _recording(self)
         if log is None or self.is_set():
             return wait_original(self, timeout)
-        interface = codes.COND_WAIT if timeout is None else codes.COND_TIMEDWAIT
-        return bool(
-            _pair(wait_original, log, codes.COND, interface, (address, 0, *_until(timeout)), _in_time, self, timeout)
-        )
+        return _recorded_wait(wait_original, log, (address, 0), self, timeout)
 
     init = _traced_init(Event.__init__, codes.COND, codes.COND_INIT)
     traced_set = _traced_single(Event.set, codes.COND, codes.COND_BROADCAST, lambda event: _waiters(event._cond))
@@ -235,18 +236,8 @@ def _barrier() -> list[Patch]:
         log, address = _recording(self)
         if log is None:
             return wait_original(self, timeout)
-        return int(
-            _pair(
-                wait_original,
-                log,
-                codes.BARRIER,
-                codes.BARRIER_WAIT,
-                (address, self.n_waiting),
-                _succeeded,
-                self,
-                timeout,
-            )
-        )
+        arguments = (address, self.n_waiting)
+        return int(_pair(wait_original, log, codes.BARRIER, codes.BARRIER_WAIT, arguments, _succeeded, self, timeout))
 
     init = _traced_init(Barrier.__init__, codes.BARRIER, codes.BARRIER_INIT, "parties")
     return [(Barrier, "__init__", init), (Barrier, "wait", wait)]

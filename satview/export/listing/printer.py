@@ -544,17 +544,10 @@ def write_listing(
 ) -> int:  # fmt: skip
     """Print events in the layout of the release's own traceprinter; return their number.
 
-    Args:
-        trace: A trace of QNX that was read from a file.
-        path: The new file, or `-`; it appears once it is complete.
-        mask: bool (events,), which events; None = all.
-        progress: Called with the share that is done, 0 to 1.
-        cancelled: Called between chunks; True stops.
-
-    Raises:
-        UsageError: The trace is not of QNX, is of several files or was read from standard input, or the file cannot
-            be written.
-        Cancelled: `cancelled()` returned True; nothing is left behind.
+    The new file, which may be `-`, appears once it is complete; `mask` says which events, bool (events,), None = all.
+    `progress` gets the share that is done, 0 to 1. Raises UsageError if the trace is not of QNX, is of several files or
+    was read from standard input, or the file cannot be written; Cancelled, with nothing left behind, if `cancelled()`
+    returned True between chunks.
     """
     selected = Selected.of(trace, mask)
     with _source(trace) as source, _new_file(trace, path) as file:
@@ -577,18 +570,8 @@ def write_event_list(
 ) -> int:  # fmt: skip
     """Write events as CSV in the order of the event list, with the columns of `LIST_HEAD`; return their number.
 
-    The column `number` is the event's number in the whole list, `delta_cycles` the time since the row above.
-
-    Args:
-        trace: Any trace.
-        path: The new file, or `-`; it appears once it is complete.
-        mask: bool (events,), which events; None = all.
-        progress: Called with the share that is done, 0 to 1.
-        cancelled: Called between chunks; True stops.
-
-    Raises:
-        UsageError: The file cannot be written.
-        Cancelled: `cancelled()` returned True; nothing is left behind.
+    The column `number` is the event's number in the whole list, `delta_cycles` the time since the row above. Arguments
+    and errors are those of `write_listing`, but any trace can be written.
     """
     selected = Selected.of(trace, mask)
     with _new_file(trace, path) as file:
@@ -701,20 +684,12 @@ class ListColumns:
 
 
 @dataclass(slots=True)
-class ListRows:
-    """Rows of the event list: columns from the trace, and arguments as the printer writes them.
-
-    Attributes:
-        records: Writes class, event name and arguments.
-        start_cycles: Not used; times come from the trace.
-    """
+class ListRows(Rows):
+    """Rows of the event list: columns from the trace, with its times, and arguments as `records` writes them."""
 
     trace: Trace
     selected: Selected
     records: RecordRows
-    start_cycles: int = 0
-    separator: str = ""
-    minus_one_fails: bool = False
     _columns: ListColumns = field(init=False)
 
     def __post_init__(self) -> None:
@@ -737,11 +712,6 @@ class ListRows:
     def heads(self, batch: Batch, rows: NDArray[np.int64]) -> list[Head]:
         """Return the columns that are printed before class and event name, each with a text per row in `rows`."""
         return self._columns.of(self.selected.positions_in(batch, rows))
-
-    def tail(self, printed: int) -> str:
-        """Return an empty text: nothing follows the last row."""
-        del printed
-        return ""
 
 
 def _quoted(name: str) -> str:

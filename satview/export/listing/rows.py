@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,37 +50,44 @@ class Head:
         return values if self.texts is None else [self.texts[value] for value in values]
 
 
-class Rows(Protocol):
+class Rows(ABC):
     """An output format: writes events as rows of text.
 
     Attributes:
         start_cycles: Time of the first event, which is time 0 of relative times; set before the first row.
     """
 
-    start_cycles: int
+    start_cycles: int = 0
 
     @property
     def separator(self) -> str:
-        """The text between two lines."""
+        """The text between two lines, which end with a line feed by default."""
+        return ""
 
     @property
     def minus_one_fails(self) -> bool:
         """Whether every exit whose first word is -1 is printed as a failed call, whatever its length."""
+        return False
 
+    @abstractmethod
     def head(self, source: TraceSource) -> Iterator[str]:
         """Yield the text before the first event."""
 
+    @abstractmethod
     def form(self, spec: EventSpec, count: int, variant: int) -> Form | None:
         """Return the template after the common columns for a kind of event; None if the events are not printed."""
 
+    @abstractmethod
     def begin(self, form: Form) -> str:
         """Return the template of the common columns at the start of every line of a form."""
 
+    @abstractmethod
     def heads(self, batch: Batch, rows: NDArray[np.int64]) -> list[Head]:
         """Return the columns that fill the template of `begin`, the same for all forms, for rows of a batch."""
 
-    def tail(self, printed: int) -> str:
-        """Return the text after the last event, with the number of printed lines."""
+    def tail(self, printed: int) -> str:  # noqa: ARG002  -- for those that need it
+        """Return the text after the last event, by default none, with the number of printed lines."""
+        return ""
 
 
 # The vendor's layouts.
@@ -98,7 +106,7 @@ def default_time(layout: str) -> str:
 
 
 @dataclass(slots=True)
-class TextRows:
+class TextRows(Rows):
     """Rows of text in the layouts of the vendor's traceprinter.
 
     Attributes:
@@ -111,9 +119,7 @@ class TextRows:
     style: Style
     time: str
     is_verbose: bool = False
-    start_cycles: int = 0
     format: PrintedFormat | None = None
-    separator: str = ""
     described: Mapping[int, UserEvent] = dataclasses.field(default_factory=dict)
 
     @property
@@ -150,11 +156,6 @@ class TextRows:
         if self.format is not None:
             return self.format.heads(batch, rows, Clock(self.source.cycles_per_s, self.start_cycles))
         return [*self._times(batch, rows), Head(batch.cpu[rows])]
-
-    def tail(self, printed: int) -> str:
-        """Return an empty text: nothing follows the last line."""
-        del printed
-        return ""
 
     def _times(self, batch: Batch, rows: NDArray[np.int64]) -> list[Head]:
         time = self.time
@@ -326,7 +327,7 @@ Pair = tuple[str, str, list[TemplateColumn]]  # name, template of the value, its
 
 
 @dataclass(slots=True)
-class RecordRows:
+class RecordRows(Rows):
     """Rows in one of `FORMATS`.
 
     A row has `time_ns` (since the first event), `time_cycles`, `cpu`, `pid` and `tid` (-1 where not known), `class`,
@@ -339,17 +340,11 @@ class RecordRows:
 
     source: TraceSource
     format: str
-    start_cycles: int = 0
     described: Mapping[int, UserEvent] = dataclasses.field(default_factory=dict)
 
     def head(self, source: TraceSource) -> Iterator[str]:  # noqa: ARG002  -- one signature for all outputs
         """Yield the column names of CSV, or the opening bracket of JSON."""
         yield {"csv": CSV_HEAD, "json": "[\n", "jsonl": ""}[self.format]
-
-    @property
-    def minus_one_fails(self) -> bool:
-        """False: only exits that are known to have failed are shown as failures."""
-        return False
 
     @property
     def separator(self) -> str:
