@@ -98,11 +98,7 @@ class Handle:
 
 
 def handle_of(text: str) -> Handle:
-    """Return the handle that a text such as `t-7` spells.
-
-    Raises:
-        UsageError: The text is not a handle.
-    """
+    """Return the handle that a text such as `t-7` spells, or raise UsageError."""
     parts = _HANDLE.fullmatch(text.strip().lower())
     if parts is None or parts[1] not in list(Subject):
         kinds = ", ".join(f"{subject.value}-N ({subject.name.lower()})" for subject in Subject)
@@ -171,14 +167,9 @@ _MAX_EVIDENCE: Final = 24
 
 
 def look(trace: Trace, handle: str = "") -> Details:
-    """Return details of a trace or of an object in it.
+    """Return details of a trace or of an object in it, by its handle such as `t-7`; empty = the whole trace.
 
-    Args:
-        trace: The trace.
-        handle: Handle of the object, such as `t-7`; empty = the whole trace.
-
-    Raises:
-        UsageError: The text is not a handle, or the trace has no object with that number.
+    Raises UsageError if the text is no handle, or the trace has no object with that number.
     """
     if not handle.strip():
         return overview(trace)
@@ -279,13 +270,8 @@ def _thread_lines(statistics: Statistics, rows_shown: Sequence[int] | None = Non
 def lateness(trace: Trace, activity: str = "", timing: Mapping[str, Timing] | None = None) -> Details:
     """Return the recurring activities, and an analysis of one: its worst instance, and how slow instances differ.
 
-    Args:
-        trace: The trace.
-        activity: Name of the activity to analyse, or a unique part of it; empty = the one that is most late.
-        timing: Contents of a timing file; None = no file.
-
-    Raises:
-        UsageError: There is no such activity, or an activity of the timing file does not exist.
+    That is the activity of a name, or unique part of it; empty = the one that is most late. Raises UsageError if there
+    is no such activity, or an activity of the timing file does not exist.
     """
     answer = late(trace, timing)
     number = answer.learned.named(activity) if activity else answer.most_telling()
@@ -592,11 +578,7 @@ class Answers:
     described: Mapping[int, UserEvent] = field(default_factory=dict)
 
     def path(self, name: str) -> Path:
-        """Return the path of a file below one of the folders.
-
-        Raises:
-            UsageError: There is no such file.
-        """
+        """Return the path of a file below one of the folders; UsageError if there is none."""
         for root in self.roots if not name_fault(name) else ():
             path = (root / name).resolve()
             if self._is_open(path) and path.exists():

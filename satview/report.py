@@ -49,13 +49,9 @@ _TICKS: Final = 6
 def stacked_areas(
     bands: NDArray[np.float64], titles: Sequence[str], length_ns: int, marks: Sequence[tuple[float, float]] = ()
 ) -> str:
-    """Return an SVG of a stacked area chart of shares over time; the shares of a bin add up to at most 1.
+    """Return an SVG of a stacked area chart of shares, float64 (bands, bins), that add up to at most 1 in a bin.
 
-    Args:
-        bands: float64 (bands, bins), shares from 0 to 1.
-        titles: Name of each band.
-        length_ns: Duration that the full width represents.
-        marks: Start and end, as shares of the width, of each range in which events are missing.
+    `marks` are start and end, as shares of the width, of each range in which events are missing.
     """
     steps = np.repeat(np.arange(bands.shape[1] + 1), 2)[1:-1] / bands.shape[1] * WIDTH
     upper, parts = np.zeros(bands.shape[1]), []
@@ -78,10 +74,7 @@ def stacked_areas(
 def histogram_bars(drawn: Histogram, title: str, bound_ns: int = 0) -> str:
     """Return an SVG of a histogram of durations; both axes are logarithmic.
 
-    Args:
-        drawn: The histogram.
-        title: Text alternative for screen readers.
-        bound_ns: Position of a line that marks a limit, such as a deadline; 0 = no line.
+    The title is for screen readers; a line at `bound_ns` marks a limit, such as a deadline; 0 = no line.
     """
     edges_log10, counts = drawn.edges_log10, drawn.counts
     bound = math.log10(bound_ns) if bound_ns else float(edges_log10[0])
@@ -154,26 +147,14 @@ def head(trace: Trace) -> str:
 
 
 def verdict_list(trace: Trace, verdicts: Sequence[Verdict], pictures: dict[int, str]) -> str:
-    """Return HTML with the verdicts, each with the command that opens its location, and its picture if there is one.
-
-    Args:
-        trace: The trace.
-        verdicts: The verdicts.
-        pictures: HTML of pictures (see `picture`), by index of the verdict.
-    """
+    """Return HTML with the verdicts, each with the command that opens its location, and its `picture`, by index."""
     if not verdicts:
         return "<p>Nothing wrong was found.</p>"
     return "".join(_verdict(trace, verdict, pictures.get(i, "")) for i, verdict in enumerate(verdicts))
 
 
 def picture(path: Path, why_not: str, says: str) -> str:
-    """Return a picture as an embedded image, or a note with the reason for having no picture.
-
-    Args:
-        path: A PNG file.
-        why_not: Why the picture could not be taken; empty = it was taken.
-        says: Text alternative that describes the picture.
-    """
+    """Return a PNG as an embedded image with a text that describes it, or a note why it could not be taken."""
     if why_not:
         return f'<p class="note">No picture: {html_text(why_not)}</p>'
     data = b64encode(path.read_bytes()).decode("ascii")

@@ -103,13 +103,12 @@ class Catalogue:
         return self.classes[int(self.class_index_of_code[code])].name
 
     def find(self, name: str) -> tuple[int, ...]:
-        """Return the codes of the events with the given name, ascending; empty if there are none.
+        """Return the codes of the events with the given name, in any case, ascending; empty if there are none.
 
         Accepted are names of listings (`MSG_SENDV`, `THRUNNING`, `SND_MESSAGE`), optionally after a class
         (`KER_CALL/MSG_SENDV`, `COMM SND_MESSAGE`, `KER_CALL:MSG_SENDV/11`), names for TraceEvent()
         (`_NTO_TRACE_COMM_SMSG`, `__KER_MSG_SENDV`), and public functions that make a kernel call (`MsgSendv`,
-        `MsgSend()`). The name of a kernel call finds its entry, exit and interrupted event, in both widths. Case does
-        not matter.
+        `MsgSend()`). The name of a kernel call finds its entry, exit and interrupted event, in both widths.
         """
         if not self._by_name:
             self._by_name = self._index_names()

@@ -568,21 +568,13 @@ def write_subset(
     progress: Callable[[float], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> SubsetReport:
-    """Write some events of a trace as a .kev file.
+    """Write some events of a trace as a .kev file, which replaces an old one once it is complete.
 
-    Args:
-        trace: A trace of QNX, from any format.
-        path: The new file, or a pipe or device; an old file is replaced once the new one is complete.
-        selected: bool (events,), which events; BUFFER events are generated, not copied.
-        window: Only events in this range; None = all.
-        with_context: False = write only the selected events and the TIME and BUFFER events.
-        progress: Called with the share that is done, 0 to 1.
-        cancelled: Called between chunks; True stops.
-
-    Raises:
-        UsageError: The trace is not of QNX, or is of several files; the file would replace the trace itself, or cannot
-            be written.
-        Cancelled: `cancelled()` returned True; nothing is left behind.
+    `path` may be a pipe or device. Only `selected` events, bool (events,), in the window (None = all) are written;
+    BUFFER events are generated, not copied. Without context, only these and the TIME and BUFFER events are written.
+    `progress` gets the share that is done, 0 to 1. Raises UsageError if the trace is not of QNX, or is of several
+    files; the file would replace the trace itself, or cannot be written. Raises Cancelled, with nothing left behind, if
+    `cancelled()` returned True.
     """
     path = Path(path)
     if not trace.release.is_qnx:

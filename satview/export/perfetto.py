@@ -100,15 +100,10 @@ _PARTS: Final = (
 
 
 def write_chrome(trace: Trace, path: Path | str, report: Callable[[float], None] | None = None) -> int:
-    """Write a trace as JSON for Chrome; return the number of events in the file.
+    """Write a trace as JSON for Chrome, to a file or `-`; return the number of events in the file.
 
-    Args:
-        trace: The trace.
-        path: The new file, or `-`.
-        report: Called with the share that is done, 0 to 1.
-
-    Raises:
-        UsageError: A package is missing, or the file cannot be written.
+    `report` gets the share that is done, 0 to 1. Raises UsageError if a package is missing, or the file cannot be
+    written.
     """
     required("duckdb")
     count = 0
@@ -153,17 +148,11 @@ def write_perfetto(
     window: TimeWindow | None = None,
     events: Bools | None = None,
 ) -> int:
-    """Write a trace, or a part of it, for Perfetto; return the number of packets.
+    """Write a trace, or a part of it, for Perfetto, to a file or `-`; return the number of packets.
 
-    Args:
-        trace: The trace.
-        path: The new file, or `-`.
-        report: Called with the share that is done, 0 to 1.
-        window: Write only this range, and cut slices at its ends; None = all.
-        events: bool (events,), write only slices that begin with one of these events; None = all.
-
-    Raises:
-        UsageError: The range is outside the trace, or the file cannot be written.
+    `report` gets the share that is done, 0 to 1. Slices are cut at the ends of the window; of `events`, bool (events,),
+    only slices that begin with one are written; None = all. Raises UsageError if the range is outside the trace, or the
+    file cannot be written.
     """
     whole = trace.window
     if window is not None and (window.end <= whole.start or window.start >= whole.end):

@@ -93,15 +93,11 @@ def text(field: int, which: Numbers, texts: Sequence[str]) -> MessageBytes:
     width = max(map(len, raw))
     table = np.frombuffer(b"".join(value.ljust(width, b"\0") for value in raw), np.uint8).reshape(len(raw), width)
     lengths = np.array([len(value) for value in raw])
-    return _delimited(field, MessageBytes(table[which], np.arange(width) < lengths[which][:, None]))
+    return nested(field, MessageBytes(table[which], np.arange(width) < lengths[which][:, None]))
 
 
 def nested(field: int, inner: MessageBytes) -> MessageBytes:
-    """Return protobuf field number `field` with a nested message for each message."""
-    return _delimited(field, inner)
-
-
-def _delimited(field: int, inner: MessageBytes) -> MessageBytes:
+    """Return protobuf field number `field` with a nested message, or other bytes, for each message."""
     return message(_tag(field, _LENGTH, len(inner)), _varints(inner.lengths), inner)
 
 
@@ -503,16 +499,13 @@ def _within(part: TracePart, changes: _Changes) -> _Changes:
         dropped = np.where(changes.event >= 0, ~part.events[changes.event], ~shown[changes.thread])
         is_state = ~np.isin(changes.state, (_NONE, _GONE))
         state = np.where(dropped & is_state, _NOT_KNOWN, changes.state)
-        changes = _Changes(changes.thread, changes.cycles, state, np.where(dropped, -1, changes.cpu), changes.priority,
-                           changes.event)  # fmt: skip
-        changes = changes.taken(shown[changes.thread])
+        changes = replace(changes, state=state, cpu=np.where(dropped, -1, changes.cpu)).taken(shown[changes.thread])
     window = part.window
     is_last = np.append(changes.thread[1:] != changes.thread[:-1], True)[: len(changes.thread)]
     is_last[:-1] |= changes.cycles[1:] > window.start
     changes = changes.taken((changes.cycles < window.end) & ((changes.cycles > window.start) | is_last))
     state = np.where((changes.cycles < window.start) & (changes.state == _GONE), _NONE, changes.state)
-    changes = _Changes(changes.thread, np.maximum(changes.cycles, window.start), state, changes.cpu, changes.priority,
-                       changes.event)  # fmt: skip
+    changes = replace(changes, cycles=np.maximum(changes.cycles, window.start), state=state)
     is_again = ~_differs(changes.thread, changes.state) & np.isin(changes.state, (_NOT_KNOWN, _NONE, _GONE))
     return changes.taken(~is_again)
 

@@ -164,22 +164,11 @@ def write_table(
     trace: Trace, path: Path | str, name: str, kind: str, rows: NDArray[np.bool_] | None = None,
     report: Report | None = None, timing: Mapping[str, Timing] | None = None,
 ) -> int:  # fmt: skip
-    """Write one table of a trace as a file.
+    """Write one table of a trace as a file, which replaces an old one once it is complete; return the number of rows.
 
-    Args:
-        trace: The trace.
-        path: The new file, or `-`; an old file is replaced once the new one is complete.
-        name: Name of the table.
-        kind: `parquet`, `arrow`, `csv` or `jsonl`.
-        rows: As for `arrow_of`.
-        report: Called with the share of the rows that is written, 0 to 1.
-        timing: As for `arrow_of`.
-
-    Returns:
-        The number of rows.
-
-    Raises:
-        UsageError: There is no such table or format, a package is missing, or the file cannot be written.
+    `path` may be `-`; `kind` is `parquet`, `arrow`, `csv` or `jsonl`; `rows` and `timing` are as for `arrow_of`;
+    `report` gets the share of the rows that is written, 0 to 1. Raises UsageError if there is no such table or format,
+    a package is missing, or the file cannot be written.
     """
     write = writer_for(kind)
     arrow = arrow_of(trace, name, rows, timing)
@@ -194,10 +183,7 @@ def write_folder(
 ) -> dict[str, int]:  # fmt: skip
     """Write tables of a trace to a new folder (`state.parquet` and so on); return the number of rows by table.
 
-    The arguments are those of `write_table`, with several names.
-
-    Raises:
-        UsageError: As for `write_table`; or the path already exists.
+    Arguments and errors are those of `write_table`, with several names; UsageError also if the path exists.
     """
     write, counts = writer_for(kind), dict[str, int]()
     with new_folder(path) as folder:
@@ -216,10 +202,7 @@ def write_by_class(
 ) -> int:
     """Write the events of each class to a file of a new folder, `class=KER_CALL/event.parquet`; return their number.
 
-    Programs that read data sets make a column `class` of the folder names.
-
-    Raises:
-        UsageError: As for `write_folder`.
+    Programs that read data sets make a column `class` of the folder names. Errors are those of `write_folder`.
     """
     write, count = writer_for(kind), 0
     arrow = arrow_of(trace, "event", rows).drop_columns(["class"])
@@ -241,16 +224,11 @@ def write_by_class(
 def arrow_of(
     trace: Trace, name: str, rows: NDArray[np.bool_] | None = None, timing: Mapping[str, Timing] | None = None
 ) -> pa.Table:
-    """Return a table as Arrow, with a description of the trace as metadata of its schema.
+    """Return a table, or a kind of event such as `call_msg_sendv`, as Arrow, with the trace described as metadata.
 
-    Args:
-        trace: The trace.
-        name: Name of a table, or of a kind of event such as `call_msg_sendv`.
-        rows: bool (events,), which events; None = all. Only for `event`, `argument` and tables of a kind of event.
-        timing: Contents of a timing file, for the tables on activities.
-
-    Raises:
-        UsageError: There is no such table, or the timing does not fit the trace.
+    `rows` are the events, bool (events,), None = all, for `event`, `argument` and tables of a kind of event; `timing`
+    is of a timing file, for the tables on activities. Raises UsageError if there is no such table, or the timing does
+    not fit the trace.
     """
     arrow = _arrow_of(trace, name, rows, timing)
     for position, field in enumerate(arrow.schema):
@@ -309,10 +287,7 @@ _SCHEMA: Final = "https://www.speedscope.app/file-format-schema.json"
 def write_folded(trace: Trace, path: Path | str, window: TimeWindow | None) -> tuple[int, tuple[str, ...]]:
     """Write a line for each stack; return the number of lines, and notes on omitted data, such as samples beside calls.
 
-    `path` may be `-`; `window` is as for `function_table`.
-
-    Raises:
-        UsageError: The file cannot be written.
+    `path` may be `-`; `window` is as for `function_table`. Raises UsageError if the file cannot be written.
     """
     table = function_table(trace, window)
     rows = table.records()
@@ -328,10 +303,7 @@ def write_folded(trace: Trace, path: Path | str, window: TimeWindow | None) -> t
 def write_speedscope(trace: Trace, path: Path | str, window: TimeWindow | None) -> tuple[int, tuple[str, ...]]:
     """Write the stacks of each thread as a profile for speedscope; return how many, and notes on omitted data.
 
-    `path` may be `-`; `window` is as for `function_table`.
-
-    Raises:
-        UsageError: The file cannot be written.
+    Arguments and errors are those of `write_folded`.
     """
     frames: dict[tuple[str, str], int] = {}
     profiles: dict[tuple[str, str], dict[str, Any]] = {}

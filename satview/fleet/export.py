@@ -296,13 +296,9 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
 
 
 def fleet_bag(todo: Plan) -> Any:
-    """Return a Dask bag whose computation exports the traces; its items are then the `TraceResult` of each trace.
+    """Return a Dask bag whose computation exports the traces of a `plan`; its items are then their `TraceResult`.
 
-    Args:
-        todo: The work, from `plan`.
-
-    Raises:
-        UsageError: Dask is not installed.
+    Raises UsageError if Dask is not installed.
     """
     bag = required("dask.bag")
     export = partial(export_one, dataset=todo.dataset, tables=todo.tables)
@@ -317,18 +313,10 @@ def export_on_cluster(
     patterns: Sequence[str] = (),
     user_events: Mapping[int, UserEvent] | None = None,
 ) -> Exported:
-    """Do the work of `export_folder` on a Dask cluster.
+    """Do the work of `export_folder` on a Dask cluster; other arguments and errors are those.
 
-    Args:
-        folder: Folder of the traces, the same path on every worker.
-        out: Folder of the data set, the same path on every worker.
-        address: Address of the scheduler, such as `tcp://10.0.0.1:8786`, or a cluster object.
-        tables: See `export_folder`.
-        patterns: See `export_folder`.
-        user_events: See `export_folder`.
-
-    Raises:
-        UsageError: See `export_folder`; or no scheduler answers.
+    Both folders have the same path on every worker. `address` is that of the scheduler, such as `tcp://10.0.0.1:8786`,
+    or a cluster object; UsageError also if no scheduler answers.
     """
     distributed = required("distributed")
     todo = plan(Path(folder).resolve(), Path(out).resolve(), tables, patterns, user_events)

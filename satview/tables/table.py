@@ -745,15 +745,10 @@ NOT_CACHED: Final = frozenset({"mark", "argument"})  # marks may change any time
 
 
 def table(trace: Trace, name: str, timing: Mapping[str, Timing] | None = None) -> Table:
-    """Return a table of a trace by name; its columns are made when first requested and cached with the trace.
+    """Return a table of `SCHEMAS` by name, as docs/tables.md describes it; its columns are made when first requested.
 
-    Args:
-        trace: The trace.
-        name: One of `SCHEMAS`, such as `state`; docs/tables.md describes them.
-        timing: Content of a timing file, from `analysis.activities.read_timing`, for the tables about activities.
-
-    Raises:
-        UsageError: There is no such table, or the timing does not fit the trace.
+    They are cached with the trace. `timing` is from `analysis.activities.read_timing`, for the tables about activities.
+    Raises UsageError if there is no such table, or the timing does not fit the trace.
     """
     if name.lower() in kinds(trace):
         raise UsageError(f"{name[:40]} has the events of one kind: trace.arguments({name[:40]!r}) returns it")

@@ -185,17 +185,10 @@ def capture(
 ) -> Captured:  # fmt: skip
     """Capture on a target until the requested time is over, the caller stops it, or the connection breaks.
 
-    Args:
-        request: The request.
-        asks_to_stop: Called ten times a second; True stops the capture.
-        tell: Called with status texts during the capture: sizes, rate, losses.
-        say: Called with notes before the capture, one sentence each.
-        grows: Called with the file once it has a header and can be followed; not if the target sends it at the end.
-
-    Raises:
-        TargetError: Nothing can be captured; nothing was changed on the target.
-        RuleError, UsageError: As raised by `with_rules`.
-        WriteError: The file cannot be created.
+    `asks_to_stop` is called ten times a second; True stops the capture. `tell` gets status texts during the capture,
+    `say` notes before it, one sentence each, and `grows` the file once it has a header and can be followed, unless the
+    target sends it at the end. Raises TargetError if nothing can be captured and nothing was changed on the target,
+    RuleError and UsageError as `with_rules`, and WriteError if the file cannot be created.
     """
     with TargetLine(request.profile, asks_to_stop) as line:
         board = ask_board(line)

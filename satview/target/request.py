@@ -278,12 +278,9 @@ def with_rules(request: TargetRequest, board: Board) -> tuple[TargetRequest, tup
     """Return a request whose rules are converted to options of tracelogger, and notes on what options cannot express.
 
     The options pass all events that the rules select. If they pass more, the trace goes to another file, which is
-    filtered afterwards. Each note is one sentence.
-
-    Raises:
-        RuleError: The rules have faults.
-        UsageError: The rules call a function that is not allowed, or triggers and options contradict each other.
-        TargetError: The triggers cannot be checked, because the target sends nothing during the capture.
+    filtered afterwards. Each note is one sentence. Raises RuleError if the rules have faults; UsageError if they call a
+    function that is not allowed, or triggers and options contradict each other; and TargetError if the triggers cannot
+    be checked, because the target sends nothing during the capture.
     """
     if not request.rules.strip():
         if request.bounds is not None:

@@ -562,20 +562,13 @@ def _delta_ns(state: State) -> int:
 
 
 def traceparser(state: State | None, userdata: Any, filename: str | Path) -> int:
-    """Parse a trace and call the registered callbacks.
+    """Parse a .kev file or a listing (`-` is standard input) and call the registered callbacks.
 
     A callback is called with `(state, userdata, header, time, buffer, length)`: header and time as numbers, the payload
     as an array of `length` 32-bit words in the byte order of the file (see ENDIAN_CONV). Events are delivered in file
     order (see `traceparser_sort`), those of several slots (combine events) after their last slot. The callback of class
-    0, event 0 is called before the first event, with None as the buffer.
-
-    Args:
-        state: State from `traceparser_init`.
-        userdata: User data for callbacks that were registered with None.
-        filename: A .kev file or a listing; `-` is standard input.
-
-    Returns:
-        0, or -1 if the parse failed; `Info.ERROR` gives the error.
+    0, event 0 is called before the first event, with None as the buffer. `userdata` is for callbacks that were
+    registered with None. Returned is 0, or -1 if the parse failed; `Info.ERROR` gives the error.
     """
     if state is None:
         return -1

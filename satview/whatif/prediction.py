@@ -324,15 +324,10 @@ def predict(
 ) -> Prediction:
     """Return the prediction of a replay with changes; each property that the trace leaves open needs one more replay.
 
-    Args:
-        basis: Basis of the trace.
-        changes: The changes; if there are none, the trace is compared with its unchanged replay.
-        out: File for the predicted trace; None = the trace is not kept.
-        has_doubts: Replay also the variants that the trace leaves open, to find how much predictions depend on them.
-
-    Raises:
-        UsageError: A change does not fit the trace.
-        CaptureError: The file cannot be written.
+    Without changes, the trace is compared with its unchanged replay. `out` is the file for the predicted trace; None =
+    it is not kept. With `has_doubts` the variants that the trace leaves open are replayed too, to find how much
+    predictions depend on them. Raises UsageError if a change does not fit the trace, CaptureError if the file cannot be
+    written.
     """
     changed = with_changes(basis.programs, changes)
     if not changes and out is None:

@@ -400,10 +400,8 @@ class Changed:
 def parse_changes(texts: Sequence[str]) -> list[ProgramChange]:
     """Return the changes that texts such as `planner 1:priority=22` and `cpus=2` describe.
 
-    A load, which is an additional thread, is one text: `load NAME:period=10ms,work=2ms,priority=20`.
-
-    Raises:
-        UsageError: A text does not have that form, or its key or value is impossible in any trace.
+    A load, which is an additional thread, is one text: `load NAME:period=10ms,work=2ms,priority=20`. Raises UsageError
+    if a text does not have that form, or its key or value is impossible in any trace.
     """
     out = []
     for text in texts:

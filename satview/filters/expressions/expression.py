@@ -338,20 +338,11 @@ class Expression:
         derived: DerivedColumns | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> Bools:
-        """Return for each event of a trace whether the expression holds.
+        """Return for each event of a trace whether the expression holds, bool (len(rows),) or (events,).
 
-        Args:
-            trace: The trace.
-            rows: Event rows, ascending; None = all.
-            derived: Source of durations and priorities; None = computed from the trace.
-            cancelled: Called between chunks; if it returns True, `Cancelled` is raised.
-
-        Returns:
-            bool, shape (len(rows),) or (events,).
-
-        Raises:
-            ExpressionError: A pattern takes too long, or the release does not fit.
-            Cancelled: `cancelled()` returned True.
+        `rows` are ascending, None = all; without `derived`, durations and priorities are computed from the trace.
+        Raises ExpressionError if a pattern takes too long, or the release does not fit, and Cancelled if `cancelled()`
+        returned True between chunks.
         """
         condition = self.plan(trace, derived)
         count = len(trace.events) if rows is None else len(rows)
