@@ -433,12 +433,9 @@ _NEW_MODES = (Info.ERROR_STR, Info.CLK_MSB, Info.CLK_INTIAL, Info.CLK, Info.CLK_
 def traceparser_init(
     state: State | None = None, *, release: Release | str = Release.QNX_7, is_strict: bool = False
 ) -> State:
-    """Return a new state, or reset an existing state.
+    """Return a new state, or reset an existing one.
 
-    Args:
-        state: The state to reset; None = create a new state.
-        release: `6.x`, `6.6`, `7.x` or `8.0`.
-        is_strict: See `State`.
+    The release is `6.x`, `6.6`, `7.x` or `8.0`; `is_strict` is as in `State`.
     """
     if state is None:
         return State(Release(release), is_strict)
@@ -500,16 +497,10 @@ def traceparser_sort(state: State | None, order: int) -> int:
 
 
 def traceparser_get_info(state: State | None, mode: int, length: list[int] | None = None) -> Any:
-    """Return a header value or a value of the state.
+    """Return the value of an `Info` mode: text of a header key, bytes of the system page, a number; None on an error.
 
-    Args:
-        state: State during or after a call of `traceparser`.
-        mode: An `Info` value.
-        length: List that receives the length of the value in bytes as its only element. For SYSPAGE it is the length
-            of the text of TRACE_SYSPAGE_LEN, as in QNX's library.
-
-    Returns:
-        The text of a header key, the bytes of the system page, or a number; None on an error.
+    `length` is a list that receives the length of the value in bytes as its only element; for SYSPAGE it is the length
+    of the text of TRACE_SYSPAGE_LEN, as in QNX's library.
     """
     if state is None:
         return None

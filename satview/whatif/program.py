@@ -345,9 +345,6 @@ class _Builder:
             said[unknown] = max(gone, int(np.median(others))) if len(others) else gone + _LATER_NS
         return np.asarray(said)
 
-    def _chids(self, rows: _Ints) -> _Ints:
-        return argument(self.trace, rows, "chid")[0]
-
     # The programs.
 
     def build(self) -> parts.Programs:
@@ -610,7 +607,7 @@ class _Items:
         self.sleep[slept] = builder._sleep_ns(self.row[slept], self.wait[slept], tick_ns)
         self.chid = np.zeros(len(self.row), np.int64)
         receives = np.flatnonzero(np.isin(self.call, builder.code_numbers(*_RECEIVES)))
-        self.chid[receives] = builder._chids(self.row[receives])
+        self.chid[receives] = argument(builder.trace, self.row[receives], "chid")[0]
         self.address, self.vector, self.mutex = (self._argument(names, calls) for names, calls in (
             ("sync_p", ("SYNC_MUTEX_LOCK", "SYNC_MUTEX_UNLOCK", "SYNC_CONDVAR_WAIT", "SYNC_CONDVAR_SIGNAL",
                         "SYNC_SEM_WAIT", "SYNC_SEM_POST", "SYNC_RWLOCK")),

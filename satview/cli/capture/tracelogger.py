@@ -18,6 +18,7 @@ from satview.capture.flight_recorder import QstForm
 from satview.capture.run import Capture, CaptureResult, make_tile, write_tiles
 from satview.capture.run import run as run_capture
 from satview.capture.workloads import registry
+from satview.cli.shared.files import add_command
 from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.tracelogger_options import (
     add_logger_options,
@@ -44,12 +45,12 @@ _MAX_FINDINGS = 100
 
 def add_parser(subparsers: Any) -> None:
     """Add the parser of the command `tracelogger` to `subparsers`, argparse's group of commands."""
-    parser = subparsers.add_parser(
+    parser = add_command(
+        subparsers,
         "tracelogger",
-        help="capture a trace from a simulated target",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Capture a kernel event trace from a simulated target; --workload selects the program it runs.",
-        epilog="Modes: stop after a number of buffers (default), -c at a signal, -s after a time; -r keeps a ring\n"
+        "capture a trace from a simulated target",
+        "Capture a kernel event trace from a simulated target; --workload selects the program it runs.",
+        "Modes: stop after a number of buffers (default), -c at a signal, -s after a time; -r keeps a ring\n"
         "until a signal; with -d1, a control program (--control) sets filters and starts the trace; with\n"
         "-d1 -E, the options here set the filters.",
     )
