@@ -83,12 +83,7 @@ class Subject(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Handle:
-    """A short name of an object in a trace: `t-7`.
-
-    Attributes:
-        subject: Kind of the object.
-        number: Number of the object; see `Subject`.
-    """
+    """A short name of an object in a trace, `t-7`: its kind, and its number, see `Subject`."""
 
     subject: Subject
     number: int
@@ -217,12 +212,7 @@ def _with_rest(lines: list[DetailLine], count: int, shown: int = _MAX_LINES) -> 
 
 
 class _Signs:
-    """The signs of figures that are not exact, for rows of one table of statistics.
-
-    Args:
-        key: Key of the table, such as `thread`.
-        about: The thread, process or CPU of each row.
-    """
+    """The signs of figures that are not exact, for rows `about` threads, processes or CPUs of a table of statistics."""
 
     def __init__(self, statistics: Statistics, key: str, about: Sequence[int]) -> None:
         self._judge = Judge(statistics, key, np.array(about, np.int64))

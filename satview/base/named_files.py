@@ -35,12 +35,7 @@ _folders: ContextVar[tuple[str, ...] | None] = ContextVar("folders", default=Non
 
 
 class OutsideError(SatviewError):
-    """A file names files outside of its folder that the user has not allowed.
-
-    Attributes:
-        owner: The file that names the other files.
-        files: The named files, with all symbolic links followed.
-    """
+    """A file names files outside of its folder, with symbolic links followed, that the user has not allowed."""
 
     def __init__(self, owner: Path, files: tuple[Path, ...]) -> None:
         self.owner, self.files = owner, files

@@ -43,11 +43,9 @@ class PluginKind(StrEnum):
 
 @dataclass(slots=True, eq=False)
 class Plugin:
-    """An object that an installed package adds to satview by an entry point.
+    """An object that an installed package, by name and version, adds to satview by an entry point.
 
-    Attributes:
-        package: Name and version of the package that adds the plug-in.
-        fault: Reason why the plug-in is switched off; empty if it is not.
+    `fault` is the reason why the plug-in is switched off; empty if it is not.
     """
 
     kind: PluginKind

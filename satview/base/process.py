@@ -38,11 +38,7 @@ _OUTPUT_ERRORS: Final = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, err
 
 
 class Ended(BaseException):
-    """Exception for a signal that requests the process to end; raised so that temporary files are removed.
-
-    Attributes:
-        code: Exit code: 128 + number of the signal.
-    """
+    """Exception for a signal that requests the process to end, so that temporary files go; code 128 + number."""
 
     def __init__(self, number: int) -> None:
         self.number = number

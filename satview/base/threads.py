@@ -27,13 +27,9 @@ class Watchdog:
     """Watches `with` blocks for lack of progress, one block at a time; short blocks cost hardly any time.
 
     In a block without progress for `limit_s`, `Stuck` is raised, repeatedly if the block goes on. The watching thread
-    starts with the first block, and ends after `limit_s` without blocks, or when the watchdog is freed. Works only
-    on CPython.
-
-    Args:
-        limit_s: Time limit.
-        progress: Returns a number that changes as long as the block makes progress, or None while the block waits for
-            something else. By default only the end of the block counts as progress.
+    starts with the first block, and ends after `limit_s` without blocks, or when the watchdog is freed. `progress`
+    returns a number that changes as long as the block makes progress, or None while it waits for something else; by
+    default only the end of the block counts. Works only on CPython.
     """
 
     def __init__(self, limit_s: float, progress: Callable[[], int | None] = int) -> None:

@@ -283,12 +283,7 @@ def range_text(window: TimeWindow, clock: Clock) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MomentAxis:
-    """Clock, limits and events of a trace, which are needed to parse moments.
-
-    Attributes:
-        limits: Range of allowed moments, cycles.
-        event_times: int64 (n,), cycles, ascending: the times of the events.
-    """
+    """What is needed to parse moments: clock, range of moments and ascending times of the events of a trace, cycles."""
 
     clock: Clock
     limits: TimeWindow

@@ -322,11 +322,7 @@ def text_at(payload: bytes, part: PayloadPart) -> str | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Taught:
-    """Arguments that a trace's listing or a file of event descriptions adds to those of the tables.
-
-    Attributes:
-        parts: Additional numbers and texts of payloads, by code.
-    """
+    """Numbers and texts, by code, that a listing or a file of event descriptions adds to those of the tables."""
 
     parts: Mapping[int, tuple[PayloadPart, ...]]
 

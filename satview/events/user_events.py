@@ -49,11 +49,9 @@ class UserRule:
 
 @dataclass(frozen=True, slots=True)
 class ValueText:
-    """A text for the values of a field that are equal to `value` in the bits of `mask`.
+    """A text for the values of a field that are equal to `value` in the bits of `mask`; -1 = all.
 
-    Attributes:
-        mask: Bits that are compared; -1 = all.
-        when: Label, mask and value of another field that must match too; None = no condition.
+    `when` is label, mask and value of another field that must match too; None = no condition.
     """
 
     value: int
@@ -134,12 +132,7 @@ class UserField:
 
 @dataclass(frozen=True, slots=True)
 class UserEvent:
-    """The description of an event, of class USER or any other.
-
-    Attributes:
-        number: Number in its class, 0 to 1023.
-        name: Name of the event; may be empty.
-    """
+    """The description of an event, of class USER or any other: its number there, 0 to 1023, and a name or none."""
 
     number: int
     name: str
@@ -202,11 +195,7 @@ class UserEvent:
 
 @dataclass(frozen=True, slots=True)
 class Descriptions:
-    """The event descriptions of a file.
-
-    Attributes:
-        notes: Parts of the file that were not understood and skipped; a sentence each.
-    """
+    """The event descriptions of a file by code, and a sentence for each part that was not understood and skipped."""
 
     events: Mapping[int, UserEvent] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

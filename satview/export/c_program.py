@@ -58,11 +58,7 @@ _PART: Final = re.compile(r"^/// (\w+):([ \w]*)\n", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class CodePart:
-    """A piece of C source.
-
-    Attributes:
-        needs: Names of the parts that must come before this part.
-    """
+    """A piece of C source, and the names of the parts that must come before it."""
 
     lines: tuple[str, ...]
     needs: tuple[str, ...]
@@ -258,12 +254,7 @@ def event_symbol(external: ExternalClass, event: int, release: Release) -> str:
 
 @dataclass(slots=True)
 class _Handler:
-    """A handler function; rules share it if their conditions and triggers are equal.
-
-    Attributes:
-        conditions: Conditions that must all hold.
-        triggers: Numbers of the triggers that test its events.
-    """
+    """A handler function; rules share it if their conditions, which must all hold, and triggers are equal."""
 
     name: str
     conditions: tuple[Expression, ...]

@@ -173,11 +173,7 @@ def _processes(trace: Trace, row: int, alive: NDArray[np.int64]) -> list[int]:
 
 
 class _Dump:
-    """Builds the events that dump the state of all processes and threads at the start of a trace.
-
-    Attributes:
-        owners: Thread of the last RUNNING event, by CPU.
-    """
+    """Builds the events that dump the state of all processes and threads; `owners` ran last, by CPU."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace

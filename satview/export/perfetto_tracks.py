@@ -43,12 +43,7 @@ Known = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class MessageBytes:
-    """n encoded messages of different lengths.
-
-    Attributes:
-        data: uint8 (n, width), bytes of the messages.
-        used: bool (n, width), which of the bytes belong to the message.
-    """
+    """n encoded messages of different lengths: uint8 (n, width), and which of the bytes are used, bool (n, width)."""
 
     data: NDArray[np.uint8]
     used: Known

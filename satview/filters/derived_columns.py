@@ -227,11 +227,7 @@ class TableTest:
     """A test that looks up codes or threads in a table of results, in the fastest form for the values that occur.
 
     A few runs of consecutive selected values (a class, one event, the threads of a process) become comparisons. Values
-    that never occur may have either result, so that runs are as long as possible.
-
-    Args:
-        table: bool, result for each value.
-        occurs: bool of the same shape, whether each value occurs in the column; None = any value may occur.
+    that never occur (bool, as the table; None = any may) may have either result, so that runs are as long as possible.
     """
 
     def __init__(self, table: Bools, occurs: Bools | None = None) -> None:

@@ -39,11 +39,7 @@ class Diagnostic:
 
 
 class RuleError(UsageError):
-    """Rules or an expression that cannot be used as written.
-
-    Attributes:
-        diagnostics: All faults found, in text order; at least one.
-    """
+    """Rules or an expression that cannot be used as written, with at least one fault, in text order."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)
@@ -63,11 +59,7 @@ class ExpressionPart(Protocol):
 
 
 class ExpressionError(RuleError):
-    """A fault in one expression, with its position.
-
-    Attributes:
-        message, start, end, suggestions: The same as in the only element of `diagnostics`.
-    """
+    """A fault in one expression, with the position and suggestions of its only element of `diagnostics`."""
 
     def __init__(self, message: str, start: int, end: int, suggestions: Iterable[str] = ()) -> None:
         fault = Diagnostic(message, start, end, 0, tuple(suggestions))

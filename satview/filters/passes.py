@@ -49,10 +49,8 @@ _NESTING_LIMIT: Final = 40
 class FilterCombination:
     """A combination of named filters: one filter, or `not` of one part, or `and` or `or` of several parts.
 
-    Filters without a mask or a text are left out, and so are combinations that have only such filters.
-
-    Attributes:
-        joint: `and`, `or`, `not`; empty for a filter.
+    The `joint` is empty for a filter. Filters without a mask or a text are left out, and so are combinations that have
+    only such filters.
     """
 
     joint: str
@@ -286,11 +284,10 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class PassStack:
-    """The passes (named filters) over one trace, in order.
+    """The passes (named filters) over one trace, in order, and how they are combined for search, export and statistics.
 
-    Attributes:
-        combination: Names with and, or, not and brackets: selects the events for search, export and statistics. A pass
-            that is off is left out together with its `not`. Empty = all passes that are on must hold.
+    The combination consists of names with and, or, not and brackets; a pass that is off is left out together with its
+    `not`. Empty = all passes that are on must hold.
     """
 
     passes: tuple[Pass, ...] = ()
@@ -356,9 +353,7 @@ class PassResult:
 class PassEvaluator:
     """Evaluates passes over one trace and keeps the latest results, so that a pass is switched off at no cost.
 
-    Args:
-        derived: Source of durations and priorities; None = computed from the trace.
-        load_function: Loads the handlers that rules call; None = such rules are refused.
+    Rules that call handlers are refused without `load_function`.
     """
 
     def __init__(

@@ -59,9 +59,7 @@ Words = tuple[int, ...]  # of the payload in the new form: number of the word in
 class _LoggedPayloads(PayloadSource):
     """The payloads of a trace as if every event had been logged fast or wide as requested.
 
-    Args:
-        form: uint16 (events,), index in `layouts` for each event; 0 = unchanged.
-        layouts: Words of each form; the first is not used.
+    `form` is the index of each event in `layouts`, words of each form, uint16 (events,); 0 = unchanged.
     """
 
     def __init__(self, source: PayloadSource, form: NDArray[np.uint16], layouts: list[Words], byte_order: str) -> None:
@@ -124,11 +122,9 @@ class _LoggedPayloads(PayloadSource):
 
 @dataclass(frozen=True, slots=True)
 class LoggedTrace:
-    """A trace as if every event had been logged fast or wide as requested.
+    """A trace as if every event had been logged fast or wide as requested; if not exact, its slots are a lower bound.
 
-    Attributes:
-        is_exact: Whether the number of slots is exact; otherwise it is a lower bound.
-        missing: bool (32768,), codes of events for which the trace lacks words of the requested form.
+    `missing` are the codes of events for which the trace lacks words of the requested form, bool (32768,).
     """
 
     trace: Trace
@@ -350,12 +346,7 @@ _Counts = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ViewLoss:
-    """The events that one view, such as the CPU lanes, would lose.
-
-    Attributes:
-        lost: Number of events of the view that would not be logged.
-        text: The consequence, one sentence; empty if nothing is lost.
-    """
+    """The number of events that one view, such as the CPU lanes, would lose, and the consequence as a sentence."""
 
     view: str
     lost: int

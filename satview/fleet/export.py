@@ -193,12 +193,7 @@ def export_folder(
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The work of an export.
-
-    Attributes:
-        sources: The files to export: new or changed since the last export.
-        gone: Names of traces of the data set whose files no longer exist.
-    """
+    """The work of an export: new or changed files, and names of traces of the data set whose files are gone."""
 
     dataset: Dataset
     sources: list[DatasetSource]

@@ -72,12 +72,7 @@ _SAFE: Final = " @,+()[]'!$&;~"  # not percent-encoded in folder names
 
 @dataclass(frozen=True, slots=True)
 class DatasetSource:
-    """A trace file to export into a data set.
-
-    Attributes:
-        name: Name of the trace in the data set: the path of the file below the searched folder, with `/`.
-        user_events: Descriptions of its events, by code.
-    """
+    """A trace file to export, named by its path below the searched folder, with `/`; descriptions of events by code."""
 
     name: str
     path: Path
@@ -231,12 +226,7 @@ _NUMBER: Final = r"\s*-?\d{1,18}(?:\.\d{1,9})?\s*"
 
 @dataclass(frozen=True, slots=True)
 class ViewUse:
-    """A view or macro that a query uses.
-
-    Attributes:
-        call: Its name in SQL; for a macro, with arguments.
-        table: Name of the table that holds its rows of all traces.
-    """
+    """A view or macro that a query uses, with its call in SQL and the table of its rows of all traces."""
 
     view: View
     call: str

@@ -68,11 +68,7 @@ _MOST_IDLE: Final = 2
 
 
 class QueryProcess:
-    """A process that answers one question at a time.
-
-    Attributes:
-        owner: Number of the trace whose tables the process holds; 0 = none.
-    """
+    """A process that answers one question at a time; `owner` is the trace whose tables it holds, 0 = none."""
 
     def __init__(self) -> None:
         # Allocators reserve much of the limited address space: 64 MiB for each of eight arenas per processor, and
@@ -272,9 +268,8 @@ class SqlQuestion:
 class Query:
     """A query that a process is answering; creating it builds and sends the tables.
 
-    Raises:
-        UsageError: The query is faulty or exceeds a limit, the process has ended, or a package is not installed.
-        Cancelled: `cancelled()` returned True.
+    Raises UsageError if it is faulty or exceeds a limit, the process has ended, or a package is not installed, and
+    Cancelled if `cancelled()` returned True.
     """
 
     def __init__(self, question: SqlQuestion, limits: Limits, cancelled: Callable[[], bool] | None = None) -> None:

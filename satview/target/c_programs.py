@@ -181,8 +181,7 @@ class HandlersRequest(msgspec.Struct, frozen=True, tag_field="do", tag="handlers
 class _CallWords:
     """The arguments of a call; each method removes arguments from the front and returns them.
 
-    Raises:
-        QnxError: EINVAL; an argument is missing or has the wrong type, or there are too many.
+    QnxError (EINVAL) is raised if one is missing or has the wrong type, or there are too many.
     """
 
     def __init__(self, words: list[bytes]) -> None:

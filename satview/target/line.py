@@ -232,12 +232,7 @@ _Answer = TypeVar("_Answer", bytes, int)
 
 @dataclass(frozen=True, slots=True)
 class ClockOffset:
-    """Offset of a target's clock from the clock of this machine.
-
-    Attributes:
-        seconds: The offset; negative = the target's clock is behind.
-        error_s: Maximum error of the offset in either direction.
-    """
+    """Offset of a target's clock from the clock of this machine, negative if it is behind, and its maximum error."""
 
     seconds: float
     error_s: float

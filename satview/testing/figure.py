@@ -31,11 +31,7 @@ Figures = dict[str, dict[str, float]]  # values by test and by name of the measu
 
 @dataclass(slots=True)
 class Baseline:
-    """The values in a baseline file, and the values measured by this run.
-
-    Attributes:
-        before: Values in the file; None = the file does not exist yet.
-    """
+    """The values in a baseline file (None = it does not exist yet), and those measured by this run."""
 
     before: Figures | None
     now: Figures = field(default_factory=dict)
@@ -273,11 +269,7 @@ _LONGEST_NAME: Final = 120
 
 @dataclass(slots=True)
 class Pictures:
-    """Takes the pictures of one test run.
-
-    Attributes:
-        folder: Folder of the pictures, created with the first picture; None = take no pictures.
-    """
+    """Takes the pictures of one test run, in a folder made for the first one; None = take none."""
 
     folder: Path | None
     taken: int = 0

@@ -25,12 +25,7 @@ _CPU_SAMPLE_NS: Final = 150_000_000  # less than the flush interval, so that eac
 
 @dataclass(frozen=True, slots=True)
 class RecordOptions:
-    """Options of a recording.
-
-    Attributes:
-        categories: Categories to trace, from `codes.CATEGORIES`.
-        direct: Whether each record is written at once.
-    """
+    """Options of a recording: folder, categories from `codes.CATEGORIES`, whether each record is written at once."""
 
     directory: str
     categories: frozenset[str]
@@ -47,11 +42,7 @@ class RecordOptions:
 
 
 class ThreadRecorder:
-    """Creates the logs of threads, and writes the files of one process.
-
-    Attributes:
-        addresses: Iterator over addresses for objects; shared by all recorders, so that an address is never reused.
-    """
+    """Creates the logs of threads, and writes the files of one process; recorders share addresses, never reused."""
 
     addresses = itertools.count(_FIRST_ADDRESS, _ADDRESS_STEP)
 
@@ -188,11 +179,7 @@ _DEEPEST: Final = 40
 
 
 class OwnState:
-    """Global state; class attributes, as module variables would need `global`.
-
-    Attributes:
-        local: Thread-local data; `local.log` is the log of the calling thread.
-    """
+    """Global state; class attributes, as module variables would need `global`. `local.log` is the thread's own log."""
 
     recorder: ThreadRecorder | None = None
     local: Any = _thread._local()

@@ -275,8 +275,7 @@ _LONG: Final = 200_000  # events; a shorter replay takes no longer than starting
 class ReplayBasis:
     """The data that predictions for a trace start from: its programs, and how well their unchanged replay fits.
 
-    Attributes:
-        findings: Problems of the unchanged replay on the simulated kernel, which predictions do not report again.
+    `findings` are its problems on the simulated kernel, which predictions do not report again.
     """
 
     programs: Programs

@@ -86,12 +86,7 @@ _SYNC_CALLS: Final = frozenset((*_GIVES, "SYNC_MUTEX_LOCK", "SYNC_SEM_WAIT", "SY
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The receipt of a message or of a pulse at a channel.
-
-    Attributes:
-        message: Index of the message; -1 = none, or not known.
-        pulse: Index of the stream (the pulses of one connection) and of the pulse in it; None = none, or not known.
-    """
+    """The receipt of a message at a channel (its index, -1 = none), or of a pulse (of its stream and in that)."""
 
     chid: int
     message: int = -1

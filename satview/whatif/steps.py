@@ -110,11 +110,7 @@ class Meet:
 
 @dataclass(slots=True)
 class Await:
-    """Wait at a condition variable or semaphore for its next signal.
-
-    Attributes:
-        thing: Number of the object in `Programs.things`.
-    """
+    """Wait at a condition variable or semaphore, by its number in `Programs.things`, for its next signal."""
 
     thing: int
     recorded_ns: int = 0
@@ -225,12 +221,7 @@ class ThreadProgram:
 
 @dataclass(slots=True)
 class RecordedMessage:
-    """A message: pid and channel of the receiver, and the work that the receiver did for it.
-
-    Attributes:
-        steps: The work; None if the message was not received.
-        is_answered: Whether the reply is in the trace.
-    """
+    """A message: pid and channel of the receiver, and its work, None if it was not received; and if it was answered."""
 
     pid: int
     chid: int = 0
@@ -243,8 +234,7 @@ class RecordedMessage:
 class Stream:
     """Pulses that come over one connection, in the order in which they were sent, and the work done for each.
 
-    Attributes:
-        scoid: Number by which the receiver knows the connection; 0 = not known.
+    `scoid` is the number by which the receiver knows the connection; 0 = not known.
     """
 
     pid: int

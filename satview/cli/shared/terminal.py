@@ -27,12 +27,7 @@ Report = Callable[[float], None]
 
 
 class _ProgressLine:
-    """A progress line that a second thread shows while the main thread works.
-
-    Attributes:
-        share: Share of the work that is done, 0 to 1; None = not reported.
-        words: Text that the work reports instead of a share.
-    """
+    """A progress line that a second thread shows while the main thread works: the share done, 0 to 1, or words."""
 
     def __init__(self, what: str, *, has_no_end: bool = False) -> None:
         self.what, self.has_no_end = what, has_no_end

@@ -32,11 +32,7 @@ _SHOWN[_LINE_FEED] = True
 
 @dataclass(frozen=True, slots=True)
 class EventGroup:
-    """Events of one kind and size.
-
-    Attributes:
-        words: uint32 (m, k), payload words in host order.
-    """
+    """Events of one kind and size, with payload words in host order, uint32 (m, k)."""
 
     words: NDArray[np.uint32]
     byte_order: str
@@ -55,11 +51,7 @@ class EventGroup:
 
 @dataclass(frozen=True, slots=True)
 class TemplateColumn:
-    """The values for one `%` conversion of a template.
-
-    Attributes:
-        field: The same conversion for the compiled core; None if the core cannot make it.
-    """
+    """The values for one `%` conversion of a template; `field` is the same for the core, if that can make it."""
 
     values: Callable[[EventGroup], Sequence[Any]]
     field: LineField | None = None

@@ -181,11 +181,9 @@ _CONVERSION: Final = re.compile(r"%(?:%|(0?)(\d*)([dxs])|.|$)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """The text of some events, UTF-8.
+    """The text of some events, UTF-8: lines, each with the separator before it, and the end of each, int64 (n,).
 
-    Attributes:
-        text: The lines, each with the separator before it.
-        ends: int64 (n,), end of each event's line in `text`; an event that is not printed has an empty line.
+    An event that is not printed has an empty line.
     """
 
     text: bytes | memoryview
@@ -237,11 +235,9 @@ def _filled(template: str, columns: Sequence[TemplateColumn], heads: list[list[A
 
 @dataclass(frozen=True, slots=True)
 class _Texts:
-    """The texts that Python makes instead of the core, for lines of one form.
+    """The texts that Python makes instead of the core, one for each column of every line of one form.
 
-    Attributes:
-        columns: Columns that make the texts; each makes one text of every line.
-        template: Template of whole lines, if the core cannot print them: the text is then the whole line.
+    With a template the text is the whole line, which the core cannot print.
     """
 
     count: int
@@ -657,11 +653,7 @@ def _decoded(trace: Trace, event: int) -> str:
 
 
 class ListColumns:
-    """The columns of the list before class and event name.
-
-    Args:
-        rows: int64 (n,), rows of the event table, ascending.
-    """
+    """The columns of the list before class and event name, for ascending rows of the event table, int64 (n,)."""
 
     TEMPLATE: Final = "%d,%d,%d,%d,%d,%s,%d,%s,%d,"
 

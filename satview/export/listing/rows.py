@@ -34,12 +34,7 @@ from satview.formats.source import TraceSource
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A column that is printed at the start of every line.
-
-    Attributes:
-        values: int64, uint64 or smaller (n,): numbers, or indices into `texts`.
-        texts: The texts; None for a column of numbers.
-    """
+    """A column at the start of every line: numbers, or indices into `texts`, int64, uint64 or smaller (n,)."""
 
     values: NDArray[np.integer]
     texts: Sequence[str] | None = None

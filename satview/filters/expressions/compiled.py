@@ -63,12 +63,7 @@ def thread_texts(name: str, trace: Trace, test: Callable[[str], bool]) -> Bools:
 
 
 class RowColumns:
-    """The values of fields and arguments, as columns, for some events of a trace.
-
-    Args:
-        derived: Source of durations, lengths and priorities.
-        rows: A slice of the event table, or ascending rows.
-    """
+    """The values of fields and arguments, as columns, for a slice of the event table or ascending rows."""
 
     def __init__(self, trace: Trace, derived: DerivedColumns, rows: Rows) -> None:
         self.trace, self.derived, self.rows = trace, derived, rows
@@ -232,11 +227,7 @@ _WORD_COST, _ARGUMENT_COST, _LATENCY_COST = 4, 5, 6
 
 
 class Condition(ABC):
-    """A part of a compiled expression.
-
-    Attributes:
-        cost: Relative cost of testing one event; cheap parts are tested first.
-    """
+    """A part of a compiled expression; parts with a low relative `cost` of testing one event are tested first."""
 
     cost = 0
 
@@ -315,11 +306,7 @@ class _Inverse(Condition):
 
 
 class _CombinedCondition(Condition):
-    """Conditions joined by `and` or `or`; costly ones are evaluated only for rows that cheap ones leave undecided.
-
-    Attributes:
-        parts: The conditions, cheap ones first.
-    """
+    """Conditions joined by `and` or `or`; costly ones are evaluated only for rows that cheap ones leave undecided."""
 
     def __init__(self, parts: list[Condition], needs_all: bool) -> None:
         self.parts, self.needs_all = sorted(parts, key=lambda part: part.cost), needs_all

@@ -34,11 +34,7 @@ _NUMBER_MAX: Final = 1 << 62  # larger ones wrap
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A part of a condition that no event handler can evaluate.
-
-    Attributes:
-        node: The part, with its position in the text.
-    """
+    """A part of a condition, with its position in the text, that no event handler can evaluate."""
 
     node: nodes.Node
     reason: str
@@ -47,11 +43,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """The events for which a handler is called, and the form in which they are logged.
-
-    Attributes:
-        codes: bool (32768,), the events.
-    """
+    """The events for which a handler is called, bool (32768,), and the form in which they are logged."""
 
     release: Release
     codes: Bools

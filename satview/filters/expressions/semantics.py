@@ -180,12 +180,7 @@ class Type(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CodeTest(nodes.Node):
-    """A test of class, event or state by name.
-
-    Attributes:
-        pattern: Pattern that the name must match; None = `names` decide.
-        table: bool (32768,), result for every code.
-    """
+    """A test of class, event or state by names, or a pattern for them; `table` has the results, bool (32768,)."""
 
     kind: FieldKind
     names: tuple[str, ...]

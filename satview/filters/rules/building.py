@@ -175,11 +175,9 @@ _WITH_VALUE: Final = "AbDdFfknpSs"
 
 @dataclass(frozen=True, slots=True)
 class TraceloggerCommand:
-    """A command line, and whether it is equivalent to the rules.
+    """A command line, and whether a capture with it has exactly the events that the rules let pass.
 
-    Attributes:
-        is_exact: True if a capture with this command has exactly the events that the rules let pass.
-        reasons: Rules that tracelogger cannot carry out but the C program can, one sentence each; empty if exact.
+    Otherwise `reasons` are rules that tracelogger cannot carry out but the C program can, one sentence each.
     """
 
     text: str
@@ -189,12 +187,7 @@ class TraceloggerCommand:
 
 @dataclass(frozen=True, slots=True)
 class ImportedArguments:
-    """The rules in a TRACELOGGER_ARGS attribute.
-
-    Attributes:
-        rules: Rules that set the same filter; empty if the logger set none.
-        notes: Other options, and options that could not be read, one sentence each.
-    """
+    """The rules in a TRACELOGGER_ARGS attribute, if any; a sentence for each other option, or one that is not known."""
 
     rules: tuple[Rule, ...]
     notes: tuple[str, ...]

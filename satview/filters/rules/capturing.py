@@ -230,11 +230,9 @@ def _unasked(built: BuiltRules, undecided: Sequence[str]) -> list[Diagnostic]:
 
 
 class _Where:
-    """The conditions of WHERE lines, turned into switches and into a handler for each class.
+    """The conditions of WHERE lines, turned into switches and into a handler for each class, behind its earlier one.
 
-    Attributes:
-        handlers: Handler for each class: the conditions, after the handler that the class has already.
-        undecided: Names of classes that would need a handler in a kernel without handlers; else empty.
+    `undecided` are names of classes that would need a handler in a kernel without handlers.
     """
 
     def __init__(self, conditions: Sequence[Expression], state: RuleSet, has_handlers: bool) -> None:

@@ -92,11 +92,7 @@ class HandlerEvent:
 
 
 class HandlerFile:
-    """A Python file with handlers, compiled once and run again before each pass over the events.
-
-    Attributes:
-        namespace: Objects that the file defined when it last ran, by name.
-    """
+    """A Python file with handlers, compiled once and run again before each pass over the events."""
 
     def __init__(self, path: Path, code: CodeType) -> None:
         self.path, self._code = path, code

@@ -123,11 +123,9 @@ KEEP_LIMIT: Final = 4096  # buffers: as many as a kernel takes
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """The action of a trigger, written after `THEN`.
+    """The action of a trigger, written after `THEN`: a mark (empty = `DEFAULT_MARK`), and whether the recording stops.
 
-    Attributes:
-        mark: Text of the mark at the event; empty = the text of `DEFAULT_MARK`.
-        keep: Number of buffers that are still filled before the recording stops.
+    Before it stops, `keep` buffers are still filled.
     """
 
     mark: str = ""

@@ -39,11 +39,7 @@ _NONE: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """One `WHEN` line of rules: a condition, and the action at each event that fits it.
-
-    Attributes:
-        line: Line in the rules, from 1.
-    """
+    """One `WHEN` line of rules, from line 1: a condition, and the action at each event that fits it."""
 
     condition: Expression
     action: Action
