@@ -260,8 +260,13 @@ def _thread_lines(statistics: Statistics, rows_shown: Sequence[int] | None = Non
 def lateness(trace: Trace, activity: str = "", timing: Mapping[str, Timing] | None = None) -> Details:
     """Return the recurring activities, and an analysis of one: its worst instance, and how slow instances differ.
 
-    That is the activity of a name, or unique part of it; empty = the one that is most late. Raises UsageError if there
-    is no such activity, or an activity of the timing file does not exist.
+    Args:
+        trace: The trace.
+        activity: Name of the activity to analyse, or a unique part of it; empty = the one that is most late.
+        timing: Contents of a timing file; None = no file.
+
+    Raises:
+        UsageError: There is no such activity, or an activity of the timing file does not exist.
     """
     answer = late(trace, timing)
     number = answer.learned.named(activity) if activity else answer.most_telling()

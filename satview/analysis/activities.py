@@ -499,9 +499,14 @@ def regular_period(
     trace: Trace, rows: NDArray[np.integer], least: float = LEAST_PERIODS, regular_percent: float = REGULAR_PERCENT,
     tolerance_percent: float = TOLERANCE_PERCENT,
 ) -> int:  # fmt: skip
-    """Return the period of some ascending events in cycles; 0 if they are not regular.
+    """Return the period of some events in cycles; 0 if they are not regular.
 
-    Of at least `least` periods, `regular_percent` must differ from the median by at most `tolerance_percent` of it.
+    Args:
+        trace: The events.
+        rows: (n,), ascending.
+        least: Minimum number of periods from which the period is learned.
+        regular_percent: Minimum percentage of periods that must differ little from the median of all periods.
+        tolerance_percent: Maximum of that difference, in percent of the median.
     """
     gaps = np.diff(trace.events.time_cycles[rows])[is_whole(trace, rows[:-1], rows[1:])]
     if len(gaps) < least:

@@ -66,7 +66,17 @@ def anchor_of(trace: Trace, condition: str, number: int = 1) -> Anchor:
 
 
 def offset_ps(reference: Trace, other: Trace, reference_cycles: int, other_cycles: int) -> int:
-    """Return the picoseconds from the first event of `reference` to that of `other`, given one common moment."""
+    """Return the time from the first event of `reference` to the first event of `other`, given one common moment.
+
+    Args:
+        reference: One trace.
+        other: The other trace.
+        reference_cycles: The moment in the reference, in its cycles.
+        other_cycles: The same moment in the other trace, in its cycles.
+
+    Returns:
+        Picoseconds, rounded to the nearest.
+    """
     return _ps(reference, reference_cycles - reference.window.start) - _ps(other, other_cycles - other.window.start)
 
 

@@ -199,9 +199,14 @@ class _BlamePieces(ColumnTable):
 
 
 def blame(trace: Trace, thread: _Ints, start: _Ints, begin: _Ints, end: _Ints) -> BlameParts:
-    """Return the parts of each interval of a thread (0 = not known), one for each use, thread and object.
+    """Return the parts of each interval of a thread, one for each use of the time (`Blame`, thread and object).
 
-    The thread begins to work for the interval at `begin`. Intervals are within the trace, in cycles, int64 (n,).
+    Args:
+        trace: The events.
+        thread: int64 (n,), thread of each interval, a row of the thread table; 0 = not known.
+        start: int64 (n,), start of each interval, cycles, not before the trace begins.
+        begin: int64 (n,), time at which the thread begins to work for the interval, cycles.
+        end: int64 (n,), end of each interval, cycles, not after the trace ends.
     """
     count, running = len(thread), _Running(trace, TimeRanges.of(start, end))
     pieces = _split(running, np.tile(thread, 2), np.append(start, begin), np.append(begin, end))

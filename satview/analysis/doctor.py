@@ -376,9 +376,12 @@ class Judge:
         self._trust_of: dict[tuple[str, Rests], tuple[Trust, _Bools | None]] = {}
 
     def of_column(self, key: str) -> tuple[Trust, _Bools | None]:
-        """Return the trust in a column of numbers such as `cpu_ns`, and the rows to which it applies; None = all.
+        """Return the trust in a column of numbers, and the rows to which it applies, bool (n,); None = all rows.
 
         The values in the other rows are exact.
+
+        Args:
+            key: Name of the column with the unit, such as `cpu_ns`.
         """
         figures = FIGURES[self._key]
         analysis, rests = figures.of(key)
@@ -391,7 +394,12 @@ class Judge:
         return _as_estimate(trust) if is_either_way else trust, rows
 
     def of(self, analysis: str, rests: Rests) -> tuple[Trust, _Bools | None]:
-        """Return the trust in figures that answer an analysis from some data, and the affected rows; None = all."""
+        """Return the trust in figures of an analysis, and the affected rows, bool (n,); None = all.
+
+        Args:
+            analysis: Key of the analysis that the figures answer.
+            rests: Data on which the figures depend.
+        """
         if (analysis, rests) not in self._trust_of:
             self._trust_of[analysis, rests] = self._judge(analysis, rests)
         return self._trust_of[analysis, rests]

@@ -116,7 +116,12 @@ class Need:
 
 
 def lost_words(trace: Trace, cycles: int) -> str:
-    """Return a text with the time, cycles, for which events are missing; empty if none are."""
+    """Return a text with the time for which events are missing; empty if none are.
+
+    Args:
+        trace: The events.
+        cycles: That time, in cycles.
+    """
     return f"events were lost for {format_duration(trace.clock.duration_ns(cycles))} of it" if cycles else ""
 
 

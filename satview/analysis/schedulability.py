@@ -79,9 +79,11 @@ class Arrivals(ColumnTable):
 
     @classmethod
     def seen(cls, times: Sequence[_Ints], span: int) -> Arrivals:
-        """Return the arrival curves of arrivals, ascending cycles of each kind, observed over `span` cycles.
+        """Return the arrival curves of observed arrivals.
 
-        One arrival more than observed is taken to need at least that.
+        Args:
+            times: int64 (n,) of each kind, cycles, ascending, n > 0.
+            span: Length of the observation, cycles; one arrival more than observed is taken to need at least that.
         """
         rows = [_distances(kind_times, span) for kind_times in times]
         steps = np.array([len(row) - 1 for row in rows], np.int64)
@@ -182,9 +184,15 @@ class Bound:
 def response_bounds(
     trace: Trace, learned: Activities, periods: Sequence[int], said_cpus: Mapping[int, Sequence[int]] | None = None
 ) -> list[Bound]:
-    """Return the response bound of each activity, with the user's period (-1 = as observed) and CPUs of some.
+    """Return the response bound of each activity, in the order of the activities.
 
     On an axis these are the bounds in the activity's file alone, because only that file has work for its CPUs.
+
+    Args:
+        trace: The events.
+        learned: Activities and instances.
+        periods: The user's period of each activity, cycles; -1 = as observed.
+        said_cpus: CPUs to which a user limits the threads of some activities, by position of the activity.
     """
     if (files := files_of(trace)) is not None:
         return _bounds_on_axis(files, learned, periods, said_cpus or {})

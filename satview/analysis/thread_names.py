@@ -95,7 +95,13 @@ def refuse_unknown(trace: Trace, text: str) -> None:
 
 
 def are_named(trace: Trace, text: str, threads: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which of the given threads match a text as in `threads_named`, bool (n,); unknown threads never match."""
+    """Return which of the given threads match a text as in `threads_named`, bool (n,); unknown threads never match.
+
+    Args:
+        trace: The threads.
+        text: Text typed by the user.
+        threads: int64 (n,), rows of the thread table; 0 and -1 = not known.
+    """
     named = threads_named(trace, text)
     named[0] = False
     return np.append(named, False)[threads]  # row -1 is the last one here

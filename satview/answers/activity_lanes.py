@@ -114,9 +114,16 @@ def _lanes_of(trace: Trace, activity: Activity, instances: Instances, value: NDA
 
 
 def without_overlap(start: _Ints, end: _Ints) -> NDArray[np.bool_]:
-    """Return which intervals, with ascending starts, one lane can show without overlap, bool (n,).
+    """Return which intervals one lane can show without overlap.
 
     These are the first interval, then repeatedly the next one that begins at or after the end of the last one chosen.
+
+    Args:
+        start: int64 (n,), ascending, n > 0.
+        end: int64 (n,), above the starts.
+
+    Returns:
+        bool (n,).
     """
     count = len(start)
     following = np.append(np.searchsorted(start, end), count)

@@ -475,7 +475,15 @@ def durations(
     side: int,
     is_cancelled: Callable[[], bool] | None = None,
 ) -> _Durations:
-    """Return the single durations that a figure sums up in trace 0 or 1, ns; empty if its row is missing.
+    """Return the single durations that a figure sums up in one trace, ns, int64 (n,); empty if its row is missing.
+
+    Args:
+        trace: The trace.
+        basis: Data that is the same for every part of the trace.
+        window: The part of the trace.
+        change: The figure.
+        side: 0 = the trace is the first of the comparison, 1 = the second.
+        is_cancelled: Called repeatedly during the work.
 
     Raises:
         Cancelled: `is_cancelled` returned true.

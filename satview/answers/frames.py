@@ -181,7 +181,13 @@ def _for_pandas(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def arrow_array(values: Values, *, is_nullable: bool, known: NDArray[np.bool_] | None = None) -> pa.Array:
-    """Return a column as an Arrow array; null where not `known`, else where nullable and -1 or the empty text."""
+    """Return a column as an Arrow array.
+
+    Args:
+        values: The column, (n,).
+        is_nullable: Whether -1 and the empty text become null.
+        known: bool (n,), whether each value is not null; None = decided by `is_nullable`.
+    """
     pyarrow = required("pyarrow")
     if isinstance(values, Partial):
         return arrow_array(values.values, is_nullable=True, known=values.known)

@@ -430,7 +430,13 @@ class FlameGraph:
 
 
 def flame_graph(table: Table, measure: FlameWidth | None = None, *, is_by_thread: bool = False) -> FlameGraph:
-    """Return the flame graph of a `function_table`, by a measure that it has, perhaps below processes and threads."""
+    """Return the flame graph of all functions.
+
+    Args:
+        table: Result of `function_table`.
+        measure: Quantity that widths show; if it is None or has no data, the first quantity with data is used.
+        is_by_thread: Put functions below their processes and threads; else equal call paths of all threads are summed.
+    """
     is_sampled = table["source"] == "samples"
     rows_of = {width: np.flatnonzero(is_sampled == (width is FlameWidth.SAMPLES)) for width in FlameWidth}
     measures = tuple(width for width in FlameWidth if np.any(table[_COLUMNS[width]][rows_of[width]] > 0))

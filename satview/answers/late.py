@@ -278,7 +278,14 @@ class Late:
         return tuple(dict.fromkeys(filter(None, (*said, *unseen, may_be_more(self.trace)))))
 
     def worst(self, activity: int | None = None, count: int | None = None) -> _Ints:
-        """Return the instances of an activity (None = all) by overrun, then response; those with losses come last."""
+        """Return indices of instances by overrun of the deadline, then response, longest first, int64 (k,).
+
+        Instances with missing events come last.
+
+        Args:
+            activity: The activity; None = all.
+            count: Maximum number of instances; None = all.
+        """
         instances = self.learned.instances
         ranked = np.arange(len(instances)) if activity is None else np.flatnonzero(instances.activity == activity)
         overrun = self.learned.overrun_cycles[ranked]

@@ -163,7 +163,14 @@ def thinned(positions: _Ints, most: int = MOST_COMPARED) -> _Ints:
 
 
 def part_columns(trace: Trace, kind: _Ints, thread: _Ints, value: _Ints) -> dict[str, Texts | _Ints]:
-    """Return the columns `part`, `whom` and `what`, (n,) each, of parts of time, as in `BlameParts`."""
+    """Return the table columns `part`, `whom` and `what`, which describe parts of time, (n,) each.
+
+    Args:
+        trace: The trace.
+        kind: int64 (n,), use of the time, as in `Blame`.
+        thread: int64 (n,), rows of the thread table; 0 = not known.
+        value: int64 (n,), number of the object, whose meaning depends on `kind`.
+    """
     return {
         "part": Texts(kind.astype(np.uint8), tuple(BLAME_WORDS.values())),
         "whom": np.where(thread > 0, thread, -1),

@@ -146,7 +146,12 @@ class LatencyFilter:
 
 
 def latency_table(trace: Trace, requested: LatencyFilter | None = None) -> Table:
-    """Return the latencies that pass a filter, in time order."""
+    """Return the latencies that pass a filter, in time order.
+
+    Args:
+        trace: The events.
+        requested: The filter; None = all.
+    """
     links = latencies(trace)
     legs = trace.cached("answers.latency_legs", _legs)
     wake_up = links.first_row

@@ -197,7 +197,11 @@ def table_of(
 
 
 def threads_shown(statistics: Statistics, shown: Shown) -> NDArray[np.intp]:
-    """Return the threads in the range that `shown` selects, without idle ones, but with row 0 if it has events."""
+    """Return the threads that exist in the range and are selected by `shown`, without idle threads.
+
+    Returns:
+        intp (n,), rows of the thread table, ascending; row 0 (unknown thread) is included if it has events.
+    """
     absent = statistics.states.of_state(ABSENT, statistics.states.total_cycles, len(statistics.threads))
     is_shown = (absent < statistics.covered.threads) & ~statistics.basis.is_idle
     if shown is not None:
@@ -212,7 +216,12 @@ def _passing(shown: Shown) -> str:
 
 
 def thread_columns(columns: Columns, threads: NDArray[np.int64]) -> None:
-    """Add name, process number and thread number of the thread in each row of the statistics."""
+    """Add three columns that identify a thread: name, process number and thread number.
+
+    Args:
+        columns: The columns to add to.
+        threads: int64, row of the thread table for each row of the statistics.
+    """
     trace = columns.statistics.trace
     columns.text("thread", "Thread", lambda row: trace.thread_name(int(threads[row])), "name of the thread")
     columns.number("pid", "pid", trace.threads.pid[threads], "process number")
@@ -356,7 +365,13 @@ _LOST = " Events were lost: self and imposed are lower bounds, and some of what 
 
 
 def client_server_table(statistics: Statistics, shown: Shown = None, per_server: bool = False) -> Table:
-    """Return a table with a row per thread that ran or for which others ran, and a column per server if requested."""
+    """Return a table with a row per thread that ran or for which other threads ran.
+
+    Args:
+        statistics: The statistics.
+        shown: bool (threads,), threads to show; None = all.
+        per_server: Add a column for each server.
+    """
     trace, table = statistics.trace, statistics.client_server
     rows = threads_shown(statistics, shown)
     rows = rows[(table.total_cycles[rows] > 0) & (rows > 0)]
@@ -705,7 +720,13 @@ def statistics_titles() -> dict[str, str]:
 
 
 def statistics_table(key: str, statistics: Statistics, shown: Shown = None) -> Table:
-    """Return a table by its key. If a plug-in makes it and fails, the table is empty and its text names the fault."""
+    """Return a table by its key. If a plug-in makes it and fails, the table is empty and its text names the fault.
+
+    Args:
+        key: One of `statistics_keys()`.
+        statistics: The statistics.
+        shown: bool (threads,), threads to show; None = all.
+    """
     if key in TABLES:
         return TABLES[key](statistics, shown)
     maker = plugin(PluginKind.ANALYSIS, key)

@@ -82,7 +82,11 @@ _OF_CERTAINTY: Final = {Certainty.GUESS: Known.GUESS, Certainty.INFERRED: Known.
 
 
 def known_by_certainty(certainty: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return for each certainty of a link the `Known` of values that are computed from the link, uint8 (n,)."""
+    """Return for each certainty of a link the `Known` of values that are computed from the link, uint8 (n,).
+
+    Args:
+        certainty: uint8 (n,), `Certainty`.
+    """
     by_value = np.zeros(max(Certainty) + 1, np.uint8)
     for value, known in _OF_CERTAINTY.items():
         by_value[value] = known

@@ -106,7 +106,12 @@ class TransactionFilter:
 
 
 def transaction_table(trace: Trace, requested: TransactionFilter | None = None) -> Table:
-    """Return the transactions that pass a filter, in time order; messages that a server sent meanwhile are nested."""
+    """Return the transactions that pass a filter, in time order; messages that a server sent meanwhile are nested.
+
+    Args:
+        trace: The events.
+        requested: The filter; None = all.
+    """
     links, events = transactions(trace), trace.events
     legs = trace.cached("answers.transaction_legs", _legs)
 

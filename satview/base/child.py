@@ -86,8 +86,15 @@ _POLL_S: Final = 0.1
 def run_satview(arguments: list[str], patience_s: float, is_cancelled: Callable[[], bool] = lambda: False) -> str:
     """Run a command of satview in a child process; return its standard output.
 
-    Raises UsageError if it failed, with its last message, or took too long; Cancelled if `is_cancelled()`, called now
-    and then, returned True; OSError if the process cannot be started.
+    Args:
+        arguments: Arguments of the command line.
+        patience_s: Time limit, after which the process is killed.
+        is_cancelled: Called now and then; returns True to kill the process.
+
+    Raises:
+        UsageError: The command failed, with its last message, or took too long.
+        Cancelled: `is_cancelled()` returned True.
+        OSError: The process cannot be started.
     """
     end_s = time.monotonic() + patience_s
     with subprocess.Popen(  # noqa: S603  -- this very Python

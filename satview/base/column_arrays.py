@@ -107,9 +107,15 @@ def empty(rows: int, dtype: DTypeLike) -> NDArray[Any]:
 
 
 def settled(column: _Array) -> _Array:
-    """Return a complete column, or a copy in a mapped file if its memory would exceed the bound; errors as `empty`.
+    """Return a complete column, or a copy of it in a mapped file if its memory would exceed the bound.
 
     The system can reclaim the pages of the copy when memory is short.
+
+    Args:
+        column: The column; all its elements have been written.
+
+    Raises:
+        OSError: As `empty`.
     """
     if _ROOM.limit_bytes is None:
         return column
@@ -188,7 +194,12 @@ class ColumnTable:
 
 
 def numbers_of(start: NDArray[np.integer[Any]], size: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-    """Return the whole numbers in many ranges of `size` 0 or more, one after the other, int64 (size.sum(),)."""
+    """Return the whole numbers in many ranges, one range after the other, int64 (size.sum(),).
+
+    Args:
+        start: (n,), first number of each range.
+        size: (n,), count of numbers in each range, 0 or more.
+    """
     numbers = np.empty(int(size.sum()), np.int64)
     call("ranges", np.ascontiguousarray(start, np.int64), np.ascontiguousarray(size, np.int64), numbers)
     return numbers

@@ -233,14 +233,19 @@ class NewFile:
         is_buffered: bool = True,
         is_durable: bool = True,
     ) -> None:
-        """Create the temporary file, or open the pipe or device; `reading` and `streams` as for `find_target`.
+        """Create the temporary file, or open the pipe or device.
 
-        `keeps_part` gives the written part the name if writing fails, unless an older file has it: half a capture is
-        useful, half a table is not. Without `is_buffered` every write is passed on at once, for readers that follow a
-        growing file. Without `is_durable` closing does not wait for the disk: after a power cut the file may be
-        damaged.
+        Args:
+            path: The target.
+            reading: As for `find_target`.
+            streams: As for `find_target`.
+            keeps_part: Whether the written part gets the name if writing fails, unless an older file has the name.
+                Half a capture is useful, half a table is not.
+            is_buffered: If False, every write is passed on at once, for readers that follow a growing file.
+            is_durable: If False, closing does not wait for the disk: after a power cut the file may be damaged.
 
-        Raises WriteError if the target is refused, or cannot be created.
+        Raises:
+            WriteError: The target is refused, or cannot be created.
         """
         self.path = Path(path)
         self._reading = tuple(reading)
@@ -336,7 +341,15 @@ def new_text_file(
 ) -> Iterator[TextIO]:
     """Yield a UTF-8 text stream into a file that gets its name when the block ends without an exception.
 
-    Arguments and errors are those of `NewFile`, and of `open`.
+    Args:
+        path: The target.
+        reading: As for `find_target`.
+        streams: As for `find_target`.
+        newline: As for `open`.
+        errors: As for `open`.
+
+    Raises:
+        WriteError: As `NewFile`.
     """
     with NewFile(path, reading=reading, streams=streams) as file:
         text = TextIOWrapper(file.stream, encoding="utf-8", newline=newline, errors=errors, write_through=True)
@@ -348,7 +361,17 @@ def new_text_file(
 
 
 def write_file(path: Path | str, data: bytes | str, *, reading: Sources = (), streams: bool = False) -> None:
-    """Write bytes or UTF-8 text to a file, which replaces an older one; arguments and errors as of `NewFile`."""
+    """Write bytes or UTF-8 text to a file, which replaces an older one.
+
+    Args:
+        path: The target.
+        data: Bytes or text.
+        reading: As for `find_target`.
+        streams: As for `find_target`.
+
+    Raises:
+        WriteError: As `NewFile`.
+    """
     with NewFile(path, reading=reading, streams=streams) as file:
         file.stream.write(data.encode("utf-8") if isinstance(data, str) else data)
 
@@ -356,7 +379,10 @@ def write_file(path: Path | str, data: bytes | str, *, reading: Sources = (), st
 def begin_growing(path: Path | str) -> int:
     """Create an empty file, which has its name from the start, and return a descriptor for appending records to it.
 
-    An older file of that name is not truncated: processes that have it open can still read it. Errors as of `NewFile`.
+    An older file of that name is not truncated: processes that have it open can still read it.
+
+    Raises:
+        WriteError: As `NewFile`.
     """
     target = find_target(path)
     try:

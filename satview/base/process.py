@@ -156,7 +156,9 @@ class _ClosedOutput(io.TextIOBase):
 def checked_output() -> Iterator[None]:
     """Raise OutputError if writing standard output fails, in the block or in the flush after it.
 
-    If the reader has closed the pipe, as `head` does, BrokenPipeError is raised.
+    Raises:
+        OutputError: The output is full or closed.
+        BrokenPipeError: The reader has closed the pipe, as `head` does.
     """
     if sys.stdout is None:
         sys.stdout = _ClosedOutput()

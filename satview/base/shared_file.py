@@ -71,7 +71,11 @@ def as_declared(content: Any, kind: type[_Kind]) -> _Kind:
 
 
 def tables_as_declared(content: Mapping[str, Any], kind: type[_Kind]) -> dict[str, _Kind]:
-    """Return the tables of a parsed TOML file by name, each as by `as_declared`, whose errors name the table."""
+    """Return the tables of a parsed TOML file by name, each as a dataclass whose fields declare their types and bounds.
+
+    Raises:
+        DamagedFileError: See `as_declared`; the text names the table.
+    """
     tables = {}
     for name, table in content.items():
         try:

@@ -338,7 +338,11 @@ def start_of_file(
 ) -> tuple[tuple[tuple[str, str], ...], bytes, str]:
     """Return the parts of a .kev file before its slots: header (key, value) pairs, system page, and byte order.
 
-    `started_cycles` is the start of the capture since boot; `attributes` are extra keys and values.
+    Args:
+        target: The traced target.
+        file_name: The value of TRACE_FILE_NAME.
+        started_cycles: Start of the capture, in cycles since boot.
+        attributes: Extra header keys and values.
     """
     order = "big" if target.big_endian else "little"
     name = _CPU_NAME.get(target.release, "Intel(R) Core(TM) i7-1185GRE")
@@ -610,7 +614,10 @@ def begin_events(heads: NDArray[np.uint32]) -> NDArray[np.bool_]:
 
 
 def filter_calls(options: LoggerOptions, release: Release) -> list[RULE]:
-    """Return the TraceEvent() calls that set a logger's filters, in the order of tracelogger (capture side, 7.2)."""
+    """Return the TraceEvent() calls that set a logger's filters, in the order in which tracelogger makes them.
+
+    Source: capture side, section 7.2.
+    """
     known = classes_of(release)
     clear: list[RULE] = [(name, (cls,)) for cls in _CLEARED if cls in known for name in ("CLRCLASSPID", "CLRCLASSTID")]
     width: RULE = ("SETALLCLASSESWIDE" if options.is_wide else "SETALLCLASSESFAST", ())

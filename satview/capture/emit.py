@@ -207,8 +207,13 @@ class Gate:
     ) -> bool:
         """Return whether an event passes the pid and tid settings and the handlers.
 
-        Args: see `TraceBuffers.put`; `thread` is the thread to which the event belongs, None = the one that runs on the
-        CPU, and `tested` the (pid, tid) to compare with the settings, None = the ids of `thread`.
+        Args:
+            cpu: CPU that logs the event.
+            code: Class and event number as in the slot.
+            time: Time of the event in cycles, by the machine's clock.
+            words: Payload as it will be logged.
+            thread: Thread to which the event belongs; None = the thread that runs on the CPU.
+            tested: (pid, tid) to compare with the settings; None = the ids of `thread`.
         """
         if thread is not None and tested is None:
             tested = (thread.process.pid, thread.tid)
@@ -391,7 +396,15 @@ class SystemEvents(Gate):
             self.put(cpu, code, time, words)
 
     def timer(self, cpu: int, time: int, thread: Thread, ident: int, flags: int) -> None:
-        """Emit the expiry of a timer, from 6.6 on; `thread` is the owner in the payload."""
+        """Emit the expiry of a timer, from 6.6 on.
+
+        Args:
+            cpu: CPU that logs the event.
+            time: Time of the event in cycles, by the machine's clock.
+            thread: Thread that is the owner in the payload.
+            ident: Id of the timer in the payload.
+            flags: Flags in the payload.
+        """
         if self._has_newer_system:
             self._system(cpu, time, _SYS["TIMER"], {**_owner(thread), "timer_id": ident, "flags": flags})
 
@@ -440,7 +453,15 @@ class SystemEvents(Gate):
         self._system(cpu, time, _SYS["PATHMGR"], {**_owner(thread), "path": name, "pathname": name})
 
     def service_thread(self, cpu: int, time: int, thread: Thread, ident: int, interrupt_cpu: int) -> None:
-        """Emit that `thread` becomes the service thread of an interrupt (8.0); `ident` is that of its attachment."""
+        """Emit that `thread` becomes the service thread of an interrupt (8.0).
+
+        Args:
+            cpu: CPU that logs the event.
+            time: Time of the event in cycles, by the machine's clock.
+            thread: The service thread.
+            ident: Id of its attachment to the interrupt.
+            interrupt_cpu: CPU of the interrupt, as in the payload.
+        """
         self._system(
             cpu,
             time,

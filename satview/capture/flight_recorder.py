@@ -466,9 +466,16 @@ class QstFile(Output):
         raise CaptureError(f"{self._path.name}: a QST file is written in one piece")
 
     def finish(self, rings: Sequence[BufferRing], names: Sequence[BufferRing], begin: int, end: int) -> None:
-        """Write the rings of the kernel, and those of the second trace with the names, or raise CaptureError.
+        """Write the file.
 
-        `begin` and `end` of tracing are in cycles.
+        Args:
+            rings: The kernel's rings at the end of tracing.
+            names: The rings of the second trace, which contains the names.
+            begin: Start of tracing, in cycles.
+            end: End of tracing, in cycles.
+
+        Raises:
+            CaptureError: The file cannot be written.
         """
         main, pinf = _kernel_buffers(rings), _kernel_buffers(names)
         last_stamp, last = _last(main, end)

@@ -514,6 +514,11 @@ def logged_list(release: Release, code: int, *, is_wide: bool) -> tuple[int, tup
 
     A kernel call with 64-bit values that has no list is logged without the 64-bit flag in its code (section 8.2). Where
     the fast list has more than two words in the guide but not in the printer, two words are logged.
+
+    Args:
+        release: Release of the kernel.
+        code: Event code, with the flag for 64-bit values if its process has 64 bits.
+        is_wide: True for wide mode, False for fast mode.
     """
     spec = catalogue(release).spec(code)
     if release is Release.QNX_6 and code in (THREAD_CREATE, THREAD_DESTROY):

@@ -128,10 +128,17 @@ WordColumn = Callable[[NDArray[np.intp], int], NDArray[np.uint32]]
 def variants(
     release: Release, code: NDArray[np.integer], count: NDArray[np.integer], word: WordColumn
 ) -> NDArray[np.uint8]:
-    """Return the variants of many events, uint8 (n,), as `variant_of` does for one; `count` includes padding.
+    """Return the variants of many events, as `variant_of` does for one.
 
-    `word` returns a payload word of some events; it is called only for the few events that may have variants, and only
-    for words within their payloads.
+    Args:
+        release: Release of the trace.
+        code: (n,), event codes.
+        count: (n,), payload words, padding included.
+        word: Function that returns a payload word of some events; called only for the few events that may have
+            variants, and only for words within their payloads.
+
+    Returns:
+        uint8 (n,).
     """
     variant = np.zeros(len(code), np.uint8)
     kinds = _kinds(release).take(code)

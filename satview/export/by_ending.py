@@ -119,11 +119,20 @@ def export(
 ) -> Written:
     """Write a trace, or a part of it, in the format that the file's ending names (docs/tables.md).
 
-    `path` is a new file or folder; `-` is standard output. `form`, `tables` and `by_class` are as for `format_of`;
-    several tables become a folder with one file each. Only `events`, bool (events,), in the window are written; None =
-    all. `progress` gets the share that is done, 0 to 1. `timing` is from `analysis.activities.read_timing`, for the
-    tables on activities. Raises UsageError as `format_of`; or the timing does not fit the trace, or no requested table
-    uses it; a table does not exist, a package is missing, or the file cannot be written.
+    Args:
+        trace: The trace.
+        path: The new file, or a new folder; `-` is standard output.
+        form: As for `format_of`.
+        tables: As for `format_of`; several tables become a folder with one file each.
+        by_class: As for `format_of`.
+        events: bool (events,), which events; None = all.
+        window: Only events in this range; None = all.
+        progress: Called with the share that is done, 0 to 1.
+        timing: Contents of a timing file (`satview.analysis.activities.read_timing`), for the tables on activities.
+
+    Raises:
+        UsageError: As for `format_of`; the timing does not fit the trace, or no requested table uses it; a table does
+            not exist, a package is missing, or the file cannot be written.
     """
     names = tuple(dict.fromkeys(tables)) or _EVENT
     kind = format_of(path, form, tables, by_class=by_class, is_part=events is not None or window is not None)

@@ -267,10 +267,18 @@ def write_slots(
     progress: Callable[[float], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> int:
-    """Append the slots of an opening dump and of some events, in that order, to a file; return the number of slots.
+    """Append the slots of an opening dump and of some events to a file; return the number of slots.
 
-    The file already contains header and system page. `progress` gets the share that is done; raises Cancelled if
-    `cancelled()` returned True between blocks.
+    Args:
+        file: Open for writing; it already contains header and system page.
+        trace: The trace of the events.
+        rows: Rows of the events, in the order of writing.
+        opening: Dump that is written before the events; may be empty.
+        progress: Called with the share that is done, 0 to 1.
+        cancelled: Called between blocks; True stops.
+
+    Raises:
+        Cancelled: `cancelled()` returned True.
     """
     layout = _RecordLayout(trace, rows, opening)
     for start in range(0, layout.count, _BLOCK):
@@ -564,13 +572,21 @@ def write_subset(
     progress: Callable[[float], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> SubsetReport:
-    """Write some events of a trace as a .kev file, which replaces an old one once it is complete.
+    """Write some events of a trace as a .kev file.
 
-    `path` may be a pipe or device. Only `selected` events, bool (events,), in the window (None = all) are written;
-    BUFFER events are generated, not copied. Without context, only these and the TIME and BUFFER events are written.
-    `progress` gets the share that is done, 0 to 1. Raises UsageError if the trace is not of QNX, or is of several
-    files; the file would replace the trace itself, or cannot be written. Raises Cancelled, with nothing left behind, if
-    `cancelled()` returned True.
+    Args:
+        trace: A trace of QNX, from any format.
+        path: The new file, or a pipe or device; an old file is replaced once the new one is complete.
+        selected: bool (events,), which events; BUFFER events are generated, not copied.
+        window: Only events in this range; None = all.
+        with_context: False = write only the selected events and the TIME and BUFFER events.
+        progress: Called with the share that is done, 0 to 1.
+        cancelled: Called between chunks; True stops.
+
+    Raises:
+        UsageError: The trace is not of QNX, or is of several files; the file would replace the trace itself, or cannot
+            be written.
+        Cancelled: `cancelled()` returned True; nothing is left behind.
     """
     path = Path(path)
     if not trace.release.is_qnx:

@@ -148,11 +148,17 @@ def write_perfetto(
     window: TimeWindow | None = None,
     events: Bools | None = None,
 ) -> int:
-    """Write a trace, or a part of it, for Perfetto, to a file or `-`; return the number of packets.
+    """Write a trace, or a part of it, for Perfetto; return the number of packets.
 
-    `report` gets the share that is done, 0 to 1. Slices are cut at the ends of the window; of `events`, bool (events,),
-    only slices that begin with one are written; None = all. Raises UsageError if the range is outside the trace, or the
-    file cannot be written.
+    Args:
+        trace: The trace.
+        path: The new file, or `-`.
+        report: Called with the share that is done, 0 to 1.
+        window: Write only this range, and cut slices at its ends; None = all.
+        events: bool (events,), write only slices that begin with one of these events; None = all.
+
+    Raises:
+        UsageError: The range is outside the trace, or the file cannot be written.
     """
     whole = trace.window
     if window is not None and (window.end <= whole.start or window.start >= whole.end):

@@ -138,7 +138,13 @@ class TracePart:
     events: Bools | None = None
 
     def shows(self, start_cycles: Ints, end_cycles: Ints, event: Ints) -> Bools:
-        """Return which intervals are in the part, bool (n,); `event` begins each, -1 = none; instants end at once."""
+        """Return which intervals are in the part, bool (n,).
+
+        Args:
+            start_cycles: int64 (n,).
+            end_cycles: int64 (n,); equal to the start for an instant.
+            event: int64 (n,), row of the event at the start of each interval; -1 = no event.
+        """
         inside = (start_cycles < self.window.end) & (np.maximum(end_cycles, start_cycles + 1) > self.window.start)
         return inside if self.events is None else inside & (event >= 0) & self.events[event]
 
@@ -197,7 +203,12 @@ class TrackSlices(ColumnTable):
 
 
 def uuid_of(kind: int, row: Ints | int) -> Ints:
-    """Return the uuid of a track, int64 (n,), made from its kind and the number of its thread, CPU or the like."""
+    """Return the uuid of a track, int64 (n,), made from the kind of track and a number.
+
+    Args:
+        kind: Kind of the track, such as that of threads or that of interrupts.
+        row: (n,) or one: number of the thread, CPU or other object that the track is for.
+    """
     return np.asarray(np.int64(kind) << 32 | row, np.int64)
 
 
@@ -258,7 +269,11 @@ def slice_packets(
 def counter_packets(part: TracePart, track: Ints, cycles: Ints, values: NDArray[np.float64]) -> Iterator[MessageBytes]:
     """Yield packets for values of counters; NaN and unchanged values are left out.
 
-    `track` is the uuid of each value's track, int64 (n,); values of a track are adjacent. `cycles` is when each begins.
+    Args:
+        part: The part to write.
+        track: int64 (n,), uuid of the counter's track; values of a track are adjacent.
+        cycles: int64 (n,), time from which each value holds.
+        values: float64 (n,).
     """
     same = np.append(False, (values[1:] == values[:-1]) & (track[1:] == track[:-1]))[: len(values)]
     changes = np.flatnonzero(~np.isnan(values) & ~same)
@@ -278,7 +293,13 @@ def track_events(time_ns: Ints, event: MessageBytes) -> MessageBytes:
 
 
 def overlaps(owner: Ints, start: Ints, end: Ints) -> Bools:
-    """Return which intervals begin before an earlier one of their owner ends, bool (n,); by owner, then start."""
+    """Return which intervals begin before an earlier interval of the same owner ends, bool (n,).
+
+    Args:
+        owner: int64 (n,), ascending.
+        start: int64 (n,), ascending for each owner.
+        end: int64 (n,).
+    """
     if not len(owner):
         return np.zeros(0, np.bool_)
     span = int(end.max() - start.min()) + 2

@@ -202,7 +202,10 @@ def write_by_class(
 ) -> int:
     """Write the events of each class to a file of a new folder, `class=KER_CALL/event.parquet`; return their number.
 
-    Programs that read data sets make a column `class` of the folder names. Errors are those of `write_folder`.
+    Programs that read data sets make a column `class` of the folder names.
+
+    Raises:
+        UsageError: As for `write_folder`.
     """
     write, count = writer_for(kind), 0
     arrow = arrow_of(trace, "event", rows).drop_columns(["class"])
@@ -303,7 +306,10 @@ def write_folded(trace: Trace, path: Path | str, window: TimeWindow | None) -> t
 def write_speedscope(trace: Trace, path: Path | str, window: TimeWindow | None) -> tuple[int, tuple[str, ...]]:
     """Write the stacks of each thread as a profile for speedscope; return how many, and notes on omitted data.
 
-    Arguments and errors are those of `write_folded`.
+    `path` may be `-`; `window` is as for `function_table`.
+
+    Raises:
+        UsageError: The file cannot be written.
     """
     frames: dict[tuple[str, str], int] = {}
     profiles: dict[tuple[str, str], dict[str, Any]] = {}

@@ -38,15 +38,21 @@ class DerivedColumns(Protocol):
     """Source of values that are computed from several events. Methods take event rows and return int64 (len(rows),)."""
 
     def duration_ns(self, rows: _Rows) -> NDArray[np.int64]:
-        """Return the length of the call or interrupt that each event enters or leaves, int64 (len(rows),), ns.
+        """Return the length of the kernel call or interrupt that each event enters or leaves; -1 = none, or not known.
 
-        -1 = none, or not known: events are missing between entry and exit.
+        The length is not known where events are missing between entry and exit.
+
+        Returns:
+            int64 (len(rows),), nanoseconds.
         """
 
     def state_length_ns(self, rows: _Rows) -> NDArray[np.int64]:
-        """Return how long the thread stays in the state that each event begins, at most to the end, int64 (n,), ns.
+        """Return how long the thread stays in the state that each event begins, at most to the end of the trace.
 
         -1 for events that begin no state, and where events are missing before the thread's next state event.
+
+        Returns:
+            int64 (len(rows),), nanoseconds.
         """
 
     def priority(self, rows: _Rows) -> NDArray[np.int64]:
@@ -56,7 +62,11 @@ class DerivedColumns(Protocol):
         """
 
     def latency_ns(self, rows: _Rows) -> NDArray[np.int64]:
-        """Return the time between the two events that a trigger compares, int64 (len(rows),), ns; -1 = not known."""
+        """Return the time between the two events that a trigger compares (`rules.triggers`); -1 = not known.
+
+        Returns:
+            int64 (len(rows),), nanoseconds.
+        """
 
 
 class TraceDerivedColumns:
@@ -66,16 +76,28 @@ class TraceDerivedColumns:
         self._trace = trace
 
     def duration_ns(self, rows: _Rows) -> NDArray[np.int64]:
-        """See `DerivedColumns.duration_ns`."""
+        """See `DerivedColumns.duration_ns`.
+
+        Returns:
+            int64 (len(rows),), nanoseconds.
+        """
         return self._lengths_ns(rows, partners(self._trace)[rows])
 
     def state_length_ns(self, rows: _Rows) -> NDArray[np.int64]:
-        """See `DerivedColumns.state_length_ns`."""
+        """See `DerivedColumns.state_length_ns`.
+
+        Returns:
+            int64 (len(rows),), nanoseconds.
+        """
         ends = state_ends(self._trace)[rows]
         return self._lengths_ns(rows, np.where(ends == OPEN, last_rows(self._trace, rows), ends))
 
     def priority(self, rows: _Rows) -> NDArray[np.int64]:
-        """See `DerivedColumns.priority`."""
+        """See `DerivedColumns.priority`.
+
+        Returns:
+            int64 (len(rows),).
+        """
         if "_priorities" not in self.__dict__ and len(rows) * _MANY < len(self._trace.states.event):
             own = self._own_priorities(rows)
             if own is not None:
@@ -103,7 +125,11 @@ class TraceDerivedColumns:
         return self._trace.payloads.column(rows, _PRIORITY_WORD).astype(np.int64)
 
     def latency_ns(self, rows: _Rows) -> NDArray[np.int64]:
-        """Return -1 for every event, as only triggers have latencies; see `DerivedColumns.latency_ns`."""
+        """Return -1 for every event, as only triggers have latencies; see `DerivedColumns.latency_ns`.
+
+        Returns:
+            int64 (len(rows),), nanoseconds.
+        """
         return np.full(len(rows), UNKNOWN, np.int64)
 
     def has_priorities(self) -> bool:
@@ -140,7 +166,11 @@ def _has_priorities(trace: Trace) -> bool:
 
 
 def logged_priorities(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return thread row << 32 | event row of wide thread events, ascending, and the priorities; int64 (n,) each."""
+    """Return the priorities that wide thread events log.
+
+    Returns:
+        int64 (n,), row of the thread << 32 | row of the event, ascending; and int64 (n,), the priorities.
+    """
     events = trace.events
     rows = trace.states.event
     rows = rows[events.slot_count[rows] >= 2]
@@ -316,7 +346,11 @@ def event_mask(events: EventTable, mask: EventMask, cancelled: Callable[[], bool
 
 
 def rows(events: EventTable, mask: EventMask, cancelled: Callable[[], bool] | None = None) -> NDArray[np.uint32]:
-    """Return the rows of the events that pass a selection, uint32, ascending; errors as by `event_mask`."""
+    """Return the rows of the events that pass a selection, uint32, ascending.
+
+    Raises:
+        Cancelled: `cancelled()` returned True.
+    """
     return rows_of(event_mask(events, mask, cancelled))
 
 

@@ -226,9 +226,12 @@ def message_graph(trace: Trace) -> NDArray[np.int64]:
 
 
 def message_family(trace: Trace, threads: Bools, graph: NDArray[np.int64] | None = None) -> Bools:
-    """Return `threads` and all to which these send messages, directly or through others; bool (threads,) both.
+    """Return `threads` and all threads to which these send messages, directly or through others; bool (threads,).
 
-    `graph` is the result of `message_graph`; None = it is computed.
+    Args:
+        trace: The trace.
+        threads: bool (threads,), the senders to begin with.
+        graph: Result of `message_graph`; None = it is computed.
     """
     pairs = message_graph(trace) if graph is None else graph
     selected = threads.copy()

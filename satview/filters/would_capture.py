@@ -213,7 +213,10 @@ class ControlEvents:
 def outer_interrupts(codes: NDArray[np.uint16]) -> NDArray[np.int32]:
     """Return the number, from 1, of the outermost interrupt that the kernel is in at each event; 0 = none; int32 (n,).
 
-    Entry and exit are part of an interrupt. `codes` are all events in time order, also those not selected.
+    Entry and exit are part of an interrupt.
+
+    Args:
+        codes: (n,), all events of a trace in time order, those that are not selected included.
     """
     leaves = codes == _LEAVES
     depth = np.cumsum(np.isin(codes, _ENTERS).astype(np.int32) - leaves.astype(np.int32), dtype=np.int32)
@@ -390,8 +393,17 @@ def would_capture(
 
     The kernel is simulated: every event is tested in the form that the rules request, `WHERE` lines are the handlers
     that they become in a capture, and the buffers are filled with the events that pass, to count the events that the
-    kernel writes about its buffers. `window` is START and STOP of the capture. Raises RuleError, with the message of
-    `tracelogger --rules`, for a rule that no kernel can carry out, UsageError if the trace is not of QNX.
+    kernel writes about its buffers.
+
+    Args:
+        rules: A rule set, or rules with conditions.
+        trace: The captured trace; rules cannot restore events that are not in it.
+        derived: Source of priorities; None = computed from the trace.
+        window: START and STOP of the capture; None = the whole trace.
+
+    Raises:
+        RuleError: A rule that no kernel can carry out, with the message of `tracelogger --rules`.
+        UsageError: The trace is not of QNX.
     """
     if not trace.release.is_qnx:
         raise UsageError(f"{trace.path.name}: this is no trace of QNX, so no capture of tracelogger would have it")

@@ -209,7 +209,11 @@ def plan(
     patterns: Sequence[str] = (),
     user_events: Mapping[int, UserEvent] | None = None,
 ) -> Plan:
-    """Return the plan of an export, and create the folder of the data set; all as for `export_folder`."""
+    """Return the plan of an export, and create the folder of the data set; arguments as for `export_folder`.
+
+    Raises:
+        UsageError: See `export_folder`.
+    """
     required("pyarrow.parquet")
     names = tuple(name for name in (tables or DEFAULT_TABLES) if name != RECORD)
     of_kinds = set[str]() if set(names) <= set(SCHEMAS) else {

@@ -198,9 +198,16 @@ def find_sources(
     out: Path | None = None,
     user_events: Mapping[int, UserEvent] | None = None,
 ) -> list[DatasetSource]:
-    """Return the trace files below a folder, sorted; hidden files and folders, and `out`, are left out.
+    """Return the trace files below a folder, sorted; hidden files and folders are left out.
 
-    Without patterns of file names, `PATTERNS` count. Raises UsageError if no file matches.
+    Args:
+        folder: Folder to search recursively.
+        patterns: Patterns of file names; none = `PATTERNS`.
+        out: A folder to leave out, as it holds the data set.
+        user_events: Descriptions of events of all traces; None = none.
+
+    Raises:
+        UsageError: No file matches.
     """
     root, given = Path(folder), tuple(patterns) or PATTERNS
     sources: dict[str, DatasetSource] = {}
@@ -438,10 +445,16 @@ def recorded_instances(
 ) -> list[RecordedInstances]:  # fmt: skip
     """Return the finished instances of an activity, per trace of a data set, except instances with lost events.
 
-    Only learned activities are in a data set. `described` are the event descriptions of the export; `without` are
-    resolved paths of traces whose instances the caller has. With `say`, missing files are left out and reported; else
-    they are an error. Raises UsageError if there is no data set, none of its traces has the activity, or files are
-    missing.
+    Args:
+        folder: Folder of the data set.
+        activity: Name of a learned activity; activities of a timing file are not in a data set.
+        described: Descriptions of events, by code, that were used for the export.
+        without: Resolved paths of trace files to leave out, as the caller already has their instances.
+        say: Called with a sentence if some trace files are gone, which are then left out; None = that is an error.
+
+    Raises:
+        UsageError: There is no data set, none of its traces has the activity, or a trace file is missing; with `say`,
+            all of them are.
     """
     dataset = open_dataset(folder)
     if _TABLE not in dataset.tables:
@@ -644,7 +657,11 @@ def location(table: Table, row: int) -> Location:
 
 
 def outliers(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which values' modified z-score exceeds 3.5, bool (n,), never nan; few values have no outliers."""
+    """Return which values are outliers, bool (n,): values whose modified z-score exceeds 3.5, but never nan.
+
+    Args:
+        values: float64 (n,); fewer than `_MIN_TRACES` known values have no outliers.
+    """
     known = ~np.isnan(values)
     if int(known.sum()) < _MIN_TRACES:
         return np.zeros(len(values), np.bool_)

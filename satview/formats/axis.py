@@ -312,7 +312,13 @@ class AxisPayloads:
         return out
 
     def pair(self, events: NDArray[np.integer], word: int) -> tuple[Words, Words]:
-        """Return the payload words `word` and `word` + 1 of many events, each as `column` does."""
+        """Return the payload words `word` and `word` + 1 of many events; 0 if an event is shorter.
+
+        Pids are those of the axis.
+
+        Returns:
+            Two arrays, uint32 (len(events),) each.
+        """
         firsts, seconds = np.zeros(len(events), np.uint32), np.zeros(len(events), np.uint32)
         for part, rows, own in self._axis.split(events):
             low, high = part.trace.payloads.pair(own, word)

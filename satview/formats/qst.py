@@ -90,7 +90,10 @@ class Buffers:
 
     @classmethod
     def of(cls, columns: tuple[_Ints, _Ints, _Ints, _Ints]) -> Buffers:
-        """Return the buffers that have slots, in the order in which the kernel filled them, from all columns."""
+        """Return the buffers that have slots, in the order in which the kernel filled them.
+
+        `columns` are offset, slots, CPU and sequence number of all buffers, int64 (n,) each.
+        """
         offsets, slots, cpu, sequence = columns
         used = np.flatnonzero(slots > 0)
         order = used[_in_order(cpu[used], sequence[used])]

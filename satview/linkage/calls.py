@@ -352,9 +352,12 @@ INTERRUPTS: Final = tuple(wire.code(wire.WireClass.INT, event) for event in (1, 
 
 
 def open_calls(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the entered but not exited kernel call, of any thread, on the CPU of each event, or `NO_EVENT`.
+    """Return the kernel call, of any thread, that has been entered but not exited on the CPU of each event.
 
     It is the CPU's last kernel call event, if that is an entry and no other thread has begun to run on the CPU since.
+
+    Returns:
+        uint32 (n,), rows of entries; `NO_EVENT` where no call is open.
     """
     return scanned(trace).entry[rows]
 
@@ -382,11 +385,20 @@ def numbers_of_interrupts(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.
 def last_of_usual(
     trace: Trace, rows: NDArray[np.uint32], group: NDArray[np.int64], since: NDArray[np.uint32],
 ) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:  # fmt: skip
-    """Return the interrupt that most likely caused each event, or `NO_EVENT`, and whether it is the only one since.
+    """Return the interrupt that most likely caused each event.
 
     Interrupts nest, and effects of an interrupt that comes while the kernel runs are delayed, so the last interrupt is
     not always the cause. Where several interrupts came after `since`, the result is the last one with the usual number
-    of the group (a thread or connection): the number that is most often the last before events of this group.
+    of the group: the number that is most often the last before events of this group.
+
+    Args:
+        trace: The events.
+        rows: uint32 (n,), events that are caused by interrupts.
+        group: int64 (n,), number of the thread or connection of each event, which usually has one interrupt.
+        since: uint32 (n,), rows before which the interrupt cannot have come.
+
+    Returns:
+        uint32 (n,), rows of entries, `NO_EVENT` for none; and bool (n,), whether only one interrupt came after `since`.
     """
     entries = interrupt_rows(trace)
     interrupt = last_of_codes(trace, INTERRUPTS, rows)
@@ -430,7 +442,13 @@ def _most_frequent(group: NDArray[np.int64], number: NDArray[np.intp], count: in
 
 
 def quiet_between(trace: Trace, begin: NDArray[np.uint32], end: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Return whether the CPU logs only INT and CONTROL events between the two events of each pair, bool (n,)."""
+    """Return whether the CPU logs only INT and CONTROL events between the two events of each pair, bool (n,).
+
+    Args:
+        trace: The events.
+        begin: uint32 (n,), rows.
+        end: uint32 (n,), later rows of the same CPUs.
+    """
     if not len(end):
         return np.ones(0, np.bool_)
     table = np.ones(wire.CODE_COUNT, np.bool_)

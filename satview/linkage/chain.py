@@ -62,7 +62,16 @@ def link_table(trace: Trace, kind: LinkKind) -> LinkTable:
 
 
 def ends_of(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.uint32]:
-    """Return the end of the link of a kind that each event begins; `NO_EVENT` for none, `OPEN` beyond the trace."""
+    """Return for each event that begins a link of the given kind the event that ends the link.
+
+    Args:
+        trace: The trace.
+        kind: The kind of links.
+        rows: (n,), rows of the event table.
+
+    Returns:
+        uint32 (n,), `NO_EVENT` where an event begins no such link, `OPEN` where the trace ends before the link does.
+    """
     if kind in _TABLES:
         return link_table(trace, kind).ends_of(rows)
     if kind is LinkKind.STATE:

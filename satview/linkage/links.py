@@ -284,7 +284,12 @@ def rows_where(trace: Trace, table: NDArray[np.bool_]) -> NDArray[np.uint32]:
 
 
 def comm_words(trace: Trace, rows: NDArray[np.integer]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Return the first two payload words of events of class COMM, uint32 (n,) each; cached with the trace."""
+    """Return the first two payload words of events of class COMM, uint32 (n,) each; cached with the trace.
+
+    Args:
+        trace: The events.
+        rows: (n,), rows of the event table, all of that class.
+    """
     word_0, word_1 = trace.cached("links.comm_words", _comm_words)
     every = rows_of_class(trace, WireClass.COMM)
     if len(rows) == len(every) and np.array_equal(rows, every):
@@ -337,7 +342,16 @@ def numbers_within(begin: NDArray[np.intp], end: NDArray[np.intp]) -> NDArray[np
 
 
 def last_before(trace: Trace, candidates: RowsByCpu, rows: NDArray[np.integer]) -> NDArray[np.uint32]:
-    """Return for each event the last candidate (by CPU) before it on the same CPU, uint32 (n,), or `NO_EVENT`."""
+    """Return for each event the last candidate before it on the same CPU.
+
+    Args:
+        trace: The events.
+        candidates: Rows of the event table by CPU, from `rows_by_cpu` or `by_cpu`.
+        rows: (n,), rows of the event table, in any order.
+
+    Returns:
+        uint32 (n,), `NO_EVENT` for none.
+    """
     out = np.full(len(rows), NO_EVENT, np.uint32)
     if not len(candidates) or not len(rows):
         return out
@@ -350,7 +364,16 @@ def last_before(trace: Trace, candidates: RowsByCpu, rows: NDArray[np.integer]) 
 
 
 def last_of_codes(trace: Trace, codes: tuple[int, ...], rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return for each event the last event with one of the codes before it on its CPU, uint32 (n,), or `NO_EVENT`."""
+    """Return for each event the last event with one of the codes before it on the same CPU.
+
+    Args:
+        trace: The events.
+        codes: Codes of the events to find.
+        rows: uint32 (n,), rows of the event table, in any order.
+
+    Returns:
+        uint32 (n,), `NO_EVENT` for none.
+    """
     if not trace.code_counts[list(codes)].any():
         return np.full(len(rows), NO_EVENT, np.uint32)
     if len(rows) <= _FEW:
@@ -360,14 +383,28 @@ def last_of_codes(trace: Trace, codes: tuple[int, ...], rows: NDArray[np.uint32]
 
 
 def last_in_table(trace: Trace, table: NDArray[np.bool_], rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return for each event the last before it on its CPU whose code is set in a table, uint32 (n,), or `NO_EVENT`."""
+    """Return for each event the last event before it on the same CPU whose code is set in a table.
+
+    Args:
+        trace: The events.
+        table: bool (32768,), by code.
+        rows: uint32 (n,), rows of the event table, in any order.
+
+    Returns:
+        uint32 (n,), `NO_EVENT` for none.
+    """
     return in_time_order(rows, lambda ordered: links.last_before(trace.events.code, trace.events.cpu, table, ordered))
 
 
 def in_time_order(
     rows: NDArray[np.uint32], of: Callable[[NDArray[np.uint32]], NDArray[np.uint32]]
 ) -> NDArray[np.uint32]:
-    """Return `of(rows)` for rows in any order, where `of` needs ascending rows."""
+    """Return `of(rows)` for rows in any order, where `of` needs ascending rows.
+
+    Args:
+        rows: uint32 (n,), rows of the event table.
+        of: Function that returns a value for each row.
+    """
     if np.all(rows[1:] >= rows[:-1]):
         return of(rows)
     order = stable_order(rows)
@@ -393,9 +430,11 @@ def last_of_each(numbers: NDArray[np.integer], count: int) -> NDArray[np.intp]:
 
 
 def depth_within(step: NDArray[np.integer], part: NDArray[np.intp]) -> NDArray[np.int64]:
-    """Return how many entries (steps of 1) are open after every step, int64 (n,), from 0 in each ascending part.
+    """Return how many entries are open after every step, int64 (n,); exits without an entry are ignored.
 
-    Exits (-1) without an entry are ignored.
+    Args:
+        step: (n,), 1 for an entry, -1 for an exit, 0 for neither.
+        part: (n,), ascending; the count begins at 0 in each part.
     """
     if not len(step):
         return np.empty(0, np.int64)
@@ -409,9 +448,13 @@ def depth_within(step: NDArray[np.integer], part: NDArray[np.intp]) -> NDArray[n
 
 
 def nested_pairs(step: NDArray[np.int8], part: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the indices of entries (1) that have an exit (-1), and of these exits, intp (k,) each.
+    """Return the indices of entries that have an exit, and the indices of these exits, intp (k,) each.
 
-    The exit of an entry is the next one at the same nesting depth in the same part, such as a thread; parts ascend.
+    The exit of an entry is the next -1 at the same nesting depth in the same part.
+
+    Args:
+        step: (n,), 1 for an entry, -1 for an exit.
+        part: (n,), number of the part, such as a thread, ascending.
     """
     level = depth_within(step, part) + (step < 0)
     key = part * (int(level.max(initial=0)) + 1) + level
@@ -433,7 +476,13 @@ def ends_of_spans(trace: Trace, begin: Rows, end: Rows) -> NDArray[np.int64]:
 
 
 def is_whole(trace: Trace, begin: Rows, end: Rows) -> NDArray[np.bool_]:
-    """Return for each pair of events whether no event of any CPU is missing in between, bool (n,)."""
+    """Return for each pair of events whether no event of any CPU is missing in between, bool (n,).
+
+    Args:
+        trace: The events.
+        begin: (n,), row of the earlier event of each pair.
+        end: (n,), row of the later event.
+    """
     axis = files_of(trace)
     if axis is None:
         return _is_clear(trace, begin, end, TimeRanges.of_rows(losses(trace)))

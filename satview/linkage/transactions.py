@@ -146,7 +146,11 @@ def served_messages(trace: Trace) -> ServedMessages:
 
 
 def queued_and_service(trace: Trace, served: ServedMessages) -> tuple[_Ints, _Ints]:
-    """Return for how many cycles each message was queued, and its server worked on it; -1 = not known."""
+    """Return how long each message was queued, and how long its server worked on it, int64 (n,) each.
+
+    Returns:
+        Cycles, -1 = not known.
+    """
     if trace.axis is not None:
         sent = transactions(trace)
         return sent.queued_cycles, sent.service_cycles
@@ -203,10 +207,17 @@ def _or_none(rows: NDArray[np.uint32]) -> _Ints:
 
 
 def client_states(trace: Trace, sends: NDArray[np.uint32], *tables: NDArray[np.bool_]) -> list[_Ints]:
-    """Return for each table of states the first event after each send by which the client is in one of these.
+    """Return for each table of states the first event after each send by which the client is in one of these states.
 
-    Tables are by lane value: `BLOCKED`, `FREE`, `IS_RUN`. The row is -1 for clients that the send did not block, and
-    where there is none or events are missing before it.
+    Clients that the send did not block have -1.
+
+    Args:
+        trace: The events.
+        sends: uint32 (n,), rows of SND_MESSAGE.
+        *tables: bool (256,) each, by lane value: `BLOCKED`, `FREE`, `IS_RUN`.
+
+    Returns:
+        int64 (n,) each, rows of the event table; -1 for none, or where events are missing before it.
     """
     client = trace.events.thread[sends].astype(np.int64)
     begins = state_positions(trace, sends, client)

@@ -616,7 +616,12 @@ class KeyBindings(QObject):
     changed = Signal()
 
     def __init__(self, path: Path | None, parent: QObject | None = None) -> None:
-        """Read the stored keys; without a file they are kept in memory only."""
+        """Read the stored keys.
+
+        Args:
+            path: File that stores the keys; None = keys are kept in memory only.
+            parent: Owner.
+        """
         super().__init__(parent)
         self.file = StoredJson(path, _checked, _BYTES_MAX, self, makes_folder=True)
         self._selected = _keys_in(self.file.load())

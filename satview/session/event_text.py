@@ -39,9 +39,15 @@ _UNKNOWN = "not in the trace"
 
 
 def arguments_as(trace: Trace, event: int, *, is_wide: bool, most: int | None = None) -> tuple[Argument, ...]:
-    """Return an event's arguments as fast or wide mode logs them; one that was not logged has a text that says so.
+    """Return an event's arguments as fast or wide mode logs them.
 
-    Of a giant event, `most` words are read, as by `PayloadSource.decode`.
+    An argument that was not logged has a text that says so.
+
+    Args:
+        trace: The trace.
+        event: Row of the event table.
+        is_wide: True for wide mode, False for fast mode.
+        most: Limit for giant events, as for `PayloadSource.decode`.
     """
     payload, form = trace.payloads.decode(event, most), logged_form(trace, event, wide=is_wide)
     if form.form in ("same", "failed", "raw", payload.form):
@@ -382,7 +388,13 @@ _FATES: Final = {
 
 
 def connection_sections(trace: Trace, event: int, connected: Connections | None) -> tuple[Section, ...]:
-    """Return a section on an event's causes, effects, and wait or call; () if there are none or not known yet."""
+    """Return a section on an event's causes and effects, and on the wait or call that the event begins; () if none.
+
+    Args:
+        trace: The trace.
+        event: Row of the event table.
+        connected: Causes and effects of the event; None = not yet known.
+    """
     if connected is None:
         return ()
     lines = [_step_line(trace, event, step) for step in (*connected.causes, *connected.effects)]
@@ -446,7 +458,13 @@ MOST_WORDS: Final = 2048  # laying out a table of twice as many rows takes a sec
 
 
 def list_row(trace: Trace, event: int, previous: int | None) -> tuple[str, ...]:
-    """Return the texts of one row of the event list by `COLUMNS`; the time counts from `previous`, the event above."""
+    """Return the texts of one row of the event list, one for each column in `COLUMNS`.
+
+    Args:
+        trace: The trace.
+        event: Row of the event table.
+        previous: The event in the row above, for the time difference; None in the first row.
+    """
     events = trace.events
     cycles = int(events.time_cycles[event])
     thread = int(events.thread[event])
@@ -485,10 +503,17 @@ def event_details(
     connected: Connections | None = None,
     names: Mapping[str, Meaning] | None = None,
 ) -> Details:
-    """Return the details of an event; what is None of its link, causes, effects and names is not known yet.
+    """Return the details of an event.
 
-    Arguments are as fast or wide mode logs them, or as they were logged (`is_wide` is None). Of a giant event, at most
-    `most` words and bytes of its text are shown.
+    Args:
+        trace: The trace.
+        event: Row of the event table.
+        link: The call, interrupt, handler or state that the event begins or ends (`linkage.chain.link_of`); None if
+            there is none or it is not yet known.
+        is_wide: True to show the arguments as wide mode logs them, False as fast mode; None = as they were logged.
+        most: Number of words of a giant event to show, and of bytes of its text.
+        connected: Causes and effects of the event (`linkage.chain.connections`); None = not yet known.
+        names: Meaning of the event's arguments (`argument_names`); None = not yet known.
     """
     spec = trace.spec(event)
     if is_wide is not None:
@@ -602,7 +627,14 @@ def _actor(trace: Trace, row: int) -> str:
 
 
 def span_details(timeline: Timeline, lane: int, span: Span, waits: WaitedFor | None = None) -> Details:
-    """Return the details of an interval of a lane, with what its thread waits for, if that is known."""
+    """Return the details of an interval of a lane.
+
+    Args:
+        timeline: The lanes.
+        lane: Index of the lane.
+        span: The interval, one of the lane's.
+        waits: Thread and object that the interval's thread waits for; None = none, or not yet known.
+    """
     trace, info = timeline.trace, timeline.infos[lane]
     length_ns = trace.clock.duration_ns(span.end_cycles - span.start_cycles)
     if info.track is not None and not span.value and not info.is_counter:

@@ -671,7 +671,12 @@ class Search(QObject):
         self.changed.emit()
 
     def next_hit(self, event: int, shown: NDArray[np.uint32] | None = None) -> int | None:
-        """Return the first hit after an event (-1 = from the beginning), else the very first; None without hits."""
+        """Return the row of the first search hit after an event, else of the very first hit; None without hits.
+
+        Args:
+            event: Row to start from; -1 = from the beginning.
+            shown: Rows that a filter shows; None = all.
+        """
         hits = self.shown_hits(shown)
         return int(hits[np.searchsorted(hits, event, side="right") % len(hits)]) if len(hits) else None
 

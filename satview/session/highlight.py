@@ -119,7 +119,15 @@ class Selection(QObject):
         is_interval: bool = False,
         point_cycles: int | None = None,
     ) -> None:
-        """Select an event, an interval of a lane, or both; `is_interval` selects the interval instead of its event."""
+        """Select an event, an interval, or both.
+
+        Args:
+            event: Row of the event table, or None.
+            lane: Index of the lane, or None.
+            span: The interval of that lane, or None.
+            is_interval: True to select the interval instead of its event.
+            point_cycles: The clicked time within the interval, or None.
+        """
         before = self.event, self.lane, self.span, self.is_interval, self.point_cycles
         if (event, lane, span, is_interval, point_cycles) != before:
             self.event, self.lane, self.span, self.is_interval = event, lane, span, is_interval
@@ -484,7 +492,12 @@ class Marks(QObject):
         self.changed.emit()
 
     def next_to(self, direction: int, cycles: int) -> Mark | None:
-        """Return the mark after (1) or before (-1) the selected one, else a time, wrapping round; None = no marks."""
+        """Return the mark after or before the selected one, wrapping round at the ends; None if there are no marks.
+
+        Args:
+            direction: 1 = after, -1 = before.
+            cycles: The time to start from if no mark is selected.
+        """
         if not self._marks:
             return None
         if self.selected in self._marks:

@@ -87,7 +87,12 @@ class Navigation(QObject):
         opened.selection.changed.connect(self._forget_focus)
 
     def step_edge(self, direction: int, extend: bool = False) -> None:
-        """Go to the next (ON) or previous (BACK) state change of the selected lane, or extend the range to it."""
+        """Go to the next (ON) or previous (BACK) state change of the selected lane.
+
+        Args:
+            direction: ON or BACK.
+            extend: True to move the end of the selected range to the state change instead.
+        """
         selection, lane = self._opened.selection, self._lane()
         if lane is None:
             return
@@ -266,7 +271,12 @@ class Navigation(QObject):
         self._opened.select_at(index, self._cycles())
 
     def show_interval(self, thread: int, cycles: int) -> None:
-        """Select the interval of a thread's lane at a time, and scroll to it; the selected range stays."""
+        """Select the interval of a thread's lane at a time, and scroll to it; the selected range stays.
+
+        Args:
+            thread: Row of the thread table.
+            cycles: The time.
+        """
         lane = self._opened.lane_of_thread(thread)
         if lane is not None:
             self._opened.lanes.reveal(lane)
@@ -274,7 +284,12 @@ class Navigation(QObject):
             self._opened.viewport.reveal(cycles)
 
     def show_owner(self, is_thread: bool, row: int) -> None:
-        """Select the lane of a thread or process, if it has one."""
+        """Select the lane of a thread or process, if it has one.
+
+        Args:
+            is_thread: True for a thread.
+            row: Row of the thread or process table.
+        """
         lane = self._opened.lane_of_thread(row) if is_thread else self._opened.lane_of_process(row)
         if lane is not None:
             self.show_lane(lane)
@@ -377,10 +392,17 @@ class Moved(Enum):
 
 
 def snapped(opened: OpenTrace, cycles: int, within: int, lane: int | None = None, moved: Moved | None = None) -> int:
-    """Return the time that a position snaps to; the position itself if nothing is within `within` cycles.
+    """Return the time that a position snaps to; the position itself if nothing is near.
 
-    Cursors, marks, the selection and the ends of the range come first, then edges and events of the lane. On the ruler
-    (no lane), edges and events of the selected lane are used, then the events of all lanes that the filter shows.
+    Cursors, marks, the selection and the ends of the range come first, then edges and events of the lane. On the ruler,
+    edges and events of the selected lane are used, then the events of all lanes that the filter shows.
+
+    Args:
+        opened: The trace and its selection.
+        cycles: The position.
+        within: Largest distance in cycles.
+        lane: Index of the lane under the mouse; None on the ruler.
+        moved: The dragged object.
     """
     for candidates in _candidates(opened, cycles, within, lane, moved):
         near = min(candidates, key=lambda moment: abs(moment - cycles), default=None)

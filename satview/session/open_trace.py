@@ -292,7 +292,9 @@ class OpenTrace(QObject):
     def reload(self, reload: Reload, is_at_end: bool) -> None:
         """Switch to a reloaded trace. All parts stay, and so do view, selection and undo history.
 
-        If `is_at_end`, the view moves to the end of the trace, which is now later.
+        Args:
+            reload: The reloaded trace, prepared for what is shown now.
+            is_at_end: True to move the view to the end of the trace, which is now later.
         """
         self.begins_reload.emit()
         before, asked = self.trace, self.why.question
@@ -370,7 +372,13 @@ class OpenTrace(QObject):
         return self.lane_of_event(event)
 
     def select_event(self, event: int, lane: int | None = None, reveal: bool = True) -> None:
-        """Select an event in a lane, by default its own, and the interval around it; scroll to it if `reveal`."""
+        """Select an event and the interval around it.
+
+        Args:
+            event: Row of the event table.
+            lane: The lane in which the event is selected; None = its own lane.
+            reveal: True to scroll to the event.
+        """
         cycles = int(self.trace.events.time_cycles[event])
         lane = self.lane_of_event(event) if lane is None else lane
         span = self.timeline.lane(lane).at(cycles) if lane is not None else None
@@ -384,7 +392,12 @@ class OpenTrace(QObject):
         self.highlight.show(Highlighted(link.from_row, (link,), (), link=link))
 
     def select_case(self, number: int, span: tuple[int, int]) -> None:
-        """Select one case (occurrence, given by its cycles) of a verdict of the last result, and highlight it."""
+        """Select one case (occurrence) of a verdict, and highlight it over the lanes.
+
+        Args:
+            number: Row of the verdict in the last result.
+            span: Start and end of the case, cycles.
+        """
         if self.verdicts.answer is None:
             return
         table = self.verdicts.answer.table.whole()
@@ -398,7 +411,11 @@ class OpenTrace(QObject):
     def select_at(self, lane: int, cycles: int, event: int | None = None, is_point: bool = False) -> None:
         """Select the interval of a lane at a time, and an event: the given one, or else the interval's first.
 
-        If `is_point`, questions such as Why? are about this time, else about the interval as a whole.
+        Args:
+            lane: Index of the lane.
+            cycles: The time.
+            event: Row of the event table, or None.
+            is_point: True if questions such as Why? are about this time, False if about the interval as a whole.
         """
         row = self.lanes.row_of(lane)
         lane = row.index if row is not None else lane  # the lane of an only thread replaces that of its process

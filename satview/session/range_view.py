@@ -231,7 +231,14 @@ class RangeView(WatchedAnswer):
 
 
 def range_details(trace: Trace, window: TimeWindow, summary: RangeSummary | None, error: str = "") -> Details:
-    """Return the details of a range; without a summary, why there is none, or that it is not computed yet."""
+    """Return the details of a range.
+
+    Args:
+        trace: The trace.
+        window: The range.
+        summary: Its summary; None = not yet computed.
+        error: Why there is no summary.
+    """
     clock, rows = trace.clock, trace.rows_between(window)
     lines = (
         DetailLine("Length", format_exactly(window.length, clock), format_cycles(window.length)),

@@ -112,7 +112,12 @@ class Session(QObject):
         self._guard.timeout.connect(self.check_file)
 
     def open(self, path: Path, is_followed: bool = False) -> None:
-        """Close the open trace, and load a file in the background; one that is followed need not exist yet."""
+        """Close the open trace, and load a file in the background.
+
+        Args:
+            path: The file.
+            is_followed: True to follow the file while it grows; the file need not exist yet.
+        """
         self._end_follow()
         self._drop()
         self.path = path

@@ -111,8 +111,12 @@ class StoredJson(Stored):
     ) -> None:
         """Prepare; nothing is read yet.
 
-        `check` converts parsed content, or raises `DamagedFileError`; `limit` is in bytes; `makes_folder` is for
-        satview's own folders.
+        Args:
+            path: The file.
+            check: Function that converts parsed content; raises `DamagedFileError` if the content is not valid.
+            limit: Maximum size of the file in bytes.
+            parent: Owner.
+            makes_folder: True to create the folder if it is missing; for satview's own folders.
         """
         super().__init__(path, parent)
         self._check = check
@@ -292,7 +296,12 @@ class Settings(QObject):
     changed = Signal(str)
 
     def __init__(self, path: Path | None, parent: QObject | None = None) -> None:
-        """Read the file; without one, settings are kept in memory only."""
+        """Read the file.
+
+        Args:
+            path: The file; None keeps settings in memory only.
+            parent: Owner.
+        """
         super().__init__(parent)
         self.file = StoredJson(path, _checked, _FILE_BYTES_MAX, self, makes_folder=True)
         self._changed_keys: set[str] = set()
@@ -324,7 +333,12 @@ class Settings(QObject):
         return key in self._passing
 
     def set(self, key: str, value: Value, is_saved: bool = True) -> None:
-        """Change a setting; numbers are clamped. If not saved, it lasts until the program ends or it changes again.
+        """Change a setting; numbers are clamped to their bounds.
+
+        Args:
+            key: Key of the setting.
+            value: Its new value.
+            is_saved: True to store the value; False = keep it until the program ends or the setting is changed again.
 
         Raises:
             KeyError: There is no such setting.

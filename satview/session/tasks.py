@@ -330,7 +330,13 @@ class PathSearch(LastAnswer[PathAnswer]):
     """Finds the critical path of a thread through an interval."""
 
     def search(self, trace: Trace, thread: int, window: TimeWindow) -> None:
-        """Start to search for the critical path of a thread."""
+        """Start to search for the critical path of a thread.
+
+        Args:
+            trace: The trace.
+            thread: Row of the thread table.
+            window: The interval, cycles.
+        """
         self.answer = None
         self._start(lambda is_cancelled: path_answer(trace, critical_path(trace, thread, window), is_cancelled))
 

@@ -199,7 +199,11 @@ _MOST_NS: Final = 1 << 62
 def restore_view(opened: OpenTrace, state: workspace_file.ViewState, is_same: bool, is_first: bool = False) -> None:
     """Show the stored part of the trace; nothing changes if the trace has no such part.
 
-    In another trace (not `is_same`) times count from its start. If `is_first`, there is no view to go back to.
+    Args:
+        opened: The trace.
+        state: The stored part.
+        is_same: True if the state was taken from this trace; if not, its times count from the start of the trace.
+        is_first: True if nothing is shown yet, so that there is no view to go back to.
     """
     viewport, clock = opened.viewport, opened.trace.clock
     show = viewport.begin_at if is_first else viewport.jump
@@ -236,7 +240,13 @@ def restore_selection(opened: OpenTrace, state: workspace_file.SelectionState) -
 
 
 def restore_lanes(opened: OpenTrace, state: workspace_file.LanesState, is_same: bool, is_first: bool = False) -> None:
-    """Apply an arrangement of lanes, which can be undone unless `is_first`; for another trace, sort and group again.
+    """Apply an arrangement of lanes; for another trace, lanes are sorted and grouped again.
+
+    Args:
+        opened: The trace.
+        state: The arrangement.
+        is_same: True if the state was taken from this trace, False if from another trace.
+        is_first: True if nothing is shown yet, so that there is nothing to undo.
 
     Raises:
         UsageError: A pattern of names is faulty.
@@ -281,9 +291,13 @@ def restore_lanes(opened: OpenTrace, state: workspace_file.LanesState, is_same: 
 
 
 def restore_filter(opened: OpenTrace, part: workspace_file.FilterPart, is_same: bool, is_first: bool = False) -> None:
-    """Apply a filter of this (`is_same`) or another trace, which can be undone unless `is_first`.
+    """Apply a filter. Python files that its rules name are not run until the panel has asked the user.
 
-    Python files that its rules name are not run until the panel has asked the user.
+    Args:
+        opened: The trace.
+        part: The filter.
+        is_same: True if the state was taken from this trace, False if from another trace.
+        is_first: True if nothing is shown yet, so that there is nothing to undo.
 
     Raises:
         UsageError: A pattern of names is faulty.

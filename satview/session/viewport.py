@@ -29,7 +29,13 @@ class Viewport(QObject):
     window_changed = Signal()
 
     def __init__(self, limits: TimeWindow, parent: QObject | None = None, end_cycles: int | None = None) -> None:
-        """Show the whole trace, within limits that have a small margin; it ends at `end_cycles`, else with them."""
+        """Show the whole trace.
+
+        Args:
+            limits: The whole trace with a small margin.
+            parent: Owner.
+            end_cycles: End of the trace itself; None = the end of the limits.
+        """
         super().__init__(parent)
         self._limits = limits
         self._end_cycles = limits.end if end_cycles is None else end_cycles
@@ -160,7 +166,10 @@ class Viewport(QObject):
     def grow(self, limits: TimeWindow, end_cycles: int, is_at_end: bool) -> None:
         """Set the limits for a reloaded trace, and move the window into these.
 
-        If `is_at_end`, it moves to the end of the trace; a window that showed the whole trace does so again.
+        Args:
+            limits: The whole trace with a small margin.
+            end_cycles: End of the trace itself.
+            is_at_end: True to move to the end of the trace; a window that showed the whole trace does so again.
         """
         was_whole = self.is_whole
         self._limits, self._end_cycles = limits, end_cycles

@@ -252,7 +252,12 @@ class ArgumentTable(Frames):
 
 
 def argument_chunks(trace: Trace, rows: Rows | None = None) -> Iterator[ColumnsByName]:
-    """Yield the columns of the table `argument`, except those in nanoseconds, for one chunk of events after another."""
+    """Yield the columns of the table `argument`, except those in nanoseconds, for one chunk of events after another.
+
+    Args:
+        trace: The trace.
+        rows: (n,), rows of the events, ascending; None = all.
+    """
     book = kinds(trace)
     kind_of_code = np.zeros(CODE_COUNT, np.uint16)
     for number, codes in enumerate(book.values()):

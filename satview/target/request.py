@@ -379,7 +379,14 @@ def check_disk(request: TargetRequest) -> None:
 
 
 def attributes(request: TargetRequest, board: Board, command: str, offset: ClockOffset | None) -> list[tuple[str, str]]:
-    """Return the keys and values to add to the header of a trace; they contain no user names, ssh keys or secrets."""
+    """Return the keys and values to add to the header of a trace; they contain no user names, ssh keys or secrets.
+
+    Args:
+        request: The request of the capture.
+        board: Properties of the target.
+        command: Command line of tracelogger.
+        offset: Offset of the target's clock; None = unknown.
+    """
     pairs = [
         ("CAPTURE_HOST", request.profile.host),
         ("CAPTURE_NODE", board.node),

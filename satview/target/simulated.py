@@ -358,9 +358,13 @@ class SimulatedTarget:
     # The loop
 
     def serve(self, is_over: Callable[[], bool]) -> None:
-        """Run until a client ends the target or `is_over`, called fifty times a second, returns True.
+        """Run until a client ends the target or `is_over` returns True.
 
-        Raises CaptureError if the simulation made no progress.
+        Args:
+            is_over: Called fifty times a second; True ends the target.
+
+        Raises:
+            CaptureError: The simulation made no progress.
         """
         with advancing(self.kernel.machine, self.folder.name):
             while not (is_over() or self._is_ending):
@@ -647,10 +651,18 @@ def log_there(
 ) -> CaptureResult:  # fmt: skip
     """Run a logger on a persistent simulated target until it has ended, and return its result.
 
-    The file gets its name as soon as its header is complete, or in ring mode when the file is; a `stream` is written
-    instead. `stops` is called ten times a second; True stops the logger. `say` gets level and text of each message.
-    Raises TargetError if no target of that name runs, or it ended before the logger; UsageError if the target rejects
-    the request, and WriteError if the file cannot be written.
+    Args:
+        name: Name of the target.
+        request: Options and rules of the logger.
+        path: The file; it gets its name as soon as its header is complete, or in ring mode when the file is complete.
+        stream: Write to this stream instead of `path`; None = write to `path`.
+        stops: Called ten times a second; True stops the logger.
+        say: Called with level and text of each message.
+
+    Raises:
+        TargetError: No target of that name runs, or the target ended before the logger.
+        UsageError: The target rejects the request; nothing was written.
+        WriteError: The file cannot be written.
     """
     with as_target_error(), shell.connect(shell.folder_of(name)) as line:
         line.sendall(msgspec.json.encode(request) + b"\n")

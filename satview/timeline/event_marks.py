@@ -152,6 +152,11 @@ def with_views(spans: LaneSpans, clock: EventClock, states: _Rows) -> LaneSpans:
     """Return a lane whose start times, and events if they are `states`, are views of the event table.
 
     A lane whose intervals do not begin at the times of their events is returned unchanged.
+
+    Args:
+        spans: The lane.
+        clock: The times of all events.
+        states: uint32, the state events of the thread of the lane; empty for other lanes.
     """
     rows = spans.event[1:]
     # Where events are missing, intervals begin without an event: such lanes keep their own columns.
@@ -230,7 +235,11 @@ class LanePositions:
         self._damaged = (damaged, doubts(trace)) if damaged >= 0 else None
 
     def of(self, rows: Rows | NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
-        """Yield arrays with the lane of each event, `nowhere` for none; an event can be on several lanes."""
+        """Yield arrays with the lane of each event; there are several arrays, as an event can be on several lanes.
+
+        Yields:
+            intp (len(rows),), positions of lanes, `nowhere` for none.
+        """
         events = self._events
         threads, cpus = events.thread[rows], events.cpu[rows]
         are_interrupts = events.code[rows] >> wire.CLASS_SHIFT == wire.WireClass.INT
@@ -244,7 +253,14 @@ class LanePositions:
 
 
 def marks(trace: Trace, infos: Sequence[LaneInfo], rows: Rows, edges: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return for each lane and pixel whether it holds one of the given events, ascending and within the edges."""
+    """Return for each lane and pixel whether it holds one of the given events, bool (len(infos), len(edges) - 1).
+
+    Args:
+        trace: The events.
+        infos: The lanes.
+        rows: Event rows, ascending, all within the edges.
+        edges: Edges of the pixels in cycles.
+    """
     width_px = len(edges) - 1
     cells = np.zeros((len(infos) + 1, width_px), np.bool_)  # the last row is for events on none of the lanes
     positions = LanePositions(trace, infos)
@@ -261,7 +277,15 @@ def marks(trace: Trace, infos: Sequence[LaneInfo], rows: Rows, edges: NDArray[np
 def marks_between(
     trace: Trace, infos: Sequence[LaneInfo], part: slice, codes: NDArray[np.bool_], edges: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return for each lane and pixel whether it holds an event with a given code, bool (len(infos), len(edges) - 1)."""
+    """Return for each lane and pixel whether it holds an event with a given code, bool (len(infos), len(edges) - 1).
+
+    Args:
+        trace: The events.
+        infos: The lanes.
+        part: Event rows, all within the edges.
+        codes: Codes that have marks, bool (32768,).
+        edges: Edges of the pixels in cycles.
+    """
     events = trace.events
     width_px, count = len(edges) - 1, len(infos)
     # Pixel numbers are passed as times, with cells of length 1.
@@ -286,6 +310,9 @@ def event_positions(
     """Yield in parts all marks of events: position of the lane in `infos`, pixel, and event row.
 
     An event can be on several lanes. Args as for `marks`.
+
+    Yields:
+        Positions and pixels, intp (n,) each, and rows, uint32 (n,).
     """
     positions = LanePositions(trace, infos)
     for start in range(0, len(rows), _CHUNK):
@@ -329,7 +356,14 @@ def columns_of(times: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np
 def event_cells(
     trace: Trace, infos: Sequence[LaneInfo], shifts: NDArray[np.int64], codes: NDArray[np.bool_]
 ) -> list[NDArray[np.bool_]]:
-    """Return for every lane whether each cell, of 2^shift cycles from the start of the trace, holds a mark."""
+    """Return for every lane whether each cell (period of 2^shift cycles) holds a mark, bool (cells,).
+
+    Args:
+        trace: The events.
+        infos: The lanes.
+        shifts: For each lane, log2 of the length of its cells in cycles; the first cell begins with the trace.
+        codes: Codes that have marks, bool (32768,).
+    """
     counts = ((trace.window.length - 1) >> shifts) + 1
     offset = np.append(np.cumsum(counts) - counts, counts.sum())
     events = trace.events

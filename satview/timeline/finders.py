@@ -58,7 +58,13 @@ class UserLanes:
 
 
 def user_lanes(trace: Trace, rows: Rows, user: UserLanes) -> list[TrackRows]:
-    """Return the lanes of the user events of a trace: intervals by thread, and a lane for each other event number."""
+    """Return the lanes of the user events of a trace: intervals by thread, and a lane for each other event number.
+
+    Args:
+        trace: The events.
+        rows: Rows of the user events of the trace, ascending.
+        user: Descriptions and rules.
+    """
     numbers = trace.events.code[rows] & wire.EVENT_MASK
     lanes, in_intervals = list[TrackRows](), set[int]()
     for rule in (*user.rules, *pairs_by_name(user.events)):
@@ -103,7 +109,17 @@ def _intervals(trace: Trace, rows: Rows, rule: UserRule, user: UserLanes) -> Tra
 
 
 def interval_rows(trace: Trace, rows: Rows, number: int, end_number: int) -> tuple[Rows, Rows]:
-    """Return begin and end of the intervals between two user events of a thread, which may be nested, uint32 (n,)."""
+    """Return the intervals between two user events of the same thread; they may be nested.
+
+    Args:
+        trace: The events.
+        rows: Rows of the user events of the trace, ascending.
+        number: Number of the events that begin intervals.
+        end_number: Number of the events that end intervals.
+
+    Returns:
+        uint32 (n,) each: rows of the events that begin and end the intervals.
+    """
     own = rows[np.isin(trace.events.code[rows] & wire.EVENT_MASK, (number, end_number))]
     own = own[trace.events.thread[own] != UNKNOWN_THREAD]
     own = own[stable_order(trace.events.thread[own])]

@@ -97,7 +97,11 @@ class LaneShares:
         return self._index.ravel()
 
     def cycles(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return for every bin the cycles that each value covers, times the weight of the value, int64 (bins, k)."""
+        """Return for every bin the cycles that each value covers, times the weight of the value, int64 (bins, k).
+
+        Args:
+            edges: int64 (bins + 1,), start times of bins, ascending. Beyond the lane nothing is covered.
+        """
         return self._sums.cycles(np.ascontiguousarray(edges, np.int64))
 
     def binned(self, window: TimeWindow, shift: int, begin: int, stop: int) -> NDArray[np.int64]:
@@ -161,7 +165,13 @@ class LaneShares:
 
 
 def count_spans(start: NDArray[np.int64], end: NDArray[np.int64], window: TimeWindow) -> LaneSpans:
-    """Return a lane whose values are the number of intervals that overlap at each time; at most 63."""
+    """Return a lane whose values are the number of intervals that overlap at each time; at most 63.
+
+    Args:
+        start: int64 (n,), start times, cycles; such as when threads of a process begin to run.
+        end: int64 (n,), end times.
+        window: The whole trace.
+    """
     time = np.concatenate(([window.start], start, end))
     step = np.concatenate(([0], np.ones(len(start), np.int64), np.full(len(end), -1, np.int64)))
     order = np.argsort(time, kind="stable")
@@ -215,9 +225,12 @@ def finest_shift(window: TimeWindow, intervals: int) -> int:
 
 
 def build_levels(spans: LaneSpans, window: TimeWindow, seen_events: NDArray[np.bool_] | None = None) -> Levels:
-    """Build the levels of a lane over the whole trace, which determines the grid.
+    """Build the levels of a lane over the whole trace.
 
-    `seen_events` says for each finest cell whether the lane has an event other than a state change; None = nowhere.
+    Args:
+        spans: The lane's intervals, from the start of the trace to its end.
+        window: The whole trace, which determines the grid.
+        seen_events: bool, for each finest cell whether the lane has an event other than a state change; None = nowhere.
     """
     shift = finest_shift(window, len(spans))
     cell_count = ((window.length - 1) >> shift) + 1
@@ -293,7 +306,14 @@ class PixelCells:
 
     @classmethod
     def of(cls, edges: NDArray[np.int64], origin: int, shift: int, cell_count: int) -> PixelCells:
-        """Return the cells, of 2^shift cycles from `origin` on, of every pixel column with the given edges."""
+        """Return the cells of every pixel column.
+
+        Args:
+            edges: int64 (pixels + 1,), edges of the columns, cycles.
+            origin: Start of cell 0, cycles.
+            shift: Cells are 2^shift cycles long.
+            cell_count: Number of cells of the level.
+        """
         begin, end = edges[:-1] - origin, np.maximum(edges[1:] - 1, edges[:-1]) - origin
         limit = cell_count - 1
         outside = np.flatnonzero((end < 0) | (begin >> shift > limit))
@@ -339,7 +359,12 @@ class Counter:
 
     @classmethod
     def of(cls, start_cycles: NDArray[np.int64], numbers: _Numbers) -> Counter:
-        """Return the counter of ascending values that each hold until the next; NaN and infinite ones are not known."""
+        """Return the counter of values that each hold until the next begins.
+
+        Args:
+            start_cycles: int64 (n,), ascending.
+            numbers: float64 (n,); NaN and infinite values count as not known.
+        """
         numbers = np.where(np.isfinite(numbers), numbers, np.nan)
         known = numbers[np.isfinite(numbers)]
         levels = [(start_cycles, numbers, numbers)]
@@ -353,6 +378,9 @@ class Counter:
         """Return the minimum and maximum in every pixel, float64 (pixels,), NaN where no value is known.
 
         Where a pixel has many values, those up to an eighth of a pixel outside it may be included.
+
+        Args:
+            edges: int64 (pixels + 1,), start times of pixels, ascending.
         """
         start, least, most = next(level for level in self.levels if self._is_coarse(level[0], edges))
         begin = np.searchsorted(start, edges[:-1], side="right") - 1

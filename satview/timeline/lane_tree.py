@@ -628,9 +628,14 @@ _NOT_STORED: Final = (LaneKind.PLUGGED, LaneKind.TRACK)  # plug-ins may change; 
 
 
 def lanes_of(timeline: Timeline, indices: Iterable[int]) -> tuple[list[dict[str, Any]], dict[str, NDArray[Any]]]:
-    """Return lanes as dictionaries that JSON can hold, and arrays by name, to store in a cache.
+    """Return lanes in a form to store in a cache; lanes not yet built, of plug-ins and of tracks are left out.
 
-    Lanes not yet built, of plug-ins and of tracks are left out.
+    Args:
+        timeline: The timeline with the lanes.
+        indices: The lanes.
+
+    Returns:
+        For each lane a dictionary that JSON can hold; and arrays (n,) by name.
     """
     values, arrays = [], dict[str, NDArray[Any]]()
     storable = (index for index in indices if timeline.infos[index].kind not in _NOT_STORED)

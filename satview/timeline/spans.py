@@ -82,8 +82,11 @@ def touching(
 ) -> LaneSpans:
     """Return the lane of intervals that each end where the next begins, without those of length zero.
 
-    Of several equal starts the last is kept. An event is `NO_EVENT` for none. The last interval is at least a cycle
-    long.
+    Args:
+        start_cycles: int64 (n,), ascending; of several equal ones the last is kept.
+        value: uint8 (n,), lane value of each interval.
+        event: uint32 (n,), event that begins each; `NO_EVENT` = none.
+        end_cycles: End of the last interval; if the interval would be empty, it ends one cycle after its beginning.
     """
     keep = np.append(start_cycles[1:] > start_cycles[:-1], True) if len(start_cycles) else np.empty(0, np.bool_)
     if not keep.all():
@@ -95,7 +98,17 @@ def touching(
 def spread(
     start: NDArray[np.int64], end: NDArray[np.int64], window: TimeWindow
 ) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-    """Return starts of intervals and of the gaps before, between and behind them, and their intervals, -1 for gaps."""
+    """Return a sequence that fills a window: intervals, and the gaps before, between and behind them.
+
+    Args:
+        start: int64 (n,), start times of the intervals, ascending.
+        end: int64 (n,), end times, at least a cycle later and not after the next start.
+        window: The window to fill.
+
+    Returns:
+        Start times of all intervals and gaps, int64 (m,), ascending; and the index of each interval, intp (m,), -1 for
+        gaps.
+    """
     after = np.append(start[1:], window.end)
     gaps = np.flatnonzero(end < after)
     before = np.array([window.start] if not len(start) or int(start[0]) > window.start else [], np.int64)

@@ -50,7 +50,12 @@ from satview.timeline.spans import NO_EVENT, LaneSpans, constant_lane, pixel_edg
 
 
 def forget(spans: LaneSpans, ranges: NDArray[np.int64]) -> LaneSpans:
-    """Return a lane, made unknown from just after the start of each range, (k, 2), to the first event after its end."""
+    """Return a lane, made unknown from just after the start of each range to the lane's first event after the range.
+
+    Args:
+        spans: The lane.
+        ranges: (k, 2), ascending, not overlapping.
+    """
     ranges = ranges[ranges[:, 0] + 1 < ranges[:, 1]]
     if not len(ranges):
         return spans
@@ -76,7 +81,11 @@ def forget_thread(trace: Trace, spans: LaneSpans, since: int) -> LaneSpans:
     """Return the lane of a thread, made unknown where events that could change the thread's state are missing.
 
     While a thread runs, only events of its own CPU can end its state, so that losses of other CPUs (8.0) do not count.
-    Before the thread's first event, at `since`, the lane stays as it is.
+
+    Args:
+        trace: The trace.
+        spans: The lane as if no event were missing.
+        since: Time of the thread's first event, cycles; before that time the lane stays as it is.
     """
     lost = losses(trace)
     lost = lost[lost[:, 1] > since]  # a copy: it is changed below
@@ -115,7 +124,13 @@ def _without(ranges: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.
 
 
 def on_axis(trace: Trace, part: AxisPart, own: LaneSpans) -> LaneSpans:
-    """Return a lane of one file, converted to the axis of all files and absent outside the time of the file."""
+    """Return a lane of one file, converted to the axis of all files and absent outside the time of the file.
+
+    Args:
+        trace: The trace of all files.
+        part: The file.
+        own: The lane, in cycles and rows of the file.
+    """
     start, event = part.cycles(own.start_cycles), part.axis_rows(own.event).astype(np.uint32)
     value, thread = own.value, None if own.thread is None else part.threads[own.thread]
     whole, end = trace.window, int(part.cycles(np.array([own.end_cycles]))[0])
@@ -445,6 +460,12 @@ def kind_spans(trace: Trace, cpu: int, who: LaneSpans, interrupts: LaneSpans | N
 
     `INTERRUPT` takes precedence, then `IDLE` and `UNKNOWN`. `KERNEL_CALL` is between the entry and the exit of a call
     of the running thread, if the trace holds both; the rest is user code.
+
+    Args:
+        trace: The trace.
+        cpu: Number of the CPU.
+        who: The lane of the CPU.
+        interrupts: The CPU's lane of interrupts; None if there is none.
     """
     calls = trace.cached("timeline.calls_on_cpus", _calls_on_cpus)[cpu]
     starts = [who.start_cycles, calls.start, calls.end]

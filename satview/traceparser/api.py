@@ -382,9 +382,10 @@ def codes_of(number: int, event: int, release: Release) -> list[int]:
 
 
 def codes_of_range(number: int, lowest: int, highest: int, release: Release) -> list[int]:
-    """Return the internal codes of a range of external events, both ends included; errors as by `codes_of`.
+    """Return the internal codes of a range of external events, both ends included.
 
-    For interrupt classes only the range 0 to 0xffffffff is valid.
+    Raises:
+        RegistrationError: See `codes_of`; for interrupt classes only the range 0 to 0xffffffff is valid.
     """
     name = class_name(number, release)
     if name in _INTERRUPT:
@@ -433,9 +434,12 @@ _NEW_MODES = (Info.ERROR_STR, Info.CLK_MSB, Info.CLK_INTIAL, Info.CLK, Info.CLK_
 def traceparser_init(
     state: State | None = None, *, release: Release | str = Release.QNX_7, is_strict: bool = False
 ) -> State:
-    """Return a new state, or reset an existing one.
+    """Return a new state, or reset an existing state.
 
-    The release is `6.x`, `6.6`, `7.x` or `8.0`; `is_strict` is as in `State`.
+    Args:
+        state: The state to reset; None = create a new state.
+        release: `6.x`, `6.6`, `7.x` or `8.0`.
+        is_strict: See `State`.
     """
     if state is None:
         return State(Release(release), is_strict)

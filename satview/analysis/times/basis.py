@@ -83,13 +83,22 @@ class Basis:
 
     @cached_property
     def runs_by_priority(self) -> tuple[Runs, NDArray[np.int64]]:
-        """The runs, cut where a RUNNING event shows another priority, and the priorities; -1 where logged fast."""
+        """The runs, cut where a RUNNING event shows another priority, and the priorities.
+
+        Returns:
+            The runs, and int64 of the same length, -1 where unknown: events logged fast have no priority.
+        """
         rows, _ = run_slices(self.trace)
         return self._runs_by(rows, self.derived.priority(rows))
 
     @cached_property
     def runs_by_partition(self) -> tuple[Runs, NDArray[np.int64], NDArray[np.bool_]]:
-        """The runs, cut where RUNNING shows another partition; partitions (-1 = not shown); whether critical."""
+        """The runs, cut where a RUNNING event shows another partition, the partitions, and whether they are critical.
+
+        Returns:
+            The runs, int64 of the same length, -1 where the trace does not show (events logged fast, or no partitions),
+            and bool of the same length: the thread may draw on the critical budget.
+        """
         rows, _ = run_slices(self.trace)
         partition = argument_under(self.trace, rows, "partition", "partition_id")  # 6.x, later
         is_critical = np.maximum(argument_under(self.trace, rows, "sched_flags"), 0) & _CRITICAL
@@ -210,7 +219,11 @@ class Scope:
             yield slice(start, min(start + _CHUNK, self.rows.stop))
 
     def selected(self, table: Mask) -> Rows:
-        """Return the events of the range that count and whose code is in a table, int64 rows, ascending."""
+        """Return the events of the range that count and whose code is in a table, int64 rows, ascending.
+
+        Args:
+            table: bool (32768,), codes.
+        """
         parts = []
         for part in self.chunks():
             fits = table[self.trace.events.code[part]]
@@ -225,7 +238,15 @@ class Scope:
         return start, np.maximum(np.clip(end, self.window.start, self.window.end), start)
 
     def lengths(self, begins: Rows, kind: LinkKind = LinkKind.CALL) -> tuple[Cycles, NDArray[np.int64]]:
-        """Return length (cycles) and end of the links of a kind that begin with events; -1 = not there or not sure."""
+        """Return the lengths (cycles) of the links of a kind that begin with the given events, and their end events.
+
+        Args:
+            begins: (n,), rows of the event table.
+            kind: Kind of the links.
+
+        Returns:
+            Two columns, int64 (n,); -1 where the end is not in the trace or not sure.
+        """
         ends = ends_of(self.trace, kind, begins).astype(np.int64)
         time = self.trace.events.time_cycles
         ends[ends >= OPEN] = -1

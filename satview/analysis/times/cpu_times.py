@@ -31,9 +31,14 @@ _FEWEST: Final = 2
 
 
 def measured_cpu(trace: Trace, window: TimeWindow) -> Cycles | None:
-    """Return the measured processor time of every thread within a range, cycles (ns), int64 (threads,).
+    """Return the measured processor time of every thread within a range.
 
-    It is -1 for threads with fewer than two measurements, and None if the trace has none at all.
+    Args:
+        trace: The data.
+        window: The range, in cycles. A cycle of a thread trace is a nanosecond, the unit of the measurements too.
+
+    Returns:
+        int64 (threads,), cycles; -1 for threads with fewer than two measurements. None if the trace has none at all.
     """
     if trace.release is not Release.UNIXWARE:
         return None
@@ -422,7 +427,12 @@ class Load:
 
 
 def bin_edges(window: TimeWindow, bins: int) -> Cycles:
-    """Return the edges, cycles, of at most `bins` bins whose lengths differ by at most one cycle, int64 (bins + 1,)."""
+    """Return the edges, cycles, of bins whose lengths differ by at most one cycle, int64 (bins + 1,).
+
+    Args:
+        window: The window to divide.
+        bins: Maximum number of bins; a window of fewer cycles has one for each cycle.
+    """
     count = max(1, min(bins, window.length))
     whole, rest = divmod(window.length, count)
     number = np.arange(count + 1, dtype=np.int64)

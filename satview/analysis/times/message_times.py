@@ -145,10 +145,15 @@ class RunSums:
 
     @classmethod
     def of(cls, runs: Runs, some: NDArray[np.intp], start: Cycles, end: Cycles, time: Cycles, threads: int) -> RunSums:
-        """Return the cumulative running time of each thread, in which only `some` of the runs count.
+        """Return the cumulative running time of each thread, in which only some of the runs count.
 
-        `start` and `end` are those of all runs, cut if needed; `time` has, ascending, every moment to query and start
-        of a run.
+        Args:
+            runs: All runs.
+            some: Positions of the runs that count.
+            start: int64, starts of all runs, cycles; cut at a range if needed.
+            end: int64, ends of all runs.
+            time: int64, ascending: every moment that will be queried, and every start of a run.
+            threads: Number of rows of the thread table.
         """
         order = np.lexsort((start[some], runs.thread[some]))
         thread, start, end = runs.thread[some][order], start[some][order], end[some][order]
@@ -201,9 +206,13 @@ class Durations(ColumnTable):
 
     @classmethod
     def of(cls, keys: NDArray[np.int64], cycles: Cycles, rows: Rows, count: int) -> Durations:
-        """Return statistics of durations for each key below `count`; negative durations are unknown and left out.
+        """Return statistics of durations for each key.
 
-        `rows` are the events that stand for the durations; that of the longest is in the result.
+        Args:
+            keys: int64 (n,), key of each duration, from 0 to `count` - 1.
+            cycles: int64 (n,), the durations; negative ones are unknown and left out.
+            rows: int64 (n,), event that stands for each duration; that of the longest is in the result.
+            count: Number of keys.
         """
         known = cycles >= 0
         keys, cycles, rows = keys[known], cycles[known], rows[known]
@@ -633,7 +642,12 @@ class Occurrences:
         return tuple(int(cycles[0]) for cycles in percentiles_by(key, self.cycles, 1, shares))
 
     def longest(self, count: int, among: Mask | None = None) -> NDArray[np.int64]:
-        """Return the indices of the longest occurrences, longest first, equal ones in time order, int64 (k,)."""
+        """Return the indices of the longest occurrences, longest first, equal ones in time order, int64 (k,).
+
+        Args:
+            count: Maximum number of positions.
+            among: bool (n,), whether each occurrence may be returned; None = all.
+        """
         positions = np.arange(len(self)) if among is None else np.flatnonzero(among)
         if len(positions) > count:  # sorting millions of rows would take noticeably long
             least = np.partition(self.cycles[positions], len(positions) - count)[len(positions) - count]
@@ -669,7 +683,10 @@ def measures(trace: Trace) -> tuple[Measure, ...]:
 def occurrences(scope: Scope, key: str, threads: Mask | None = None) -> Occurrences:
     """Return the occurrences of a measure that begin in the window of a scope; of periods, those that end in it.
 
-    The scope's mask of events applies only to kernel calls and interrupts, `threads` (None = all) not to interrupts.
+    Args:
+        scope: Trace and window; its mask of events applies only to kernel calls and interrupts.
+        key: As `Measure.key`.
+        threads: bool (threads,), whose occurrences count; None = all. Interrupts belong to no thread: all count.
 
     Raises:
         Cancelled: The scope was cancelled.
@@ -708,9 +725,13 @@ class Histogram:
 def histogram(
     duration_ns: NDArray[np.int64], is_beyond: NDArray[np.bool_] | None = None, bound_ns: int = 0
 ) -> Histogram:
-    """Return the histogram of n > 0 durations; those below a nanosecond count as one nanosecond.
+    """Return the histogram of some durations; durations below a nanosecond count as one nanosecond.
 
-    `is_beyond` compares with the bound in cycles, as these may be shorter than a nanosecond; None = there is no bound.
+    Args:
+        duration_ns: int64, (n,), nanoseconds; n > 0.
+        is_beyond: bool (n,), whether each duration is longer than the bound, compared in cycles, as these may be
+            shorter than a nanosecond; None = there is no bound.
+        bound_ns: The bound.
     """
     position = np.log10(np.maximum(duration_ns, 1))
     width = float(position.max() - position.min())
@@ -733,6 +754,11 @@ def event_of(trace: Trace, start: int, thread: int) -> int:
     """Return the row of the last event of a thread at exactly the time `start`, else of the first event from then on.
 
     The latter may be an event of another thread; after the last event, it is the last event.
+
+    Args:
+        trace: The trace.
+        start: The time, cycles.
+        thread: Row of the thread table.
     """
     begin, stop = (int(row) for row in np.searchsorted(trace.events.time_cycles, (start, start + 1)))
     own = np.flatnonzero(trace.events.thread[begin:stop] == thread)

@@ -428,7 +428,11 @@ class StateLengths(ColumnTable):
     cycles: Cycles
 
     def percentiles_of(self, states: StateTimes) -> tuple[Cycles, ...]:
-        """Return for each of `SHARES` the length that it does not exceed, cycles, by row of the intervals added up."""
+        """Return for each of `SHARES` the length that this share of intervals does not exceed, cycles, int64 (rows,).
+
+        Args:
+            states: The same intervals added up by thread and state; a value is returned for each of these rows.
+        """
         keys = np.searchsorted(states.thread * VALUE_COUNT + states.value, self.thread * VALUE_COUNT + self.value)
         return percentiles_by(keys, self.cycles, len(states), SHARES)
 
@@ -448,7 +452,13 @@ def state_lengths(scope: Scope) -> StateLengths:
 
 
 def states_are_cut(trace: Trace, spans: StateSpans, some: NDArray[np.intp] | None = None) -> Mask:
-    """Return which state intervals, all or some, lack their start or end in the trace, bool (n,)."""
+    """Return which state intervals lack their start or end in the trace, bool (n,).
+
+    Args:
+        trace: The trace.
+        spans: State intervals of threads.
+        some: (n,), the queried intervals; None = all.
+    """
     some = np.arange(len(spans.value)) if some is None else some
     after = np.minimum(some + 1, len(spans.value) - 1)
     is_cut = _is_cut(trace, spans.start[some], spans.end[some], files_of_threads(trace, spans.thread[some]))
@@ -456,7 +466,14 @@ def states_are_cut(trace: Trace, spans: StateSpans, some: NDArray[np.intp] | Non
 
 
 def runs_are_cut(trace: Trace, cpu: NDArray[np.uint8], start: Cycles, end: Cycles) -> Mask:
-    """Return which runs of threads lack their start or end in the trace, bool (n,)."""
+    """Return which runs of threads lack their start or end in the trace, bool (n,).
+
+    Args:
+        trace: The trace.
+        cpu: uint8 (n,), CPU of each run.
+        start: int64 (n,), start of each run, cycles.
+        end: int64 (n,), end of each run, cycles.
+    """
     lost, is_cut = losses(trace), _is_cut(trace, start, end, files_of_cpus(trace, cpu))
     for number in range(trace.cpu_count if len(lost) else 0):
         here = cpu == number

@@ -177,13 +177,24 @@ class Evidence:
             yield slice(start, stop)
 
     def ready_of(self, threads: Rows) -> StateIntervals:
-        """Return the ready intervals of some threads."""
+        """Return the ready intervals of some threads.
+
+        Args:
+            threads: (n,), rows of the thread table, in any order.
+        """
         is_asked = np.zeros(len(self.trace.threads), np.bool_)
         is_asked[threads] = True
         return self.states.taken(np.flatnonzero((self.states.value == READY) & is_asked[self.states.thread]))
 
     def runs_in(self, begin: _Ints, stop: _Ints) -> list[StateIntervals]:
-        """Return the intervals in which threads ran and that overlap ranges of rows: an item per CPU that has any."""
+        """Return the intervals in which threads ran and that overlap a range: an item per CPU, each in time order.
+
+        CPUs without such intervals have no item.
+
+        Args:
+            begin: int64 (n,), first row of each range, rows of the event table.
+            stop: int64 (n,), row after the last of each range.
+        """
         ranges, states, met = TimeRanges.of(begin, stop), self.states, [np.empty(0, np.intp)]
         starts = np.append(ranges.start, np.iinfo(np.int64).max)
         for part in self.states_of_threads():
@@ -236,7 +247,11 @@ class Evidence:
         return int(np.count_nonzero(np.bincount(self.trace.events.cpu[self.slices[0]])))
 
     def slices_in(self, span: tuple[int, int]) -> NDArray[np.intp]:
-        """Return the positions of the `slices` that overlap a span of time, (k,), without searching all of them."""
+        """Return the positions of the `slices` that overlap a span of time, (k,), without searching all of them.
+
+        Args:
+            span: Start and end in cycles.
+        """
         rows = np.searchsorted(self.trace.events.time_cycles, span).astype(np.uint32)
         begin, stop = np.searchsorted(self.slices[0], rows).astype(np.uint32)
         slices = np.concatenate((self._last_slices_before(int(begin)), np.arange(begin, stop)))
@@ -289,22 +304,33 @@ class Evidence:
         return f"{self.length(end - start)} from {self.moment(start, end - start)}"
 
     def ran_in(self, span: tuple[int, int]) -> tuple[_Ints, _Ints]:
-        """Return threads and overlaps, cycles, int64 (k,) each, of the slices that overlap a span of time."""
+        """Return the threads of the slices that overlap a span of time, and the length of each overlap, cycles.
+
+        Returns:
+            int64 (k,) each: rows of the thread table, cycles.
+        """
         rows, ends = self.slices
         inside = self.slices_in(span)
         part = np.minimum(ends[inside], span[1]) - np.maximum(self.times[rows[inside]], span[0])
         return self.trace.events.thread[rows[inside]].astype(np.int64), part
 
     def most_of(self, threads: _Ints, cycles: _Ints) -> list[tuple[int, int]]:
-        """Return (thread, cycles) of all threads with any cycles, largest first, without idle and unknown threads."""
+        """Return (thread, cycles) of all threads with any cycles, largest first, without idle and unknown threads.
+
+        Args:
+            threads: int64 (n,), rows of the thread table, in any order, with repetitions.
+            cycles: int64 (n,).
+        """
         total = np.bincount(threads, cycles, len(self.is_idle)).astype(np.int64)
         total[self.is_idle] = total[0] = 0
         return _most_first(total)
 
     def shares(self, who: Sequence[tuple[int, int]], name: Callable[[int], str] | None = None) -> str:
-        """Return the result of `most_of` or `interrupts_in` as text: the first entries by name, the rest as a sum.
+        """Return a text for the result of `most_of` or `interrupts_in`: the first entries by name, the rest as a sum.
 
-        `name` returns the name for a number; None = the numbers are threads.
+        Args:
+            who: (number, cycles) of each entry, most cycles first; the number is that of a thread or an interrupt.
+            name: Returns the name for a number; None = the numbers are threads.
         """
         count = _named_count(who)
         shown = [f"{(name or self.name)(row)} {self.length(cycles)}" for row, cycles in who[:count]]
@@ -313,9 +339,17 @@ class Evidence:
         return ", ".join(shown)
 
     def interrupts_in(self, start: _Ints, end: _Ints, cpu: _Ints) -> tuple[_Ints, _Ints, _Ints]:
-        """Return span, number and cycles of each interrupt that CPUs handled in spans of time, int64 (k,) each.
+        """Return the interrupts that CPUs handled in spans of time: one row for each pair of span and interrupt.
 
         A nested interrupt counts for the one that it interrupts. Empty from 8.0 on, where threads handle interrupts.
+
+        Args:
+            start: int64 (n,), cycles.
+            end: int64 (n,), cycles.
+            cpu: int64 (n,).
+
+        Returns:
+            int64 (k,) each: position of the span, number of the interrupt, cycles.
         """
         cpus, entry, ends, number = self._handled
         begin, stop = (
@@ -326,7 +360,14 @@ class Evidence:
         return span.astype(np.int64), number[which], cycles
 
     def interrupts(self, start: _Ints, end: _Ints, cpu: _Ints, least: int) -> str:
-        """Return how long CPUs handled interrupts in spans: `interrupt 0x21 3.100 ms`; empty if below `least`."""
+        """Return a text on how long CPUs handled interrupts in spans of time: `interrupt 0x21 3.100 ms`.
+
+        Args:
+            start: As for `interrupts_in`.
+            end: As for `interrupts_in`.
+            cpu: As for `interrupts_in`.
+            least: Minimum total of all interrupts, cycles; the text is empty if they took less.
+        """
         _, number, cycles = self.interrupts_in(start, end, cpu)
         kinds, which = np.unique(number, return_inverse=True)
         total = np.bincount(which, cycles).astype(np.int64)
@@ -357,7 +398,12 @@ class Evidence:
         return cpu[is_outer], rows[is_outer], exits[is_outer], number
 
     def again(self, occurrences: Sequence[tuple[int, int, int]], start: int) -> str:
-        """Return how often a problem occurs besides the reported time, at `start`: `; it happens once more`."""
+        """Return a text on how often a problem occurs besides the reported time: `; it happens once more`.
+
+        Args:
+            occurrences: Start, end and first event of every time, in time order.
+            start: Start of the reported time, cycles.
+        """
         others = len(occurrences) - 1
         if not others:
             return ""
@@ -422,10 +468,18 @@ def _most_first(cycles: _Ints) -> list[tuple[int, int]]:
 
 
 def full_windows(start: _Ints, end: _Ints, window: int, least: float) -> tuple[_Ints, _Ints]:
-    """Return start and sum of the windows in which the summed lengths of intervals reach `least`; cycles, ascending.
+    """Return the windows in which the summed lengths of intervals, overlaps counted repeatedly, reach `least`.
 
-    Overlaps count repeatedly. Each window begins or ends with an interval, because no other window covers more. None
-    begins before the first interval, which may be the start of the trace.
+    Args:
+        start: int64 (n,), cycles.
+        end: int64 (n,), cycles.
+        window: Length of the windows in cycles.
+        least: Least sum, cycles.
+
+    Returns:
+        int64 (k,) each, k at most 2n, cycles: start of each window, ascending, and the sum. Each window begins or ends
+        with an interval, because no other window covers more. None begins before the first interval, which may be the
+        start of the trace.
     """
     if np.any(start[1:] < start[:-1]):
         order = np.argsort(start, kind="stable")
@@ -442,7 +496,12 @@ def full_windows(start: _Ints, end: _Ints, window: int, least: float) -> tuple[_
 
 
 def counts_within(times: _Ints, window: int) -> _Ints:
-    """Return how many of some ascending times are in the window that begins at each of them, int64 (n,)."""
+    """Return how many of some times are in the window that begins at each of them, int64 (n,).
+
+    Args:
+        times: int64 (n,), cycles, ascending.
+        window: Length of the window, cycles.
+    """
     return links.positions(times, times + window) - np.arange(len(times))
 
 
@@ -462,7 +521,14 @@ def longest(occurrences: Sequence[tuple[int, int, int]]) -> int:
 
 
 def groups(*columns: NDArray[np.integer]) -> list[tuple[tuple[int, ...], NDArray[np.intp]]]:
-    """Return every distinct row of some columns, ascending, with its positions, intp (n,); there must be few."""
+    """Return every distinct row of some columns with its positions, ascending; there must be few distinct rows.
+
+    Args:
+        columns: One or more of the same length.
+
+    Returns:
+        One number per column, rows in ascending order; each with its positions, intp (n,).
+    """
     if not len(columns[0]):
         return []
     order = np.lexsort(columns[::-1])

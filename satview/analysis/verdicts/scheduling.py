@@ -238,14 +238,26 @@ def _ready_and_runs(ready: StateIntervals) -> dict[int, str]:
 
 
 def ran_instead(evidence: Evidence, span: tuple[int, int], thread: int) -> list[tuple[int, int]]:
-    """Return (thread, cycles) of all other threads that had the CPUs in a span of time, most cycles first."""
+    """Return (thread, cycles) of all threads that had the CPUs in a span of time, most cycles first.
+
+    Args:
+        evidence: The trace.
+        span: Start and end in cycles.
+        thread: Row of the thread that is left out.
+    """
     who, part = evidence.ran_in(span)
     part[(who == thread) | ~are_beside(evidence.trace, who, thread)] = 0
     return evidence.most_of(who, part)
 
 
 def instead(evidence: Evidence, span: tuple[int, int], who: list[tuple[int, int]]) -> str:
-    """Return what ran meanwhile (`ran_instead`) and the interrupts that took time, to end a sentence; may be empty."""
+    """Return a text on the threads that ran meanwhile and the interrupts that took time, to end a sentence.
+
+    Args:
+        evidence: The trace.
+        span: Start and end in cycles.
+        who: Result of `ran_instead`; if it is empty the text is, too.
+    """
     if not who:
         return ""
     taken = evidence.interrupts_of_all(span, least=(span[1] - span[0]) // 100)

@@ -212,9 +212,14 @@ class InterruptController:
         handler: Callable[[], Sigevent | None] | None,
         handler_ns: int = 0,
     ) -> Attachment:
-        """Attach a sigevent, or a handler that returns one, to a vector; without a device it never raises interrupts.
+        """Attach an event or a handler to a vector; a vector without a device never raises interrupts.
 
-        `handler_ns` is the simulated time that the handler takes.
+        Args:
+            thread: The caller.
+            vector: Number of the interrupt.
+            event: Sigevent to deliver at each interrupt; None = there is a handler.
+            handler: Called at each interrupt; returns the sigevent to deliver. None = there is an event.
+            handler_ns: Simulated time that the handler takes.
         """
         source = self.kernel.sources.get(vector)
         if source is None:
@@ -342,7 +347,10 @@ class Machine(ProgramRunner):
     # States
 
     def set_state(self, cpu: Cpu, thread: Thread, state: str, on_cpu: int | None = None) -> int:
-        """Implement `KernelServices.set_state`."""
+        """Change the state of a thread and emit the event; return the time of the event in cycles.
+
+        The event belongs to CPU number `on_cpu`; None = to `cpu`.
+        """
         thread.state = state
         index = cpu.index if on_cpu is None else on_cpu
         time = self.stamp()

@@ -308,7 +308,12 @@ class ProgramRunner(KernelServices):
         return item
 
     def report_forgotten(self, culprit: Thread | str, is_reported: bool = True) -> None:
-        """Record a fault for each new location of TraceEvent() objects without `yield`; else only discard them."""
+        """Record a fault for each new source location where TraceEvent() objects were created but not yielded.
+
+        Args:
+            culprit: The thread or handler at fault.
+            is_reported: False = only discard the locations.
+        """
         for location in WATCH.take():
             if is_reported and location not in self._forgotten:
                 self._forgotten.add(location)

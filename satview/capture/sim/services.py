@@ -608,9 +608,15 @@ class KernelServices(EventLoop):
     def change_wait(
         self, cpu: Cpu, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...], waker: Thread | None = None
     ) -> None:
-        """End a wait and begin another one without making the thread ready (SEND to REPLY, CONDVAR to MUTEX).
+        """End a thread's wait and begin another one without making the thread ready.
 
-        `on` is the object for which the thread waits from now on, and `owners` hold it; `waker` ended the first wait.
+        Args:
+            cpu: CPU on which the kernel runs.
+            thread: The blocked thread.
+            state: State that the thread enters.
+            on: Object for which the thread waits from now on.
+            owners: Threads that hold this object, for the history.
+            waker: Thread whose call ended the first wait, for the history; None = no thread.
         """
         thread.waiting_on = on
         time = self.set_state(cpu, thread, state)

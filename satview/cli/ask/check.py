@@ -61,7 +61,11 @@ def _kind(text: str) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the verdicts; return the exit code that docs/exit-codes.md describes."""
+    """Print the verdicts; return the exit code that docs/exit-codes.md describes.
+
+    Raises:
+        UsageError: No trace is named, the thresholds cannot be read, or the range does not fit.
+    """
     if args.show_rules:
         print(thresholds_text(), end="")
         return FINE

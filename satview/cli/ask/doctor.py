@@ -38,7 +38,11 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print how far each analysis can be trusted; return 0, or 1 if data was lost to problems in the trace."""
+    """Print how far each analysis can be trusted; return 0, or 1 if data was lost to problems in the trace.
+
+    Raises:
+        UsageError: Rules are requested in another format; or no capture would show more than the trace does.
+    """
     if args.rules and args.format != FORMATS[0]:
         raise UsageError("--rules prints rules, which have one format: leave out --format")
     trace = open_named(args)

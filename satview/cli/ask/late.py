@@ -67,7 +67,11 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the tables; return 0, or 1 if data was lost to problems in the trace."""
+    """Print the tables; return 0, or 1 if data was lost to problems in the trace.
+
+    Raises:
+        UsageError: The activity, a number or the timing file is not valid.
+    """
     if args.n < 1:
         raise UsageError(f"-n {args.n} is not a number of instances")
     named = [[Path(path) for path in paths or ()] for paths in (args.others, args.against)]

@@ -46,7 +46,12 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the latencies; return 0, or 1 if data was lost to problems in the trace."""
+    """Print the latencies; return 0, or 1 if data was lost to problems in the trace.
+
+    Raises:
+        UsageError: The range, a number or a combination of options is not valid, or the trace has no such thread or
+            interrupt.
+    """
     refuse_no_rows(args.top)
     if not args.list and (args.top or args.sort):
         raise UsageError("--sort and --top need --list")

@@ -74,7 +74,11 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the result of a query; return 0, or 1 if data was lost to problems in the trace or the result was cut."""
+    """Print the result of a query; return 0, or 1 if data was lost to problems in the trace or the result was cut.
+
+    Raises:
+        UsageError: The query has an error or exceeds a limit, or a package is missing.
+    """
     if args.list:
         _print_list()
         return FINE

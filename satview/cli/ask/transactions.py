@@ -42,7 +42,11 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the transactions; return 0, or 1 if data was lost to problems in the trace."""
+    """Print the transactions; return 0, or 1 if data was lost to problems in the trace.
+
+    Raises:
+        UsageError: The range or a number is not valid, or the trace has no thread or process of a name.
+    """
     refuse_no_rows(args.top)
     trace = open_named(args)
     window = range_of(args.range, trace)

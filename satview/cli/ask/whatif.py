@@ -62,7 +62,11 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print how well the replay fits, then the prediction; return 0, or 1 if data was lost to problems in the trace."""
+    """Print how well the replay fits, then the prediction; return 0, or 1 if data was lost to problems in the trace.
+
+    Raises:
+        UsageError: The trace cannot be replayed, or a change does not apply to the trace.
+    """
     take_output(args, "", ".kev")
     changes = (read_changes(Path(args.changes)) if args.changes is not None else []) + parse_changes(args.said)
     timing = read_timing(Path(args.timing)) if args.timing is not None else None

@@ -51,7 +51,14 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print why a thread was in its state, or its critical path in a range; return 0, or 1 if data was lost."""
+    """Print why a thread was in its state at a time, or its critical path in a range.
+
+    Returns:
+        0, or 1 if data was lost to problems in the trace.
+
+    Raises:
+        UsageError: The thread, time, interval or a number is not valid.
+    """
     if args.at is None and args.steps is not None:
         raise UsageError("--steps belongs to --at")
     if args.range is None and args.top is not None:

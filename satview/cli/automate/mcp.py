@@ -30,7 +30,11 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the server until the input ends."""
+    """Run the server until the input ends.
+
+    Raises:
+        UsageError: A folder does not exist, the event descriptions have an error, or the package mcp is missing.
+    """
     folders = [Path(name) for name in args.folders]
     for folder in folders:
         if not folder.is_dir():

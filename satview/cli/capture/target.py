@@ -61,7 +61,12 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run `satview target` with parsed arguments; return the exit code."""
+    """Run `satview target` with parsed arguments; return the exit code.
+
+    Raises:
+        UsageError: Options that go with a new target are given without one.
+        TargetError: There is no such target.
+    """
     _refuse_options_without_effect(args)
     try:
         folder = shell.folder_of(checked_name(args.name))

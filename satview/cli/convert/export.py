@@ -80,7 +80,11 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Export a trace; return 0, or 1 if data was lost to problems in the trace or no event matched."""
+    """Export a trace; return 0, or 1 if data was lost to problems in the trace or no event matched.
+
+    Raises:
+        UsageError: The arguments are not valid, a package is missing, or the file cannot be written.
+    """
     take_output(args, "-o OUT is missing; its file extension selects the format, for example -o events.csv")
     is_fleet = args.jobs is not None or bool(args.pattern or args.dask)
     if _is_folder_of_traces(args, is_fleet=is_fleet):

@@ -142,8 +142,16 @@ def selected_events(
 ) -> tuple[np.ndarray[tuple[int], np.dtype[np.bool_]], str]:
     """Return which events pass rules and conditions, bool (events,), and the reason if none do, else an empty text.
 
-    With a window the reason is that no event in it passes; the mask has events outside it, too. Raises UsageError if a
-    condition has an error, or no event can ever meet it.
+    Args:
+        built: The rules.
+        expressions: Texts of conditions.
+        trace: The trace to filter.
+        window: If no event in this part of the trace passes, the reason is returned; the mask has events outside it,
+            too. None = the whole trace.
+        derived: Durations and priorities of events; None = computed from the trace.
+
+    Raises:
+        UsageError: A condition has an error, or no event can ever meet it.
     """
     derived = derived or TraceDerivedColumns(trace)
     conditions = [_expression(text, trace) for text in expressions]

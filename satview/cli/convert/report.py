@@ -40,7 +40,12 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the report; return 0, or 1 if data was lost to problems in the trace."""
+    """Write the report; return 0, or 1 if data was lost to problems in the trace.
+
+    Raises:
+        UsageError: The arguments are not valid, or the thresholds cannot be read.
+        WriteError: The file cannot be written.
+    """
     take_output(args, "-o OUT is missing: the HTML file to write", ".html", ".htm")
     if args.pictures < 0:
         raise UsageError(f"--pictures {args.pictures} is not a number of pictures")

@@ -47,7 +47,11 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the axis file, open it, and print its traces; return 0, or 1 if data was lost to problems in a file."""
+    """Write the axis file, open it, and print its traces; return 0, or 1 if data was lost to problems in a file.
+
+    Raises:
+        UsageError: The traces cannot be combined, or the file cannot be written.
+    """
     files = [Path(name) for name in args.files]
     if args.allow == bool(args.output):
         raise UsageError("--allow writes no file; leave out -o" if args.allow else "-o X.sataxis or --allow is missing")
@@ -80,7 +84,11 @@ def _allow(files: list[Path]) -> int:
 
 
 def viewer_axis(args: argparse.Namespace) -> Path:
-    """Put the files of the viewer's command line on one axis, in a file stored for the user; return its path."""
+    """Put the files of the viewer's command line on one axis, in a file that is stored for the user; return its path.
+
+    Raises:
+        UsageError: As for `run`.
+    """
     return write_users_axis(_planned(args, args.files))
 
 

@@ -36,7 +36,11 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the objects with the given handles as text; return 0, or 1 if problems of the trace cost data."""
+    """Print the objects with the given handles as text; return 0, or 1 if problems of the trace cost data.
+
+    Raises:
+        UsageError: A handle is not valid, or the trace has no object with its number.
+    """
     trace = open_named(args, says_outside=False)
     with working(working_on("looking at", trace.path)):
         looks = [look(trace, handle) for handle in args.handle or [""]]

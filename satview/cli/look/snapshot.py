@@ -32,7 +32,11 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the threads; return 0, or 1 if data was lost to problems in the trace."""
+    """Print the threads; return 0, or 1 if data was lost to problems in the trace.
+
+    Raises:
+        UsageError: The time is not valid for the trace.
+    """
     trace = open_named(args)
     moment_cycles = parse_moment_inside(args.at, trace.time_axis)
     with working(working_on("looking at", trace.path)):

@@ -60,7 +60,11 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the differences; return 3 if a time is worse than allowed, 1 if data was lost to problems, else 0."""
+    """Print the differences; return 3 if a time is worse than allowed, 1 if data was lost to problems, else 0.
+
+    Raises:
+        UsageError: A number is not valid.
+    """
     refuse_no_rows(args.top)
     if args.worse_than is not None and not args.worse_than >= 0:
         raise UsageError(f"--worse-than {args.worse_than} is no percentage")

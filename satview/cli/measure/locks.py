@@ -27,7 +27,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the table of locks; return 0, 1 if data was lost to problems in it, 2 if the files are no thread trace."""
+    """Print the table of locks; return 0, 1 if data was lost to problems in it, 2 if the files are no thread trace.
+
+    Raises:
+        UsageError: `--waits` is no number of waits.
+    """
     if args.waits < 0:
         raise UsageError(f"--waits {args.waits} is no number of waits")
     try:

@@ -69,7 +69,11 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the tables; return 0, or 1 if data was lost to problems in the trace or no event matched."""
+    """Print the tables; return 0, or 1 if data was lost to problems in the trace or no event matched.
+
+    Raises:
+        UsageError: The range, a filter or a column is not valid.
+    """
     refuse_no_rows(args.top)
     if args.per_server and _PER_SERVER not in _requested(args.by):
         raise UsageError(f"--per-server adds columns to --by {_PER_SERVER}; give that too")

@@ -31,7 +31,11 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the value of a metric for each trace of a data set."""
+    """Print the value of a metric for each trace of a data set.
+
+    Raises:
+        UsageError: There is no such data set or metric, or the query has an error.
+    """
     if args.list:
         width = max(map(len, metrics()))
         print("\n".join(f"{metric.name:<{width}}  {metric.title}" for metric in metrics().values()))

@@ -78,7 +78,14 @@ def number(text: str) -> int:
 
 
 def refuse_no_rows(top: int | None) -> None:
-    """Refuse a value of `--top` that is below 1, which would show nothing (UsageError)."""
+    """Refuse a value of `--top` that is below 1, which would show nothing.
+
+    Args:
+        top: The value; None = the option is not given.
+
+    Raises:
+        UsageError: The value is below 1.
+    """
     if top is not None and top < 1:
         raise UsageError(f"--top {top} is no number of rows")
 

@@ -257,7 +257,11 @@ def is_wide_by_itself(args: argparse.Namespace) -> bool:
 
 
 def recorder_bounds(args: argparse.Namespace) -> Bounds | None:
-    """Return the limits that --every, --files and --disk-limit set; None without these options."""
+    """Return the limits that --every, --files and --disk-limit set; None without these options.
+
+    Raises:
+        UsageError: A number is out of bounds.
+    """
     if not args.every and not args.files and not args.disk_limit:
         return None
     if not 0 <= args.files <= _MOST_FILES:

@@ -31,11 +31,17 @@ def open_trace(
 ) -> Trace:
     """Open a trace of any format by `formats.registry.open_trace`, and show the progress.
 
-    `user_events`, `pidin` and `symbols` are a file of descriptions, one with the output of `pidin`, and a folder of
-    programs (empty = none); parts of them that are not used are reported. `says_outside` is for commands whose output
-    does not say how many events lie outside the range in which the clock can be trusted.
+    Args:
+        path: The file.
+        user_events: File with event descriptions; empty = none.
+        pidin: File with the output of `pidin` on the target; empty = none. Unused parts are reported.
+        symbols: Folder with the target's programs; empty = none. Parts that are not understood are reported.
+        says_outside: True to print to standard error how many events lie outside the range in which the clock can be
+            trusted; for commands whose output does not report these events.
 
-    Raises TraceFormatError if no reader knows the format, or nothing can be read, UsageError for faulty descriptions.
+    Raises:
+        TraceFormatError: No reader knows the format, or nothing can be read.
+        UsageError: The event descriptions have an error.
     """
     with working(working_on("reading", path)) as report:
         trace = registry.open_trace(path, report)
@@ -85,8 +91,15 @@ def range_of(text: str, trace: Trace) -> TimeWindow | None:
 def window_of(trace: Trace, begin: str | None, end: str | None, range_text: str = "") -> TimeWindow | None:
     """Return the range that --range, or --from and --to, request; None without these options.
 
-    Raises UsageError if a text is no time or range, the range is empty or outside the trace, or --range is combined
-    with the other options.
+    Args:
+        trace: The trace.
+        begin: Value of `--from`; None = not given.
+        end: Value of `--to`; None = not given.
+        range_text: Value of `--range`; empty = not given.
+
+    Raises:
+        UsageError: A text is not a time or range, the range is empty or outside the trace, or --range is combined with
+            the other options.
     """
     if range_text:
         if begin is not None or end is not None:

@@ -224,7 +224,10 @@ def flag_words(word: int, table: dict[int, str]) -> TemplateColumn:
 def fields_column(event: UserEvent, count: int, index: int | None = None) -> TemplateColumn:
     """Return a column of the user's fields of an event: ` label:value` for all fields, or the value of one field.
 
-    The text is empty if a payload of `count` words has no such field.
+    Args:
+        event: The user's description of the event.
+        count: Number of payload words.
+        index: The field; empty text if the payload has no such field. None = all fields.
     """
     is_wide = not variants.is_user(event.code) and count > FAST_WORDS
 

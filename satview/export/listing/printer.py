@@ -540,10 +540,17 @@ def write_listing(
 ) -> int:  # fmt: skip
     """Print events in the layout of the release's own traceprinter; return their number.
 
-    The new file, which may be `-`, appears once it is complete; `mask` says which events, bool (events,), None = all.
-    `progress` gets the share that is done, 0 to 1. Raises UsageError if the trace is not of QNX, is of several files or
-    was read from standard input, or the file cannot be written; Cancelled, with nothing left behind, if `cancelled()`
-    returned True between chunks.
+    Args:
+        trace: A trace of QNX that was read from a file.
+        path: The new file, or `-`; it appears once it is complete.
+        mask: bool (events,), which events; None = all.
+        progress: Called with the share that is done, 0 to 1.
+        cancelled: Called between chunks; True stops.
+
+    Raises:
+        UsageError: The trace is not of QNX, is of several files or was read from standard input, or the file cannot
+            be written.
+        Cancelled: `cancelled()` returned True; nothing is left behind.
     """
     selected = Selected.of(trace, mask)
     with _source(trace) as source, _new_file(trace, path) as file:
@@ -566,8 +573,18 @@ def write_event_list(
 ) -> int:  # fmt: skip
     """Write events as CSV in the order of the event list, with the columns of `LIST_HEAD`; return their number.
 
-    The column `number` is the event's number in the whole list, `delta_cycles` the time since the row above. Arguments
-    and errors are those of `write_listing`, but any trace can be written.
+    The column `number` is the event's number in the whole list, `delta_cycles` the time since the row above.
+
+    Args:
+        trace: Any trace.
+        path: The new file, or `-`; it appears once it is complete.
+        mask: bool (events,), which events; None = all.
+        progress: Called with the share that is done, 0 to 1.
+        cancelled: Called between chunks; True stops.
+
+    Raises:
+        UsageError: The file cannot be written.
+        Cancelled: `cancelled()` returned True; nothing is left behind.
     """
     selected = Selected.of(trace, mask)
     with _new_file(trace, path) as file:

@@ -78,7 +78,12 @@ class Rows(ABC):
 
     @abstractmethod
     def heads(self, batch: Batch, rows: NDArray[np.int64]) -> list[Head]:
-        """Return the columns that fill the template of `begin`, the same for all forms, for rows of a batch."""
+        """Return the columns that fill the template of `begin`, the same for all forms.
+
+        Args:
+            batch: A batch of events.
+            rows: int64 (n,), the events to print, as rows of the batch.
+        """
 
     def tail(self, printed: int) -> str:  # noqa: ARG002  -- for those that need it
         """Return the text after the last event, by default none, with the number of printed lines."""

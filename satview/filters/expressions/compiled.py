@@ -190,11 +190,15 @@ _OF_PAYLOAD = (nodes.NamedArgument, nodes.Word)
 
 
 def bounded(node: nodes.Node, missing: NDArray[np.bool_], *, may: bool) -> nodes.Node:
-    """Return a condition for a trace that bounds the result of a two-valued one (`two_valued`) in a kernel.
+    """Return a condition for a trace that bounds the result of `node` in a kernel.
 
-    Unlike a trace, a kernel knows the priority of every thread and all words of an event, which events of the codes
-    `missing`, bool (32768,), lack here. With `may` the condition holds wherever `node` may hold in a kernel, else only
-    where it must hold.
+    Unlike a trace, a kernel knows the priority of every thread and all words of an event: where the trace does not show
+    these, the result in the kernel is open.
+
+    Args:
+        node: A two-valued condition (`two_valued`).
+        missing: bool (32768,), codes of events that lack words which the kernel would have logged.
+        may: True = the returned condition holds wherever `node` may hold in a kernel; False = only where it must hold.
     """
     if isinstance(node, nodes.And | nodes.Or):
         return replace(node, parts=tuple(bounded(part, missing, may=may) for part in node.parts))

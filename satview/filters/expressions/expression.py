@@ -46,9 +46,15 @@ from satview.store.trace import Trace
 
 
 def two_valued(node: nodes.Node, release: Release, negated: bool = False) -> nodes.Node:
-    """Return a condition that is true where `node` is true, or (`negated`) false, and false elsewhere.
+    """Return a condition with two results: true where `node` is true, false where `node` is false or unknown.
 
-    In the result, a tree without `nodes.Is`, `nodes.Not` means that its part is not true.
+    Args:
+        node: The condition, from `semantics.resolve`.
+        release: Release whose names it uses.
+        negated: True to return instead a condition that is true where `node` is false, and false elsewhere.
+
+    Returns:
+        A tree without `nodes.Is`, in which `nodes.Not` means that its part is not true.
     """
     if isinstance(node, nodes.Not):
         return replace(two_valued(node.part, release, not negated), start=node.start, end=node.end)
@@ -338,11 +344,20 @@ class Expression:
         derived: DerivedColumns | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> Bools:
-        """Return for each event of a trace whether the expression holds, bool (len(rows),) or (events,).
+        """Return for each event of a trace whether the expression holds.
 
-        `rows` are ascending, None = all; without `derived`, durations and priorities are computed from the trace.
-        Raises ExpressionError if a pattern takes too long, or the release does not fit, and Cancelled if `cancelled()`
-        returned True between chunks.
+        Args:
+            trace: The trace.
+            rows: Event rows, ascending; None = all.
+            derived: Source of durations and priorities; None = computed from the trace.
+            cancelled: Called between chunks; if it returns True, `Cancelled` is raised.
+
+        Returns:
+            bool, shape (len(rows),) or (events,).
+
+        Raises:
+            ExpressionError: A pattern takes too long, or the release does not fit.
+            Cancelled: `cancelled()` returned True.
         """
         condition = self.plan(trace, derived)
         count = len(trace.events) if rows is None else len(rows)

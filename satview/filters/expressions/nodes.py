@@ -258,9 +258,14 @@ def of_numbers(how: NumberOperator, *numbers: int | None) -> int | None:
 
 
 def of_columns(how: NumberOperator, *values: Values) -> Values:
-    """Return the results of an operator, int64 (events,) or an int if all operands are, and the known ones.
+    """Return the results of an operator for many events.
 
-    Each operand is an integer array (events,), or an int for all events, and a mask of the known ones, or one bool.
+    Args:
+        how: The operator.
+        *values: For each operand an integer array (events,), or one int for all events, and a mask of the known ones.
+
+    Returns:
+        int64 (events,), or an int if all operands are ints; and a mask of known results, bool (events,) or one bool.
     """
     if all(isinstance(value, int) for value, _ in values):
         result = of_numbers(how, *(int(value) if known is True else None for value, known in values))

@@ -50,7 +50,13 @@ class Logged:
     is_wide: Callable[[int], bool]
 
     def having(self, name: str, wide: bool | None = None) -> Bools:
-        """Return the codes whose events have an argument in wide, fast or (None) their logged form, bool (32768,)."""
+        """Return the codes whose events have an argument with this name, bool (32768,).
+
+        Args:
+            name: Name of the argument.
+            wide: Whether the events' wide (True) or fast (False) form must have it; None = the form in which they are
+                logged.
+        """
         result = np.zeros(CODE_COUNT, np.bool_)
         for code in codes_of_argument(self.release, name):
             if self.codes[code]:

@@ -521,7 +521,14 @@ class Completion:
 
 
 def completions(text: str, position: int, release: Release, trace: Trace | None = None) -> list[Completion]:
-    """Return the proposals that fit at the cursor, most likely first, at most 200; a trace adds its processes."""
+    """Return the proposals that fit at the cursor, most likely first, at most 200.
+
+    Args:
+        text: The expression, which may be incomplete.
+        position: Position of the cursor, 0 to len(text).
+        release: Release whose names are proposed.
+        trace: Trace whose processes and threads are proposed too; None = without these.
+    """
     before = text[max(0, position - _LOOK_BACK) : position]
     if argument := _ARGUMENT.search(before):
         begun, items = argument.group(1), _arguments(before, release, trace)

@@ -86,10 +86,19 @@ def build(
     """Return the rules as filters use them, carried out from top to bottom on the state after boot: all off and fast.
 
     Rules that switch nothing on or off (only pids, handlers and conditions) start with everything on, since otherwise
-    no event would pass. `load_function` loads `file.py:name` as a handler, after the user has allowed that file to run
-    (`rules.handlers.Handlers`); None = rules with functions are refused. With `is_wide` everything is wide before the
-    rules, as after `tracelogger -w`. `taught` as in `events.layout.arguments_of`. Raises RuleError for a rule that the
-    kernel would refuse, UsageError for a function that is not allowed to run or cannot be loaded.
+    no event would pass.
+
+    Args:
+        rules: The rules in order.
+        release: Release that the numbers are for.
+        load_function: Loads `file.py:name` as a handler, after the user has allowed that file to run
+            (`satview.filters.rules.handlers.Handlers`); None = rules with functions are refused.
+        is_wide: Whether everything is wide before the rules, as after `tracelogger -w`.
+        taught: Arguments that a trace adds (`store.arguments.taught`); None = those that all traces added so far.
+
+    Raises:
+        RuleError: A rule that the kernel would refuse.
+        UsageError: A function that is not allowed to run or cannot be loaded.
     """
     rules = tuple(rules)
     state = RuleSet(release)

@@ -529,10 +529,15 @@ def check_rules(
 
 
 def parse_rules(text: str, release: Release, processes: Processes | None = None) -> tuple[Rule, ...]:
-    """Return the rules of a text, one per line; `#` begins a comment.
+    """Return the rules of a text.
 
-    `processes` are the pids by process name that may be written for pids. Raises RuleError, with line, column and
-    nearest names of each fault.
+    Args:
+        text: One rule per line; `#` begins a comment.
+        release: Release that the names are for.
+        processes: Pids by process name (`process_names`), so that names can be written for pids; None = only numbers.
+
+    Raises:
+        RuleError: The text has faults; the error contains each with its line, its column and the nearest names.
     """
     rules, faults = check_rules(text, release, processes)
     if faults:

@@ -74,7 +74,12 @@ class Watch:
         self._spans: dict[tuple[int, int], tuple[int, int | None]] = {}  # begin, -1 for none, and length in nanoseconds
 
     def hits(self, context: EventContext, cycles: int) -> bool:
-        """Return whether the trigger hits at an event, setting its latency; call it once per event, by stamp."""
+        """Return whether the trigger hits at an event; call this once per event, in the order of the stamps.
+
+        Args:
+            context: The event; its latency is set here.
+            cycles: Stamp of the event.
+        """
         condition = self.trigger.condition
         pair, thread = condition.latency, (context.pid, context.tid)
         if pair is None or context.pid < 0:
@@ -146,7 +151,13 @@ class Scan:
         self._spans = _Spans()
 
     def hits(self, trace: Trace, rows: _Rows, derived: DerivedColumns | None = None) -> _Rows:
-        """Return the events at which the trigger hits, int64 (n,), ascending; `rows` follow those of the last call."""
+        """Return the events at which the trigger hits, int64 (n,), ascending.
+
+        Args:
+            trace: The trace.
+            rows: Rows to test, ascending, after those of the last call.
+            derived: Source of priorities; None = computed from the trace.
+        """
         condition = self.trigger.condition
         derived = derived or TraceDerivedColumns(trace)
         table = codes_that_fit(condition.tree)
@@ -268,7 +279,11 @@ def trigger_hits(
 ) -> tuple[_Rows, _Rows]:
     """Return the hits of triggers in a trace: event rows, ascending, and indices in `triggers`, int64 (n,) each.
 
-    `passes` are the events that the rules let pass, bool (events,); None = all.
+    Args:
+        triggers: The triggers; hits at the same event are in the order of the triggers.
+        trace: The trace.
+        passes: Events that the rules let pass, bool (events,); None = all.
+        derived: Source of priorities; None = computed from the trace.
     """
     rows = np.arange(len(trace.events), dtype=np.int64) if passes is None else np.flatnonzero(passes).astype(np.int64)
     hits = [Scan(trigger).hits(trace, rows, derived) for trigger in triggers]

@@ -200,8 +200,16 @@ def misplaced(
     """Return the events that damaged stamps put far from their neighbours on the same CPU, and how far.
 
     An event is misplaced if the times of the events before and after are close to each other, and the time of the event
-    itself is far earlier or far later than both. Only `rows`, ascending, which a sort by time would move, can be
-    misplaced. The results are rows, intp (m,), and the cycles from the event before on the same CPU, int64 (m,).
+    itself is far earlier or far later than both.
+
+    Args:
+        time: int64 (n,), cycles, in file order.
+        cpu: (n,).
+        rows: (k,), rows that a sort by time would move, ascending; no other row can be misplaced.
+
+    Returns:
+        Rows of the events, intp (m,), and cycles to subtract from their times, int64 (m,): the distance from the event
+        before on the same CPU.
     """
     rows = rows[slice(*np.searchsorted(rows, (1, len(time) - 1)).tolist())]
     # In pieces that fit the cache, because `rows` are nearly all events if each CPU has its own buffers.
@@ -237,9 +245,16 @@ def correct(
     code: NDArray[np.unsignedinteger],
     first_row: int = 0,
 ) -> None:
-    """Apply corrections for the whole file to the times of events from row `first_row` on, in place.
+    """Apply corrections to the times of events.
 
     A BUFFER event with the same time as the next event is corrected like the next event.
+
+    Args:
+        corrections: Corrections for the whole file.
+        time: int64 (n,), cycles, changed in place.
+        cpu: (n,).
+        code: (n,), class and event number.
+        first_row: Row of the first of these events in the file.
     """
     for correction in corrections:
         start, end = (min(max(row - first_row, 0), len(time)) for row in (correction.first_row, correction.end_row))
@@ -299,7 +314,16 @@ class ClockChunk:
         buffer_rows: NDArray[np.intp],
         first_row: int,
     ) -> ClockChunk:
-        """Return the input for a chunk, from row `first_row` on; `slots` are the first slots of its TIME events."""
+        """Return the input for a chunk.
+
+        Args:
+            slots: uint32 (k, 4), the first slot of each TIME event.
+            stamps: uint32 (n,), of all events.
+            cpus: uint8 (n,), of all events.
+            time_rows: Positions of the k TIME events, ascending.
+            buffer_rows: Positions of the BUFFER events, ascending.
+            first_row: Number of the first event.
+        """
         values = time_values(slots[:, 2], slots[:, 3], slots[:, 1])
         is_unusable = values < 0
         if is_unusable.any():
@@ -413,9 +437,16 @@ class ClockRebuilder:
         self.last = time
 
     def hold(self, chunk: ClockChunk, held: int, value: int, out: NDArray[np.int64]) -> ClockChunk:
-        """Set the times of the first `held` events, counting backwards from the first usable TIME; return the others.
+        """Set the times of the events before the first usable TIME of the file, counting backwards from its value.
 
-        `value` is the clock value in this TIME event, and `out`, int64 (n,), receives the times, both in cycles.
+        Args:
+            chunk: The first events of the file.
+            held: Number of events before this TIME event.
+            value: Clock value in this TIME event, cycles.
+            out: int64 (n,), receives the times, cycles.
+
+        Returns:
+            The chunk without these events.
         """
         if held:
             self._ignore(chunk.time_rows[chunk.time_rows < held], chunk)
@@ -447,7 +478,12 @@ class ClockRebuilder:
         return replace(verdicts, doubtful=verdicts.doubtful + lost)
 
     def verdicts_before(self, row: int, ends: dict[int, tuple[int, int]]) -> ClockVerdicts:
-        """Return verdicts on the events before a row, as if the file ended there; `ends` as for the review."""
+        """Return corrections and reports for the events before a row, as if the file ended there.
+
+        Args:
+            row: The first event that is left out.
+            ends: By CPU, row and time (cycles) of its last event before `row`.
+        """
         ignored = [
             (time_row, cpu) for time_row, cpu in zip(self.ignored, self._ignored_cpus, strict=True) if time_row < row
         ]
@@ -543,6 +579,10 @@ def _rollovers_after(stamps: NDArray[np.uint32], cpus: NDArray[np.uint8], time: 
 
 
 def held_times(stamps: NDArray[np.uint32], value: int) -> NDArray[np.int64]:
-    """Return the times of events before the first TIME of the file, counting backwards from its value, int64 (n,)."""
+    """Return the times of events before the first TIME of the file, counting backwards from its value.
+
+    Returns:
+        int64 (n,), cycles.
+    """
     back = (value - stamps.astype(np.int64)) % ROLLOVER
     return value - np.where(back > ROLLOVER - SLACK, back - ROLLOVER, back)

@@ -102,10 +102,15 @@ def split(
     headers: NDArray[np.uint32],
     stamps: NDArray[np.uint32],
 ) -> Unmatched:
-    """Return `unmatched` with some events and their continuation slots as separate rows, to match these again.
+    """Return `unmatched` with some events and their continuation slots as separate rows, to match these slots again.
 
-    The events are given by their rows, ascending, first slots, numbers of adjacent slots, headers and stamps, (k,)
-    each.
+    Args:
+        unmatched: Unmatched rows so far.
+        rows: (k,), rows of the events in file order, ascending.
+        slot: (k,), first slots of the events.
+        counts: (k,), numbers of adjacent slots.
+        headers: (k,), headers of the first slots.
+        stamps: (k,), stamps of the events.
     """
     is_open = np.isin(rows, unmatched.event)
     others = ~np.isin(unmatched.event, rows) | (unmatched.event < 0)
@@ -136,8 +141,13 @@ def match(
 ) -> Matched:
     """Match runs of continuation slots with open events of the same key, first come first served.
 
-    Within a key the k-th closing run closes the k-th open event; closing runs without an open event do not count. The
-    events are given in file order; `ascends` = their times never decrease, which makes the search faster.
+    Within a key the k-th closing run closes the k-th open event; closing runs without an open event do not count.
+
+    Args:
+        unmatched: Rows to match.
+        event_times: int64 (events,), cycles, in file order.
+        event_cpus: uint8 (events,).
+        ascends: Whether the times never decrease, which speeds up the search for events that were given up.
     """
     n = len(unmatched.slot)
     owner = unmatched.event.copy()
@@ -328,9 +338,14 @@ def last_times(
     event_cpus: NDArray[np.uint8],
     earlier: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Return the time of the last event of a CPU up to a row, for many pairs `cpus` and `before`, cycles, (n,).
+    """Return the time of the last event of a CPU up to a row, for many pairs, in cycles, shape (len(cpus),).
 
-    `earlier`, (64,), has the result for a CPU that has no such event.
+    Args:
+        cpus: (n,), CPU of each pair.
+        before: (n,), row of each pair.
+        event_times: Times of all events, in file order.
+        event_cpus: CPUs of all events.
+        earlier: (64,), result for a CPU that has no such event.
     """
     times = earlier[cpus]
     for cpu in np.unique(cpus).tolist():
@@ -375,7 +390,16 @@ def _sequences(cpu: NDArray[np.uint8], release: Release) -> list[NDArray[np.intp
 
 
 def predecessors(cpu: NDArray[np.uint8], time_cycles: NDArray[np.int64], release: Release) -> NDArray[np.intp]:
-    """Return for every buffer the index of the one that the kernel filled before it, intp (n,); -1 for the first."""
+    """Return for every buffer the index of the buffer that the kernel filled before it; -1 for the first.
+
+    Args:
+        cpu: uint8 (buffers,).
+        time_cycles: int64 (buffers,), times of the BUFFER events.
+        release: Determines whether each CPU has its own buffers.
+
+    Returns:
+        intp (buffers,).
+    """
     before = np.full(len(cpu), -1, np.intp)
     for group in _sequences(cpu, release):
         # In time order, not by number or file order: numbers of a ring begin in the middle, and after an overrun whole
@@ -390,7 +414,11 @@ def missing_before(sequence: NDArray[np.uint32], before: NDArray[np.intp]) -> ND
 
     A buffer number is damaged if it is far from the number before it, and the number after it continues from the number
     before it. No buffer is then missing before it. Smaller jumps are not taken for damage, as blocks out of order in a
-    file that lost many buffers cause them, too. `before` is the result of `predecessors`.
+    file that lost many buffers cause them, too.
+
+    Args:
+        sequence: uint32 (n,), sequence number of each buffer.
+        before: intp (n,), result of `predecessors`.
     """
     numbers = sequence.astype(np.int64)
     missing = np.zeros(len(sequence), np.int64)
@@ -490,7 +518,16 @@ def report_control_events(
     region: EventRegion,
     problems: Problems,
 ) -> None:
-    """Report DROPPED events, and BUFFER_END marks that are damaged; `words`, (n, 2), begin the payload of each."""
+    """Report DROPPED events, and BUFFER_END marks that are damaged.
+
+    Args:
+        code: (n,), codes of the CONTROL events.
+        words: (n, 2), first two payload words of these events.
+        slot: (n,), slot numbers of these events.
+        time_cycles: (n,).
+        region: Converts slots to byte offsets, for reports.
+        problems: Receives the reports.
+    """
     broken = (code == wire.CONTROL_BUFFER_END) & np.any(words != wire.BUFFER_END_COOKIE, axis=1)
     for slug, is_such, text in (
         ("lost-events", code == wire.CONTROL_DROPPED, "the kernel reports dropped events, words"),

@@ -251,7 +251,11 @@ class Discontinuities:
     ) -> list[tuple[int, int]]:
         """Return position and CPU (-1 = all) of every discontinuity of buffer numbers in a chunk.
 
-        `rows` are the BUFFER and DROPPED events, ascending, with their CPUs and first payload words, (k,) each.
+        Args:
+            rows: (k,), positions of BUFFER and DROPPED events, ascending.
+            cpus: (k,), CPUs of these events.
+            sequence: (k,), first payload words: the number of a BUFFER.
+            dropped: (k,), which of the events are DROPPED.
         """
         if not len(rows):
             return []
@@ -310,14 +314,29 @@ class GrowingColumn:
         self._size = 0
 
     def writable(self, rows: int) -> NDArray[np.generic]:
-        """Return the column, extended to `rows` rows, for writing, or raise OSError; rows written before are kept."""
+        """Return the column, extended to `rows` rows, for writing; rows written before are kept.
+
+        Returns:
+            (rows,), of the column's type.
+
+        Raises:
+            OSError: There is not enough memory or disk space.
+        """
         self._grow(rows * self._dtype.itemsize)
         return self._mapped(rows, mmap.ACCESS_WRITE)
 
     def reading(self, written: NDArray[np.generic], settled: int) -> NDArray[np.generic]:
-        """Return a private copy of the column for one trace, or raise OSError: changes are not visible elsewhere.
+        """Return a private copy of the column for one trace: changes to it are not visible elsewhere.
 
-        `written` are all rows; those from number `settled` on may be written again, and are copied at once.
+        Args:
+            written: All rows, as returned by `writable`.
+            settled: Number of rows that will not be written again; further rows are copied at once.
+
+        Returns:
+            (rows,), of the column's type.
+
+        Raises:
+            OSError: There is not enough memory or disk space.
         """
         column = self._mapped(len(written), mmap.ACCESS_COPY)
         # The decoder writes the unsettled rows again at the next reload, which must not change this trace.

@@ -120,7 +120,13 @@ def errno_argument(value: int, first_word: int, catalogue: Catalogue, note: str 
 
 
 def sigevent(event: Any, raw: bytes, first_word: int) -> Argument:
-    """Return the sigevent structure of 6.x, parsed as `event`, as an argument; its text is that of `sigevent_text`."""
+    """Return the sigevent structure of 6.x as an argument; its text is that of `sigevent_text`.
+
+    Args:
+        event: The parsed structure: notify, number (signo, coid or id), value, code and priority of 16 bits each.
+        raw: Payload bytes.
+        first_word: Number of the payload word in which the structure begins.
+    """
     data = raw[4 * first_word : 4 * (first_word + SIGEVENT_WORDS)]
     if not any(data):
         return Argument("sigevent", data, "NONE", first_word, SIGEVENT_WORDS, "the handler returned no event")
@@ -422,9 +428,13 @@ class WordsAhead:
         self._words.wait()
 
     def halves(self, rows: NDArray[np.integer], step: int) -> NDArray[np.uint32] | None:
-        """Return the payload words of slot `step` of events, uint32 (n, 2), 0 = no such slot; None if not read ahead.
+        """Return the payload words of a slot of each event, uint32 (n, 2), 0 = no such slot; None if not read ahead.
 
         While the thread is still reading, the result for a few events is None, too.
+
+        Args:
+            rows: (n,), rows of the event table.
+            step: Number of the slot within the event.
         """
         # Waiting is cheapest for the thread that requested the words, as it needs all of them, and for many events,
         # which are spread over the file. Other threads read their few events themselves.
@@ -586,7 +596,11 @@ class SlotPayloads:
         return np.ascontiguousarray(self.pair(events, word & ~1)[word & 1])
 
     def pair(self, events: NDArray[np.integer], word: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Return the payload words `word` and `word` + 1 of many events, each as `column`; faster if `word` is even."""
+        """Return the payload words `word` and `word` + 1 of many events, like `column`; faster if `word` is even.
+
+        Returns:
+            Two arrays, uint32 (len(events),) each.
+        """
         if word % 2:
             return self.column(events, word), self.column(events, word + 1)
         out = self._halves(events, word // 2)
@@ -594,7 +608,11 @@ class SlotPayloads:
 
     @contextmanager
     def reading_ahead(self, events: NDArray[np.uint32]) -> Iterator[None]:
-        """Read the first words of events (ascending rows) in a thread, for all code that reads them in the context."""
+        """Read the first words of many events ahead in a thread, for all code that reads them within the context.
+
+        Args:
+            events: uint32 (n,), rows of the event table, ascending.
+        """
         if not self._one_reads_ahead.acquire(blocking=False):  # another window of the trace is reading ahead
             yield
             return

@@ -47,8 +47,12 @@ def time_order(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
     """Return (positions, rows): in time order, position `positions[i]` gets event `rows[i]`; None if all is in order.
 
-    Rows of equal time keep their order. Positions that cannot change are not listed; `positions` is
-    `disordered_rows(time)`. Events of a CPU are in order if each CPU logs into its own buffers.
+    Rows of equal time keep their order. Positions that cannot change are not listed.
+
+    Args:
+        time: int64 (n,), cycles.
+        cpu: uint8 (n,); events of a CPU are in order if each CPU logs into its own buffers.
+        positions: `disordered_rows(time)`.
     """
     if not len(positions):
         return None
@@ -67,9 +71,14 @@ def time_order(
 def rows_of_shared_time(
     time: NDArray[np.int64], rows_given: NDArray[np.int64], moves: tuple[NDArray[np.int64], NDArray[np.int64]] | None
 ) -> NDArray[np.int64]:
-    """Return the rows that share their time with one of `rows_given` (if itself, with another one), ascending, int64.
+    """Return the rows that share their time with one of the given rows, ascending, int64 (m,).
 
-    `moves` is the result of `time_order`.
+    A given row is included if another row has the same time.
+
+    Args:
+        time: int64, (n,), in any order.
+        rows_given: int64 (k,), ascending.
+        moves: Result of `time_order`.
     """
     if moves is not None:
         rows = rows_of_equal_time(time, moves)
@@ -85,7 +94,12 @@ def rows_of_shared_time(
 def rows_of_equal_time(
     time: NDArray[np.int64], moves: tuple[NDArray[np.int64], NDArray[np.int64]] | None
 ) -> NDArray[np.int64]:
-    """Return the rows that share their time with another row, ascending, int64; `moves` is that of `time_order`."""
+    """Return the rows that share their time with another row, ascending, int64 (m,).
+
+    Args:
+        time: int64, (n,), in any order.
+        moves: Result of `time_order`.
+    """
     positions, from_rows = (np.empty(0, np.int64),) * 2 if moves is None else moves
     is_shared = np.zeros(len(time), np.bool_)
     for start in range(0, len(time), _CHUNK):
@@ -225,7 +239,15 @@ def _fragments(decoded: Decoded, matched: combine.Matched, region: EventRegion, 
 
 
 def sort(decoded: Decoded, moves: Moves) -> NDArray[np.unsignedinteger]:
-    """Sort the columns by time in place, with row numbers in them; return the new row of each event by its old row."""
+    """Sort the columns by time, and update the row numbers that refer to events.
+
+    Args:
+        decoded: Columns in file order; changed in place.
+        moves: Result of `time_order`.
+
+    Returns:
+        The new row of each event by its old row, uint32 or uint64 (events,).
+    """
     positions, rows = moves
     start, end = int(positions[0]), int(positions[-1]) + 1
     # If all positions of a range move, as with a buffer per CPU, a slice is faster than an index.
@@ -284,7 +306,10 @@ _MAY_HOLD: Final = _table_of_codes()
 def is_ring(surroundings: Surroundings, code: NDArray[np.unsignedinteger], words: NDArray[np.uint32]) -> bool:
     """Return whether a file is a ring capture: by the logger's arguments, or by buffers that were never handed over.
 
-    `code` and `words`, (n,) and (n, 2), are those of all CONTROL events, and maybe of others.
+    Args:
+        surroundings: Information from the header.
+        code: uint16 (n,), codes of all CONTROL events, and maybe of others.
+        words: uint32 (n, 2), first two payload words of these events.
     """
     return surroundings.says_ring or bool(np.any((code == wire.CONTROL_BUFFER) & (words[:, 1] == 0)))
 
@@ -312,8 +337,12 @@ def first_of_tail(last: LastEvents, cycles_per_s: int, clock: ClockRebuilder | N
     """Return the row of the first of the names appended to a ring capture; None if there are none.
 
     This event follows a pause of more than a second. After it there are only names, control events, and creations with
-    at most one state each (as in the dump of START). `last` are more events than a target has processes and threads;
-    without a `clock` the source gives the times.
+    at most one state each (as in the dump of START).
+
+    Args:
+        last: The last events; more than a target has processes and threads.
+        cycles_per_s: Rate of the clock.
+        clock: The clock after all events; None = the source gives the times.
     """
     start = _names_from(last.code, last.thread)
     if not start > 0 or not np.isin(last.code[start:], _NAMES[1:]).any():
@@ -350,7 +379,11 @@ def verdicts_without_tail(
 ) -> ClockVerdicts:
     """Return the clock verdicts as if the file ended before the appended names, whose only TIME event is unconfirmed.
 
-    `time` and `cpu` are those of the events just before the tail, in file order.
+    Args:
+        clock: The clock after all events.
+        time: int64 (n,), times of the events just before the tail, in file order; the last one of each CPU is used.
+        cpu: uint8 (n,), CPUs of these events.
+        tail_row: Row of the first event of the tail.
     """
     cpus, from_end = np.unique(cpu[-MOST_EVENTS:][::-1], return_index=True)
     rows = len(cpu) - 1 - from_end

@@ -84,7 +84,13 @@ def sampled(path: Path, cancelled: Callable[[], bool] | None = None) -> Sampled 
 
 
 def sample_of(path: Path, start: KevStart, cancelled: Callable[[], bool] | None = None) -> Sampled | None:
-    """Return samples of a file; None if the times are doubtful."""
+    """Return samples of a file; None if the times are doubtful.
+
+    Args:
+        path: The file.
+        start: Header, system page and slots of the file.
+        cancelled: Polled during the work; True stops the work.
+    """
     count = len(start.slots)
     with timed("sample"):
         first_slots = _read_order(count)

@@ -57,7 +57,10 @@ class SlotSource(ABC):
 
     @abstractmethod
     def take_halves(self, slot_numbers: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
-        """Return words 0 and 1 (half 0), or 2 and 3 (half 1), of slots, uint32 (n, 2); as fast as one word."""
+        """Return words 0 and 1 (half 0), or 2 and 3 (half 1), of the slots `slot_numbers`, uint32 (slots, 2).
+
+        This is as fast as reading one word.
+        """
 
 
 class MemorySlots(SlotSource):
@@ -74,7 +77,11 @@ class MemorySlots(SlotSource):
         return len(self._slots)
 
     def read(self, start: int, end: int, scratch: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:  # noqa: ARG002
-        """Implement `SlotSource.read`."""
+        """Return slots, as for `SlotSource.read`.
+
+        Returns:
+            uint32 (n, 4).
+        """
         return self._slots[start:end]
 
     def take_halves(self, slot_numbers: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
@@ -165,9 +172,13 @@ class SourceFile:
     def take_halves(
         self, slot_numbers: NDArray[np.int64], offset: int, slots: int, half: int
     ) -> NDArray[np.uint64] | None:
-        """Return words 0 and 1 (half 0), or 2 and 3, of slots as one uint64 each; None if any slot cannot be read.
+        """Return words 0 and 1, or 2 and 3, of each slot as one uint64, (n,); None if any slot cannot be read.
 
-        The slot numbers ascend; `offset` is the byte offset of slot 0, and `slots` the number of slots in the file.
+        Args:
+            slot_numbers: int64 (n,), ascending.
+            offset: Byte offset of slot 0.
+            slots: Number of slots in the file.
+            half: 0 = words 0 and 1, 1 = words 2 and 3.
         """
         return loading.take_halves(self._file, offset, slot_numbers, slots, half, _CORE_GAP, 1 << _BLOCK_SHIFT)
 
@@ -250,7 +261,7 @@ class FileSlots(_SlotsOfFile):
             out.byteswap(inplace=True)
 
     def take_halves(self, slot_numbers: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
-        """Implement `SlotSource.take_halves`."""
+        """Return words 0 and 1 (half 0), or 2 and 3, of slots, as for `SlotSource.take_halves`, uint32 (slots, 2)."""
         slot_numbers = np.asarray(slot_numbers, np.int64)
         if len(slot_numbers) > 1 and (slot_numbers[1:] < slot_numbers[:-1]).any():
             order = np.argsort(slot_numbers, kind="stable")
@@ -319,7 +330,7 @@ class ScatteredSlots(_SlotsOfFile):
             slot = stop
 
     def take_halves(self, slot_numbers: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
-        """Implement `SlotSource.take_halves`."""
+        """Return words 0 and 1 (half 0), or 2 and 3, of slots, as for `SlotSource.take_halves`, uint32 (slots, 2)."""
         out = np.empty((len(slot_numbers), 2), np.uint32)
         order = np.argsort(slot_numbers, kind="stable")
         edges = np.searchsorted(slot_numbers[order], self._first)

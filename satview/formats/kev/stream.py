@@ -165,9 +165,14 @@ def cpus_of(headers: NDArray[np.uint32]) -> NDArray[np.uint8]:
 
 
 def without_contested(slots: NDArray[np.uint32], groups: Groups, open_keys: NDArray[np.uint64]) -> Groups:
-    """Mark events as incomplete if an open event (or one of `open_keys`) has the same key; return the groups.
+    """Mark events as incomplete if an open event has the same CPU, stamp, class and number; return the groups.
 
     The continuation slots after a marked event belong to the oldest open event of its key, which may be another event.
+
+    Args:
+        slots: The chunk.
+        groups: Groups of the chunk.
+        open_keys: uint64, keys of events that earlier chunks left open.
     """
     opens = groups.other[slots[groups.group_slot[groups.other], 0] < FIRST_TAIL]
     if not len(open_keys) and not len(opens):
@@ -187,7 +192,13 @@ def without_contested(slots: NDArray[np.uint32], groups: Groups, open_keys: NDAr
 
 
 def keys_of(slots: NDArray[np.uint32], groups: Groups, numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Return the keys (CPU, stamp, class and event number) of some groups of slots of a chunk, uint64 (n,)."""
+    """Return the keys (CPU, stamp, class and event number) of groups of slots, uint64 (n,).
+
+    Args:
+        slots: uint32 (k, 4), the chunk.
+        groups: Groups of the chunk.
+        numbers: int64 (n,), the groups whose keys are returned.
+    """
     first_slots = groups.group_slot[numbers]
     return combine.keys(slots[first_slots, 0], slots[first_slots, 1])
 
@@ -244,8 +255,15 @@ def pairs_of(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the event starts that are completed by a single run of continuation slots, and these runs.
 
-    No other group and no open event (`open_keys`) has the same key, so the result equals that of `OpenEvents`, without
-    a loop. `time` is that of the events that begin in the chunk. The results are positions in `runs`, intp (k,) each.
+    No other group and no open event has the same key, so the result equals that of `OpenEvents`, without a loop.
+
+    Args:
+        runs: The groups.
+        open_keys: uint64, keys of events that earlier chunks left open.
+        time: int64, times of the events that begin in the chunk.
+
+    Returns:
+        Positions in `runs` of the event starts, and of the runs that complete them, intp (k,) each.
     """
     order = np.argsort(runs.key, kind="stable")
     key = runs.key[order]
@@ -265,8 +283,12 @@ def ended_by(
 ) -> StreamColumns:
     """Return events that are ended by one run of continuation slots each, in the order of their last slots.
 
-    `heads` and `tails` are the groups with the first and the other slots; `time` and `thread` those of the chunk's
-    events.
+    Args:
+        slots: uint32 (n, 4), the chunk.
+        heads: Groups with the first slots of the events.
+        tails: Groups with the other slots, in the same order.
+        time: int64, times of the events that begin in the chunk.
+        thread: uint32, threads of the events that begin in the chunk.
     """
     order = np.argsort(tails.end)
     heads, tails = heads.at(order), tails.at(order)

@@ -100,8 +100,13 @@ def _add_compact_names(bundles: Fields, owner: Ints, thread: Ints, index: Ints, 
 def compact_switches(bundles: Fields, cpu_of: NDArray[np.int64], first_record: int, tasks: Tasks) -> CpuSwitches:
     """Return the thread switches in bundles of ftrace events that use the compact form.
 
-    A bundle contains only the thread that gets the CPU (`cpu_of`); the thread that leaves the CPU is known from the
-    switch before. The names of threads are added to `tasks`.
+    A bundle contains only the thread that gets the CPU; the thread that leaves the CPU is known from the switch before.
+
+    Args:
+        bundles: The compact parts of bundles.
+        cpu_of: int64 (messages,), CPU of each bundle.
+        first_record: Number of the first record.
+        tasks: Receives the names of threads.
     """
     deltas, owner = _column(bundles, 1)
     if not len(deltas):

@@ -106,13 +106,25 @@ class Fields:
 
 
 def fields_of(data: NDArray[np.uint8], begin: Ints, end: Ints) -> Fields:
-    """Return the decoded fields of protobuf messages, by the offsets where they begin and end, int64 (n,) each."""
+    """Return the decoded fields of protobuf messages.
+
+    Args:
+        data: uint8, the bytes.
+        begin: int64 (n,), offset of each message.
+        end: int64 (n,), end of each message.
+    """
     begin, end = np.ascontiguousarray(begin, np.int64), np.ascontiguousarray(end, np.int64)
     return Fields(data, len(begin), *loading.protobuf_fields(data, begin, end))
 
 
 def packed(data: NDArray[np.uint8], begin: int, length: int) -> Ints:
-    """Return the numbers of a packed field of `length` bytes, int64 (n,), without an incomplete number at the end."""
+    """Return the numbers of a packed field, int64 (n,), without an incomplete number at the end.
+
+    Args:
+        data: uint8, bytes of the file.
+        begin: Offset of the field's content.
+        length: Its length in bytes.
+    """
     part = data[begin : begin + length]
     ends = np.flatnonzero(part < 0x80)
     if not len(ends):

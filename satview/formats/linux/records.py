@@ -249,7 +249,14 @@ def _number_of_c(text: str) -> int:
 
 
 def lane_value(state: int, flags: tuple[tuple[int, str], ...]) -> int:
-    """Return the state on lanes (`events.states`) of a `prev_state`; READY for 0, or if only an unnamed flag is set."""
+    """Return the number on lanes (`events.states`) of the state in `prev_state`.
+
+    READY is returned for 0, or if only an unnamed flag is set.
+
+    Args:
+        state: Value of the field `prev_state`.
+        flags: (flag, letter) of each named flag.
+    """
     letters = linux.value_of_letter()
     for flag, letter in flags:
         if state & flag and letter in letters:
@@ -293,7 +300,11 @@ class Cursor:
         return bytes(self.data[self.position - count : self.position])
 
     def number(self, size: int, what: str) -> int:
-        """Return the next `size` bytes as an unsigned number; errors as for `take`."""
+        """Return the next `size` bytes as an unsigned number.
+
+        Raises:
+            TraceFormatError: There are fewer bytes.
+        """
         return int.from_bytes(self.take(size, what), self.order)
 
     def text(self, what: str) -> str:

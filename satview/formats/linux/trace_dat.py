@@ -80,7 +80,13 @@ class Walked:
 
 
 def walk(data: NDArray[np.uint8], pages: Pages, order: str) -> Walked:
-    """Return the records of tracepoints in pages that are all in `data`; `order` is the byte order, `<` or `>`."""
+    """Return the records of tracepoints in some pages.
+
+    Args:
+        data: uint8, bytes of the file.
+        pages: The pages; each is completely in `data`.
+        order: Byte order, `<` or `>`.
+    """
     bytes_of = Records(
         data, pages.offsets, pages.cpu, pages.offsets, np.full(len(pages.offsets), pages.page_bytes), order
     )

@@ -110,9 +110,12 @@ def compile_list(
 ) -> ListPattern:
     """Return the pattern of an argument list.
 
-    If not `is_whole`, the text may end after any value, as for a long event with a short payload. `has_short_hex` =
-    addresses and 64-bit values lack leading zeros, as in 6.x. `is_lenient` accepts decimal and hexadecimal numbers, any
-    leading zeros, and any blanks and commas.
+    Args:
+        fields: The argument list.
+        code: Event code of the list.
+        is_whole: False if the text may end after any value, as for a long event with a short payload.
+        has_short_hex: Whether addresses and 64-bit values lack leading zeros, as in 6.x.
+        is_lenient: Accept decimal and hexadecimal numbers, any leading zeros, and any blanks and commas.
     """
     before, colon = (r"[\s,]+", r"\s*[:=]\s*") if is_lenient else (r"\s+", ":")
     pieces: list[str] = []

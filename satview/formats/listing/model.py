@@ -84,9 +84,13 @@ class Stamps:
         return StampNotation(template, is_low)
 
     def cycles(self, line: int, cpu: int, text: str, rate: int) -> int:
-        """Return the time of an event; `text` before it has `t:`, `c:` and `e:` with their values, in any order.
+        """Return the time of an event in cycles.
 
-        `rate` is for times in seconds, and `line` for the report of a damaged number.
+        Args:
+            line: Line of the event, for the report of a damaged number.
+            cpu: CPU of the event.
+            text: Text before the event: `t:`, `c:` and `e:` with their values, in any order.
+            rate: Cycles per second, for times in seconds.
         """
         if count := _COUNT.search(text):
             self.is_wall = True
@@ -191,7 +195,11 @@ class SlotList:
         return np.frombuffer(self._words, np.uint32).reshape(-1, 4)
 
     def listed(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Return last slot, int64, ascending, and layout variant, int32, of the events whose layout is their line's."""
+        """Return the last slot and the layout variant of each event whose layout comes from its line; slots ascend.
+
+        Returns:
+            int64 (n,) and int32 (n,).
+        """
         return np.frombuffer(self._listed_slot, np.int64), np.frombuffer(self._listed_variant, np.int32)
 
     def times(self) -> NDArray[np.int64]:
@@ -305,8 +313,12 @@ def head_lines(
 ) -> Iterator[str]:
     """Yield the text before the first event, line ends included.
 
-    `is_vendor` leaves out unprintable characters of values, like traceprinter; else they are escaped. `is_verbose` adds
-    lengths of values and the system page (`-v`).
+    Args:
+        header: The header of the file.
+        system: The system page; None if there is none.
+        byte_order: Byte order of the target.
+        is_vendor: Leave out unprintable characters of values, like traceprinter; else they are escaped.
+        is_verbose: Add lengths of values and the system page (`-v`).
     """
     yield BANNER + LIBRARY_BANNER + HEADER_TITLE
     yield from header_lines(header, is_vendor=is_vendor, is_verbose=is_verbose)

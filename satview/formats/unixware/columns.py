@@ -185,9 +185,12 @@ class RecordColumns:
     is_own: list[Column] = field(default_factory=list)
 
     def add(self, time_ns: NDArray[np.int64], values: NDArray[np.int64], is_own: bool) -> None:
-        """Append records (fields as in `LineRecords`), every column in the narrowest type that fits.
+        """Append records, every column in the narrowest type that fits.
 
-        `is_own` = they are from a `.time` file, satview's own addition to the format.
+        Args:
+            time_ns: int64 (n,), times.
+            values: int64 (n, 13), fields as in `LineRecords`.
+            is_own: True for records from a `.time` file, satview's own addition to the format.
         """
         self.time_ns.append(time_ns)
         self.is_own.append(np.full(len(time_ns), is_own, np.int8))
@@ -238,9 +241,14 @@ class SetReader:
         self._cancelled = cancelled
 
     def read(self, path: Path, is_own: bool = False) -> bool:
-        """Read a file; return False if it cannot be read. May be Cancelled.
+        """Read a file; return False if it cannot be read.
 
-        `is_own` = it is a file of times, whose lines may be out of order if two threads wrote them.
+        Args:
+            path: The file.
+            is_own: Whether the file is a file of times; its lines may be out of order if two threads wrote them.
+
+        Raises:
+            Cancelled: `cancelled()` returned True.
         """
         try:
             with path.open("rb") as file:
@@ -259,7 +267,13 @@ class SetReader:
             raise Cancelled("reading was stopped")
 
     def add(self, time_ns: NDArray[np.int64], values: NDArray[np.int64], is_own: bool) -> None:
-        """Add the records of requested categories, as `RecordColumns.add`."""
+        """Add the records of requested categories.
+
+        Args:
+            time_ns: int64 (n,), times.
+            values: int64 (n, 13), fields as in `LineRecords`.
+            is_own: Whether the records are from a file of times.
+        """
         if self._categories is not None:
             requested = np.isin(values[:, 5], self._categories)
             time_ns, values = time_ns[requested], values[requested]

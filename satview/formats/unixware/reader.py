@@ -279,7 +279,16 @@ def effects(
 
 
 def with_outcomes(calls: PairedRecords, waiting: Bools, other: Effects) -> NDArray[np.uint16]:
-    """Return the codes with their outcome, uint16 (n,); creations and ends of threads get the codes of QNX."""
+    """Return the codes with their outcome (`RecordOutcome`); creations and ends of threads get the codes of QNX.
+
+    Args:
+        calls: The records.
+        waiting: bool (n,), which records begin a wait.
+        other: Records that change the state of another thread.
+
+    Returns:
+        uint16 (n,).
+    """
     is_last = last_of_thread(calls)
     outcome = np.zeros(len(calls.code), np.uint16)
     outcome[is_last] = RecordOutcome.ENDS
@@ -411,6 +420,11 @@ def needed_for_own_state(calls: PairedRecords, waiting: Bools, lwp: NDArray[np.u
     """Return which records show a change of their own thread, bool (records,).
 
     These are the first record of a thread, the record after a wait, and the first record on another LWP.
+
+    Args:
+        calls: The records.
+        waiting: bool (records,), which records begin a wait.
+        lwp: uint8 (records,), lane of the LWP of each record.
     """
     by_thread = calls.by_thread
     needed = np.zeros(len(calls.code), np.bool_)
@@ -428,6 +442,13 @@ def state_index(
 
     Every record shows that its thread runs, so only records with a change are returned: another state, another LWP, or
     the thread has its LWP back from another thread.
+
+    Args:
+        calls: The records, in time order.
+        code: uint16 (records,), codes from `with_outcomes`.
+        lwp: Lane of the LWP of every record.
+        other: Records that change another thread's state.
+        thread_count: Number of rows of the thread table.
     """
     values = state_values()
     own = np.ones(len(code), np.bool_)

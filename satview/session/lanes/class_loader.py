@@ -205,9 +205,15 @@ def event_near(
     codes: NDArray[np.bool_],
     passing: NDArray[np.bool_] | None = None,
 ) -> int | None:
-    """Return the event nearest to a time, at most `within` cycles away, that is marked on a lane; None = no event.
+    """Return the event marked on a lane that is nearest to a time; None if no event is near.
 
-    Only events that pass (None = all), with one of `codes`, count.
+    Args:
+        timeline: The lanes.
+        lane: Index of the lane.
+        cycles: The time.
+        within: Largest distance in cycles.
+        codes: bool, shape (32768,), event codes that are shown.
+        passing: bool, shape (events,), events that are shown; None = all with a code in `codes`.
     """
     times = timeline.trace.events.time_cycles
     begin, middle, stop = np.searchsorted(times, (cycles - within, cycles, cycles + within + 1)).tolist()

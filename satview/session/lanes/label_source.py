@@ -61,7 +61,15 @@ class ThreadPriorities:
         return cls(keys, effective, effective[last])
 
     def at(self, threads: NDArray[np.integer], rows: NDArray[np.integer]) -> tuple[_Ints, _Ints]:
-        """Return effective and own priority that state events of threads log, int64 (n,) each; -1 = not logged."""
+        """Return the priorities logged by given state events.
+
+        Args:
+            threads: (n,), threads of the state events.
+            rows: (n,), rows of the state events.
+
+        Returns:
+            Effective priority from then on, and own priority, int64 (n,) each; -1 = not logged.
+        """
         none = np.full(len(rows), -1, np.int64)
         if not len(self.keys):
             return none, none

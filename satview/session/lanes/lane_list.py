@@ -284,10 +284,15 @@ def lane_shows(
     busy: frozenset[int] | None,
     index: int,
 ) -> bool:
-    """Return whether filter, classes and the hiding of empty lanes let a lane be shown; its parent may be folded.
+    """Return whether filter, classes and the hiding of empty lanes let a lane be shown; its parent may still be folded.
 
-    `shown` are the threads that the filter shows; `busy` the lanes with events in the window, None if empty ones are
-    shown.
+    Args:
+        timeline: The lanes.
+        lanes: The same lanes as a tree.
+        classes: Classes of event lanes that are shown.
+        shown: bool (threads,), threads that the filter shows.
+        busy: Lanes with events in the window if empty lanes are hidden; None = empty lanes are shown.
+        index: The lane.
     """
     if busy is not None and index not in busy:
         return False

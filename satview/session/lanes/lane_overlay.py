@@ -45,8 +45,11 @@ class LaneOverlay:
     def hide(self, lanes: tuple[int, ...], values: NDArray[np.uint8], edges: NDArray[np.int64], waits: bool) -> None:
         """Blank hidden intervals in `values`; a pixel with several intervals gets the value of the first shown one.
 
-        `values` are uint8 (lanes, pixels) as from `Timeline.raster`, with the edges of pixels, int64 (pixels + 1,),
-        cycles. If not `waits`, lanes that would delay a frame are left out.
+        Args:
+            lanes: Indices of the lanes in `values`.
+            values: uint8, (lanes, pixels), as `Timeline.raster` returns them.
+            edges: int64, (pixels + 1,), edges of the pixels in cycles.
+            waits: False to leave out lanes that would delay a frame.
         """
         shown = self._view.by_passes
         if shown is None:
@@ -89,7 +92,9 @@ class LaneOverlay:
     def shown(self, lane: int, waits: bool) -> LaneShares | None:
         """Return how the time of a lane is divided among its values, without hidden intervals; None = not known yet.
 
-        If not `waits`, nothing is computed that would delay a frame.
+        Args:
+            lane: Index of the lane.
+            waits: False to return None if the computation would delay a frame.
         """
         shown = self._view.by_passes
         if shown is None:

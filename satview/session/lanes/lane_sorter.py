@@ -181,7 +181,14 @@ def _figure(figures: SortFigures, info: LaneInfo) -> int:
 
 
 def mostly(runs: Runs, value: NDArray[np.integer[Any]], window: TimeWindow | None, threads: int) -> _Ints:
-    """Return the value of runs, such as a priority, with which each thread ran longest; -1 = not known."""
+    """Return the value, such as a priority, with which each thread ran longest, int64 (threads,); -1 = not known.
+
+    Args:
+        runs: The times at which each thread ran.
+        value: The value of each run; negative = not known.
+        window: Only this part of the trace; None = all of it.
+        threads: Number of rows of the thread table.
+    """
     start, end = runs.start, runs.end
     if window is not None:
         start, end = np.maximum(start, window.start), np.minimum(end, window.end)

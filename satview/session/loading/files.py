@@ -34,7 +34,13 @@ class RecentFiles(QObject):
     changed = Signal()
 
     def __init__(self, path: Path | None, limit: int, parent: QObject | None = None) -> None:
-        """Read the list of at most `limit` files; without a path it is kept in memory only."""
+        """Read the list.
+
+        Args:
+            path: File of the list; None keeps it in memory only.
+            limit: Number of files to remember.
+            parent: Owner.
+        """
         super().__init__(parent)
         self.file = StoredJson(path, _checked, _FILE_BYTES_MAX, self, makes_folder=True)
         self._limit = limit

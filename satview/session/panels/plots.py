@@ -173,7 +173,16 @@ def plot_durations(
     whose: str,
     is_cancelled: IsCancelled,
 ) -> DurationsPlotted:
-    """Return the histogram of a measure in a window, of some threads (None = all), which `whose` names.
+    """Return the histogram of a measured quantity in a time window.
+
+    Args:
+        trace: The trace.
+        basis: Data for statistics of the trace.
+        window: The time window.
+        measure: The measured quantity.
+        threads: bool (threads,), the threads whose occurrences count; None = all.
+        whose: Name of the thread or process that is counted; empty = all.
+        is_cancelled: Polled regularly.
 
     Raises:
         Cancelled: A newer request came.
@@ -519,7 +528,16 @@ class InstanceView(LastAnswer[ExplainedInstance]):
         self._start(partial(_explain, late_answers, activity, row, before if is_same else None))
 
     def explain_thread(self, late_answers: Late, thread: int, cycles: int) -> bool:
-        """Start to explain a thread's instance at a time, or else its worst one; return whether it has any."""
+        """Start to explain the instance of an activity that a thread works on at a time, or else its worst instance.
+
+        Args:
+            late_answers: Answers about the activities of the trace.
+            thread: Row of the thread table.
+            cycles: The time.
+
+        Returns:
+            False if the thread has no instance of any activity.
+        """
         instances, worst = late_answers.learned.instances, late_answers.worst()
         of_thread = worst[instances.thread[worst] == thread]
         is_then = (instances.start_cycles[of_thread] <= cycles) & (cycles <= instances.end_cycles[of_thread])

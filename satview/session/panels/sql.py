@@ -209,7 +209,13 @@ _SAMPLES: Final = {"bin_ns": "10000000", "thread_row": "1", "deadline_ns": "1000
 
 
 def run_query(trace: Trace, query: str, timing_file: str, is_cancelled: IsCancelled) -> Result:
-    """Return the result of a query over tables, views and macros, with rules of a timing file; for a worker.
+    """Return the result of a query; for a worker thread.
+
+    Args:
+        trace: The trace.
+        query: A SELECT, WITH or similar statement over the tables, views and macros of the trace.
+        timing_file: Name of the file of timing rules, for the tables on activities; empty = none.
+        is_cancelled: Polled during the query; True stops the query.
 
     Raises:
         UsageError: The query or the timing file is faulty, or the query exceeds a limit.

@@ -70,7 +70,15 @@ def send_pulse(
 ) -> None:
     """Give a pulse to a thread that waits at the channel of `connection`, or queue it.
 
-    `event` is the name of the COMM event to log, such as `SPULSE_DEA`; without a `sender` the kernel sends the pulse.
+    Args:
+        kernel: The kernel.
+        cpu: CPU on which the kernel runs.
+        connection: The sender's connection to the channel.
+        event: Name of the COMM event to log, such as `SPULSE_DEA`.
+        priority: Priority of the pulse.
+        code: Code of the pulse.
+        value: Value of the pulse.
+        sender: Thread that sends the pulse; None = the kernel.
     """
     channel = connection.channel
     scoid = SIDE_CHANNEL | connection.scoid
@@ -182,7 +190,11 @@ class MsgVerifyEvent(MsgDeliverEvent):
     name = "MSG_VERIFY_EVENT"
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Check that the client has the connection for a pulse, else fail with EBADF; other events are always valid."""
+        """Check that the client has the connection for a pulse; other events are always valid.
+
+        Raises:
+            QnxError: EBADF (the client has no such connection).
+        """
         kernel.enter(cpu, thread, self)
         client = received_message(thread, self.rcvid).client
         if self.event.kind == "pulse" and self.event.coid not in client.process.connections:
@@ -283,7 +295,11 @@ class ChannelDestroy(Call):
     chid: int
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Remove the channel, and unblock the threads that are blocked on it; fails with EINVAL (no such channel)."""
+        """Remove the channel, and unblock the threads that are blocked on it.
+
+        Raises:
+            QnxError: EINVAL (no such channel).
+        """
         kernel.enter(cpu, thread, self)
         channel = thread.process.channels.pop(self.chid, None)
         if channel is None:
@@ -315,7 +331,11 @@ class ConnectAttach(Call):
         return {"nd": self.nd, "pid": self.pid, "chid": self.chid, "index": index}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Connect to a channel of another process or the same (pid 0); fails with ESRCH (no such channel)."""
+        """Connect the caller's process to a channel of another process, or of the same process (pid 0).
+
+        Raises:
+            QnxError: ESRCH (no such channel in the process).
+        """
         kernel.enter(cpu, thread, self)
         server = kernel.processes.get(self.pid) if self.pid else thread.process
         channel = server.channels.get(self.chid) if server is not None else None
@@ -334,7 +354,11 @@ class ConnectDetach(Call):
     coid: int
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Close a connection; fails with EINVAL (no such connection)."""
+        """Close a connection.
+
+        Raises:
+            QnxError: EINVAL (no such connection).
+        """
         kernel.enter(cpu, thread, self)
         connection = thread.process.connections.pop(self.coid, None)
         if connection is None:
@@ -383,7 +407,11 @@ class ConnectClientInfo(Call):
     ngroups: int = 0
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Return the pid of the client; fails with EINVAL (no such client)."""
+        """Return the pid of the client.
+
+        Raises:
+            QnxError: EINVAL (no such client).
+        """
         kernel.enter(cpu, thread, self)
         for process in kernel.processes.values():
             for connection in process.connections.values():
@@ -405,7 +433,11 @@ class ConnectFlags(Call):
     pid: int = 0
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Set those flags of the connection that are in `masks` to `bits`; fails with EBADF (no such connection)."""
+        """Set those flags of the connection that are in `masks` to `bits`.
+
+        Raises:
+            QnxError: EBADF (no such connection).
+        """
         kernel.enter(cpu, thread, self)
         connection: Connection | None = thread.process.connections.get(self.coid)
         if connection is None:

@@ -43,7 +43,11 @@ class InterruptAttach(Call):
         }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Attach a handler; fails with ENOTSUP (this release has no interrupt handlers); EPERM (no I/O privilege)."""
+        """Attach a handler.
+
+        Raises:
+            QnxError: ENOTSUP (this release has no interrupt handlers); EPERM (no I/O privilege).
+        """
         kernel.enter(cpu, thread, self)
         if not kernel.target.has_handlers:
             raise QnxError(Errno.ENOTSUP, "this release has no interrupt handlers")
@@ -84,7 +88,11 @@ class InterruptDetach(Call):
     ident: int
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Detach a handler or event; fails with EINVAL (no such attachment of the process)."""
+        """Detach a handler or event.
+
+        Raises:
+            QnxError: EINVAL (no such attachment of the process).
+        """
         kernel.enter(cpu, thread, self)
         if not kernel.interrupts.detach(self.ident, thread.process):
             raise QnxError(Errno.EINVAL, f"no attachment {self.ident}")
@@ -108,7 +116,11 @@ class InterruptDetachFunc(Call):
         return {"intr": self.vector, "handler_p": code_address(self.handler, thread)}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Detach a handler; fails with EINVAL (the process has not attached this function to this vector)."""
+        """Detach a handler.
+
+        Raises:
+            QnxError: EINVAL (the process has not attached this function to this vector).
+        """
         kernel.enter(cpu, thread, self)
         source = kernel.sources.get(self.vector)
         for attachment in source.attachments if source is not None else ():
@@ -172,7 +184,11 @@ class InterruptMask(_MaskCall):
     ident: int = -1
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Mask the attachments of the caller's process; fails with EINVAL (the process has nothing attached)."""
+        """Mask the attachments of the caller's process.
+
+        Raises:
+            QnxError: EINVAL (the process has nothing attached to the interrupt).
+        """
         kernel.enter(cpu, thread, self)
         source = kernel.sources.get(self.vector)
         own = [a for a in source.attachments if a.process is thread.process] if source is not None else []

@@ -332,7 +332,11 @@ class MsgReceive(Call):
     pulses_only: bool = False
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Receive the most urgent message or pulse, or wait for one; fails with ESRCH (no such channel)."""
+        """Receive the most urgent message or pulse, or wait for one.
+
+        Raises:
+            QnxError: ESRCH (no such channel).
+        """
         kernel.enter(cpu, thread, self)
         channel = thread.process.channels.get(self.chid)
         if channel is None:

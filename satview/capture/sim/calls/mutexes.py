@@ -109,7 +109,11 @@ class MutexLock(Call):
     mutex: Mutex
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Lock a free mutex in user code, else enter the kernel and wait; fails with EDEADLK (the caller has it)."""
+        """Lock a free mutex in user code; otherwise enter the kernel and wait.
+
+        Raises:
+            QnxError: EDEADLK (the caller has locked the mutex already).
+        """
         mutex = self.mutex
         check_exists(kernel, cpu, thread, self, mutex)
         if mutex.owner is None and not mutex.waiters:
@@ -137,7 +141,11 @@ class MutexUnlock(Call):
     mutex: Mutex
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Unlock the mutex, or let the kernel give it to a waiter; fails with EPERM (the caller does not hold it)."""
+        """Unlock the mutex; if threads wait, the kernel gives the mutex to one of them.
+
+        Raises:
+            QnxError: EPERM (the mutex belongs to another thread).
+        """
         mutex = self.mutex
         if mutex.owner is not thread:
             kernel.enter(cpu, thread, self)
@@ -170,7 +178,11 @@ class CondWait(Call):
         }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Unlock the mutex and wait; fails with EPERM (the mutex is not locked by the caller)."""
+        """Unlock the mutex and wait.
+
+        Raises:
+            QnxError: EPERM (the mutex is not locked by the caller).
+        """
         check_exists(kernel, cpu, thread, self, self.condvar)
         kernel.enter(cpu, thread, self)
         if self.mutex.owner is not thread:
@@ -258,7 +270,11 @@ class SyncMutexRevive(Call):
     mutex: Mutex
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Make the caller the owner; fails with EINVAL (the mutex has no owner, or the owner has not ended)."""
+        """Make the caller the owner of the mutex.
+
+        Raises:
+            QnxError: EINVAL (the mutex has no owner, or the owner has not ended).
+        """
         kernel.enter(cpu, thread, self)
         owner = self.mutex.owner
         if owner is None or owner.state != "DEAD":
@@ -416,7 +432,11 @@ class RwLockRelease(Call):
         return LibraryWake(self.lock)
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Release the lock to the next threads in the queue; fails with EPERM (the caller does not hold it)."""
+        """Release the lock, and give it to the next threads in the queue.
+
+        Raises:
+            QnxError: EPERM (the caller does not hold the lock).
+        """
         lock = self.lock
         if lock.writer is not thread and thread not in lock.readers:
             kernel.enter(cpu, thread, self)

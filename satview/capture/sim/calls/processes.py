@@ -420,7 +420,12 @@ class ThreadCreate(Call):
         }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Start a thread; fails with EINVAL (no generator function, priority above 255, or runmask no number)."""
+        """Start a thread in the caller's process.
+
+        Raises:
+            QnxError: EINVAL (the body is no generator function, the priority is above 255, or the runmask is not a
+                number).
+        """
         kernel.enter(cpu, thread, self)
         if not isinstance(self.runmask, int) or not self.priority <= _HIGHEST_PRIORITY:
             raise QnxError(Errno.EINVAL, f"priority {self.priority!r:.40}, runmask {self.runmask!r:.40}")
@@ -451,8 +456,9 @@ class ThreadJoin(Call):
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Wait for the end of the thread; return at once if it has ended.
 
-        Fails with ESRCH (no such thread), EDEADLK (it is the caller) or EINVAL (it is detached, or another thread joins
-        it).
+        Raises:
+            QnxError: ESRCH (no such thread); EDEADLK (the thread is the caller); EINVAL (the thread is detached, or
+                another thread joins it).
         """
         kernel.enter(cpu, thread, self)
         other = thread.process.threads.get(self.tid)
@@ -496,7 +502,11 @@ class ThreadRunmask(Call):
         return {"cmd": 4, "data_p": self.mask & 0xFFFFFFFF}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Set the runmask, and leave a CPU that is not in it; fails with EINVAL (it contains no CPU of the machine)."""
+        """Set the caller's runmask; if it excludes the current CPU, move the caller to another CPU.
+
+        Raises:
+            QnxError: EINVAL (the mask contains no CPU of this machine).
+        """
         kernel.enter(cpu, thread, self)
         mask = self.mask & (1 << len(kernel.cpus)) - 1
         if not mask:
@@ -516,7 +526,11 @@ class ThreadDetach(Call):
     tid: int = 0
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Mark the thread as detached; fails with EINVAL (the thread is detached already)."""
+        """Mark the thread as detached.
+
+        Raises:
+            QnxError: EINVAL (the thread is detached already).
+        """
         kernel.enter(cpu, thread, self)
         other = find_thread(kernel, thread, 0, self.tid)
         if other.is_detached:
@@ -558,7 +572,11 @@ class ThreadCtl(Call):
     data_p: int = 0
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Grant I/O privilege (all users are root), or stop or continue threads; fails with ESRCH (no such thread)."""
+        """Grant I/O privilege (all users are root), or stop or continue threads.
+
+        Raises:
+            QnxError: ESRCH (no such thread).
+        """
         kernel.enter(cpu, thread, self)
         self.apply(kernel, cpu, thread, thread)
 
@@ -591,6 +609,10 @@ class ThreadCtlExt(ThreadCtl):
     tid: int = 0
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Apply the command to the thread `tid` of process `pid`; fails with ESRCH (no such thread)."""
+        """Apply the command to the thread `tid` of process `pid`.
+
+        Raises:
+            QnxError: ESRCH (no such thread).
+        """
         kernel.enter(cpu, thread, self)
         self.apply(kernel, cpu, thread, find_thread(kernel, thread, self.pid, self.tid))

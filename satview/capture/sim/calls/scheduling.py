@@ -78,7 +78,8 @@ class SchedSet(Call):
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Set priority and policy of the caller.
 
-        Fails with EINVAL (the priority is not 1 to 255; sporadic: not low priority < priority, or budget > period).
+        Raises:
+            QnxError: EINVAL (the priority is not 1 to 255; sporadic: not low priority < priority, or budget > period).
         """
         kernel.enter(cpu, thread, self)
         if not 1 <= self.priority <= 255:
@@ -112,7 +113,11 @@ class SchedJoinPartition(Call):
     is_critical: bool = False
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Move the caller to the partition; fails with EINVAL (no such partition)."""
+        """Move the caller to the partition.
+
+        Raises:
+            QnxError: EINVAL (no such partition).
+        """
         kernel.enter(cpu, thread, self)
         partition = next((p for p in kernel.partitions if p.ident == self.partition), None)
         if partition is None:
@@ -272,7 +277,11 @@ class SchedInfo(Call):
     policy: int = Policy.RR
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Return the limits of the policy; fails with EINVAL (no such policy)."""
+        """Return the limits of the policy.
+
+        Raises:
+            QnxError: EINVAL (no such policy).
+        """
         kernel.enter(cpu, thread, self)
         if self.policy not in list(Policy):
             raise QnxError(Errno.EINVAL, f"policy {self.policy}")
@@ -383,8 +392,9 @@ class KernelCall(Call):
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Check the call's arguments and precondition, and complete the call.
 
-        Fails with EINVAL (the call is not in the table, or does not have an argument), ENOSYS (a spare call number),
-        the error of its precondition, or `error`.
+        Raises:
+            QnxError: EINVAL (the call is not in the table, or does not have an argument); ENOSYS (a spare call number);
+                the error of its precondition, or `error`.
         """
         check = PLAIN_CALLS.get(self.name)
         if check is None:

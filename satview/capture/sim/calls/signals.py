@@ -133,7 +133,11 @@ class SignalKill(Call):
     value: int = 0
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Send the signal; 0 only checks that the target exists. Fails with ESRCH (no such process or thread)."""
+        """Send the signal; signal 0 only checks that the target exists.
+
+        Raises:
+            QnxError: ESRCH (no such process or thread).
+        """
         kernel.enter(cpu, thread, self)
         process = kernel.processes.get(self.pid) if self.pid else thread.process
         if process is None or process.is_dead or (self.tid and self.tid not in process.threads):
@@ -173,7 +177,11 @@ class SignalAction(Call):
         }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Set or remove a handler of the caller's process; fails with EINVAL (no such signal)."""
+        """Set or remove a handler of the caller's process.
+
+        Raises:
+            QnxError: EINVAL (no such signal).
+        """
         kernel.enter(cpu, thread, self)
         if not 1 <= self.signo <= 64:
             raise QnxError(Errno.EINVAL, f"signal {self.signo}")
@@ -228,7 +236,11 @@ class SignalProcmask(Call):
         return {"how": self.how, **_signal_bits(self.signals, "sig_blocked")}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Change the mask, and deliver signals that are no longer blocked; fails with EINVAL (no such operation)."""
+        """Change the mask, and deliver pending signals that are no longer blocked.
+
+        Raises:
+            QnxError: EINVAL (no such operation).
+        """
         kernel.enter(cpu, thread, self)
         old, named = thread.blocked_signals, frozenset(self.signals) - {_SIGKILL, SIGSTOP}
         changes = {SIG_BLOCK: old | named, SIG_UNBLOCK: old - named, SIG_SETMASK: named}

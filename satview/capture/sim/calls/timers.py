@@ -58,7 +58,11 @@ class ClockPeriod(Call):
     new_ns: int = 0
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Set the period from the tick after the next one; 0 = only query. Fails with EINVAL (less than 10 us)."""
+        """Set the period, which applies from the tick after the next one; 0 = only query.
+
+        Raises:
+            QnxError: EINVAL (the period is less than 10 us).
+        """
         kernel.enter(cpu, thread, self)
         clock = kernel.sources[CLOCK_VECTOR]
         old = clock.gap_ns() or 0
@@ -310,7 +314,11 @@ class TimerSettime(Call):
         }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Start or stop a timer; fails with EINVAL (no such timer)."""
+        """Start or stop a timer.
+
+        Raises:
+            QnxError: EINVAL (no such timer).
+        """
         kernel.enter(cpu, thread, self)
         timer = thread.process.timers.get(self.timer)
         if timer is None:
@@ -331,7 +339,11 @@ class TimerDestroy(Call):
     timer: int
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Remove a timer; fails with EINVAL (no such timer)."""
+        """Remove a timer.
+
+        Raises:
+            QnxError: EINVAL (no such timer).
+        """
         kernel.enter(cpu, thread, self)
         timer = thread.process.timers.pop(self.timer, None)
         if timer is None:
@@ -355,7 +367,11 @@ class TimerInfo(Call):
     info_p: int = _INFO_ADDRESS
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Return the remaining time of the timer; fails with EINVAL (no timer with at least this id)."""
+        """Return the remaining time of the timer.
+
+        Raises:
+            QnxError: EINVAL (no timer with at least this id).
+        """
         kernel.enter(cpu, thread, self)
         idents = [ident for ident in sorted(thread.process.timers) if ident >= self.id]
         if not idents:
