@@ -235,7 +235,10 @@ class _Builder:
         return exits
 
     def _first_after(self, keys: _Ints, entries: _Ints) -> _Ints:
-        """Return the first of `keys` between each entry and its thread's next, -1 = none; both thread << 32 | row."""
+        """Return the position in `keys` of the first between each entry and its thread's next; -1 = none.
+
+        Both are ascending, int64, thread << 32 | row.
+        """
         position = np.searchsorted(keys, entries)
         ends = np.append(entries[1:], np.iinfo(np.int64).max)
         ends = np.where(ends >> 32 == entries >> 32, ends, (entries >> 32) + 1 << 32)

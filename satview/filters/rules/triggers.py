@@ -264,7 +264,10 @@ def _keys(trace: Trace, rows: _Rows) -> _Rows:
 
 
 def _last_of_thread(rows: _Rows, key: _Rows, events: _Rows, own: _Rows) -> _Rows:
-    """Return the last entry of a table, sorted by thread and row, of each event's thread up to the event; -1 = none."""
+    """Return for each event the index of the last entry of its thread up to the event, int64 (n,); -1 = none.
+
+    The entries, `rows` with `key`, are sorted by thread and row.
+    """
     if not len(rows):
         return np.full(len(events), _NONE)
     threads, thread = np.unique(key, return_inverse=True)
