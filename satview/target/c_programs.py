@@ -400,12 +400,12 @@ class CProgram(ClientJob):
                 raise UsageError("this program has a connection for its handlers")
             self._handlers = client
             client.send(b"0\n")
-            return _Lines(self.take_late)
+            return _ProgramLines(self.take_late)
         if len(self._threads) + len(self._tickets) >= _THREADS_MAX:
             raise UsageError(f"a program has {_THREADS_MAX} threads at most")
         thread = self._tickets[request.ticket] = _CThread(self, client)
         client.send(b"0\n")
-        return _Lines(thread.take)
+        return _ProgramLines(thread.take)
 
     def new_thread(self, ticket: int) -> _CThread:
         """Return the thread announced with a ticket, and count it as running; QnxError (EAGAIN) if none was."""
@@ -548,7 +548,7 @@ class CProgram(ClientJob):
             self._late_call = line
 
 
-class _Lines(ClientJob):
+class _ProgramLines(ClientJob):
     """Receives the calls of an additional thread, or late lines of event handlers; others see when these end."""
 
     def __init__(self, take: Callable[[bytes], None]) -> None:
