@@ -66,7 +66,7 @@ _kept = _KeptInputs()
 
 @contextmanager
 def keeps_inputs(sources: Callable[[], Sources]) -> Iterator[None]:
-    """Refuse, in a block, outputs that would replace one of the command's inputs, which are asked for then."""
+    """Refuse, within a block, outputs that would replace an input; `sources` returns the inputs when needed."""
     _kept.sources = sources
     try:
         yield

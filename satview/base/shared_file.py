@@ -41,7 +41,7 @@ class Damaged:
 
 
 def parsed_json(data: bytes) -> Any:
-    """Return the content of a JSON file; DamagedFileError, with the position, if it is none."""
+    """Return the content of a JSON file; DamagedFileError, with the position, if it is not JSON."""
     try:
         return json.loads(data.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -110,7 +110,7 @@ def read_shared(path: Path, limit: int) -> bytes | None:
 def change_shared(path: Path, change: Change, limit: int) -> Damaged | None:
     """Replace the content of a file by the result of `change`; the caller holds the lock of the file.
 
-    The file need not exist, but its folder. `change` gets the content, None = no file, and returns the new one, or None
+    Only the folder must exist. `change` gets the content, None = no file, and returns the new one, or None
     to remove the file; it may be called twice, and raises `DamagedFileError` for invalid content, or if it exceeds
     `limit` bytes. Returned are old and new name of a damaged file that was renamed; else None. Raises WriteError if the
     file cannot be read or written, or would be too large; the old content remains.

@@ -70,7 +70,7 @@ def _kinds(release: Release) -> NDArray[np.uint8]:
 
 @cache
 def wide_exits(release: Release) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which codes are call's exits with 64-bit values, and whose first value has 64 bits; bool (32768,) each."""
+    """Return which codes are exits with 64-bit values, and which of these begin with one; bool (32768,) each."""
     is_64bit, is_first_64bit = np.zeros(CODE_COUNT, np.bool_), np.zeros(CODE_COUNT, np.bool_)
     book = catalogue(release)
     for code in book.codes():

@@ -56,7 +56,7 @@ class DerivedColumns(Protocol):
         """
 
     def priority(self, rows: _Rows) -> NDArray[np.int64]:
-        """Return each event's thread's priority as last logged by a wide state event, int64 (n,); -1 = not known.
+        """Return the priority of each event's thread as last logged wide, int64 (len(rows),); -1 = not known.
 
         If the event that creates a thread shows no priority, the thread's next state event decides.
         """

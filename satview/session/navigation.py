@@ -36,7 +36,7 @@ class SecondView(OpenTrace):
     """
 
     def __init__(self, first: OpenTrace, settings: Settings, parent: QObject | None = None) -> None:
-        """Begin with the time range and lanes that the first view, which must live longer, shows."""
+        """Begin with the time range and lanes of the first view, which must live longer."""
         QObject.__init__(self, parent)  # not OpenTrace.__init__: the parts exist already
         self.first, self._settings = first, settings
         self.preview = None

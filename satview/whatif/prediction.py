@@ -492,7 +492,7 @@ _MORE_THREADS: Final = 4  # that a pool gets at most
 def candidates(programs: Programs, asked: str) -> list[str]:
     """Return the changes that a search tries, the smallest first.
 
-    `asked` is `cpus`, `TARGET:priority` or `TARGET:threads`, else UsageError, as for a target that the trace lacks.
+    `asked` is `cpus`, `TARGET:priority` or `TARGET:threads`. Raises UsageError for other texts and unknown targets.
     """
     target, _, key = asked.rpartition(":")
     if key == "cpus" and not target:

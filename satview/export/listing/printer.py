@@ -440,7 +440,7 @@ class Printer:
         yield self.rows.tail(self.printed).encode()
 
     def batches(self, after: Callable[[Batch], None] | None = None) -> Iterator[tuple[Batch, NDArray[np.int64], Lines]]:
-        """Yield for each chunk its events, the rows to print, int64 (k,), and lines; `after` gets it then."""
+        """Yield for each chunk its events, rows to print, int64 (k,), and lines; `after` gets each printed chunk."""
         batches = self._pending()
         for batch, rows, make in _one_ahead(batches) if self.is_ahead else batches:
             lines = make()

@@ -145,8 +145,8 @@ class LaneOverlay:
     def _sum(self, lane: int, name: str, events: Mask, waits: bool) -> NDArray[np.uint32] | None:
         """Return, as element i, how many of a lane's first i intervals begin with one of `events`; None = not known.
 
-        `name` is that of the set of events, and decides whether intervals that no event began count. Without `waits`
-        nothing is computed that would delay a frame.
+        `name` is that of the set of events, and decides whether intervals that no event began count. If
+        `waits` is False, nothing is computed that takes longer than a frame.
         """
         key = (lane, name)
         if key not in self._sums:
