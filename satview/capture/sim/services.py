@@ -53,7 +53,7 @@ class Errno(IntEnum):
     ETIMEDOUT = 260
 
 
-_SIMULATION_MODULES = ("satview.capture.sim.", "satview.capture.kernel", "satview.capture.kernel")
+_SIMULATION_MODULES = ("satview.capture.sim.", "satview.capture.kernel")
 _MEANING = {
     Errno.EPERM: "Operation not permitted",
     Errno.ESRCH: "No such process or thread",
