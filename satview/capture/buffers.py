@@ -383,13 +383,16 @@ class Output:
 
     Attributes:
         is_cut: The output accepts no more slots.
-        is_waiting: A write is in progress, which takes long if the reader of a pipe is slow.
         written: Bytes written so far, including a header.
     """
 
     is_cut = False
-    is_waiting = False
     written = 0
+
+    @property
+    def is_waiting(self) -> bool:
+        """A write is in progress, which takes long if the reader of a pipe is slow."""
+        return False
 
     def write(self, slots: NDArray[np.uint32]) -> None:
         """Append slots, shape (n, 4), in host byte order; raises CaptureError if they cannot be written."""
@@ -429,6 +432,8 @@ class KevFile(Output):
         UsageError: The limit is smaller than the header.
         CaptureError: The file cannot be written, or the path is a folder or a disk.
     """
+
+    is_waiting = False
 
     def __init__(
         self,

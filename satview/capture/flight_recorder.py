@@ -325,7 +325,7 @@ class TriggeredOutput(Output):
     _awaited_buffers: int = -1  # buffers to write before the capture ends; -1 = no trigger has ended it
 
     @property
-    def is_waiting(self) -> bool:  # type: ignore[override]
+    def is_waiting(self) -> bool:
         """Whether a write is in progress."""
         return self.output is not None and self.output.is_waiting
 

@@ -350,10 +350,14 @@ class CaptureDialog(Dialog):
     @Slot(object)
     def _on_failed(self, error: Exception) -> None:
         if self._is_running:
-            request = self._job.last_request
-            assert request is not None
-            self._show_running(False)
-            self.message.say(f"{failure(error, request.path)}.", "error")
+            self.message.say(f"{self._end_by(error)}.", "error")
+
+    def _end_by(self, error: Exception) -> str:
+        """Show the editors again; return a text about the error that ended the capture."""
+        request = self._job.last_request
+        assert request is not None
+        self._show_running(False)
+        return failure(error, request.path)
 
 
 # The result of a capture.

@@ -26,7 +26,7 @@ from satview.events.spec import Release
 from satview.filters.rules.handlers import Handlers
 from satview.filters.rules.text import check_rules, read_rule_text
 from satview.gui import dialogs
-from satview.gui.capture.job import CaptureDialog, CaptureJob, TargetCaptureRequest, failure
+from satview.gui.capture.job import CaptureDialog, CaptureJob, TargetCaptureRequest
 from satview.gui.filters import rules_tab
 from satview.gui.widgets import (
     SecondsBox,
@@ -336,10 +336,8 @@ class TargetDialog(CaptureDialog):
     @Slot(object)
     def _on_failed(self, error: Exception) -> None:
         if self._is_running:
-            request = self._job.last_request
-            assert request is not None
-            self._show_running(False)
+            text = self._end_by(error)
             if self._closes_when_stopped and isinstance(error, GivenUpError):
                 self.close()
             self._closes_when_stopped = False
-            self.message.say(sentence(failure(error, request.path)), "error")
+            self.message.say(sentence(text), "error")
