@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import partial, wraps
+from functools import wraps
 from inspect import cleandoc
 from pathlib import Path
 from threading import RLock
@@ -18,16 +18,16 @@ from typing import Any, Final
 import numpy as np
 
 from satview.analysis.activities import Timing, read_timing
-from satview.analysis.doctor import Judge, may_be_more
+from satview.analysis.doctor import may_be_more
 from satview.analysis.needs import CPUS, INTERRUPTS, STATES
 from satview.analysis.statistics import Statistics
-from satview.analysis.times.basis import sign
 from satview.analysis.verdicts.evidence import Verdict
 from satview.analysis.verdicts.find import find_verdicts, verdicts_of
 from satview.analysis.verdicts.rule import read_thresholds, rules
 from satview.analysis.why import chain_lines, why
 from satview.answers.late import Late, late
-from satview.answers.table import Table
+from satview.answers.statistics import cpu_table, process_table, state_table, thread_table
+from satview.answers.table import SUBJECT, Table
 from satview.answers.transactions import LEGS, transaction_table
 from satview.answers.verdicts import undecided_table
 from satview.base.child import screenshot
@@ -51,7 +51,7 @@ from satview.session.event_text import (
 )
 from satview.store.arguments import describe_events
 from satview.store.axis import trace_of_process
-from satview.store.time_ranges import idle_threads, lost_marks, outside_words, trusted_duration_ns
+from satview.store.time_ranges import lost_marks, outside_words, trusted_duration_ns
 from satview.store.trace import Trace
 from satview.tables.result import value_text
 from satview.tables.schema import SCHEMAS, views
@@ -180,11 +180,13 @@ def overview(trace: Trace) -> Details:
     if not len(trace.events):
         return Details(trace.path.name, subtitle, "trace")
     statistics = Statistics(trace)
+    threads = thread_table(statistics)
+    processes = process_table(statistics, rows=np.arange(1, len(trace.processes)))
     sections = [
         Section("Verdicts: what is wrong", _verdict_lines(trace)),
         Section(f"{trace.cpu_noun}s", _cpu_lines(statistics)),
-        Section("Busiest threads", _thread_lines(statistics)),
-        Section("Processes", _process_lines(statistics)),
+        Section("Busiest threads", _thread_lines(threads.rows(threads["cpu_cycles"] > 0))),
+        Section("Processes", _process_lines(processes)),
         Section("Done again and again: most missed first", _activity_lines(late(trace))),
         Section("Outside", tuple(DetailLine("", words) for words in [outside_words(trace)] if words)),
         Section("Trust", _trust_lines(trace)),
@@ -211,50 +213,34 @@ def _with_rest(lines: list[DetailLine], count: int, shown: int = _MAX_LINES) -> 
     return (*lines, DetailLine("", f"and {count - shown:,} more")) if count > shown else tuple(lines)
 
 
-class _Signs:
-    """The signs of figures that are not exact, for rows `about` threads, processes or CPUs of a table of statistics."""
-
-    def __init__(self, statistics: Statistics, key: str, about: Sequence[int]) -> None:
-        self._judge = Judge(statistics, key, np.array(about, np.int64))
-
-    def marked(self, position: int, column: str, text: str) -> str:
-        """Return the text of a figure, after a sign such as `\u2265` if it is not exact."""
-        trust, rows = self._judge.of_column(column)
-        is_exact = rows is not None and not rows[position]
-        return text if is_exact else with_sign(sign(trust.mark), text)
+def _counted(shown: Table, row: int, column: str, noun: str) -> str:
+    return with_sign(shown.known(row, column).sign, counted(shown.held(row, column), noun))
 
 
 def _cpu_lines(statistics: Statistics) -> tuple[DetailLine, ...]:
-    cpus, lengths = statistics.cpus, np.maximum(statistics.covered.cpus, 1).tolist()
-    signs = _Signs(statistics, "cpu", range(len(lengths)))
-    parts = [(cpus.busy_cycles, "busy", "busy_share"), (cpus.interrupt_cycles, "interrupts", "interrupt_share"),
-             (cpus.unknown_cycles, "not known", "unknown_share")]  # fmt: skip
+    shown = cpu_table(statistics)
+    parts = {"busy_share": "busy", "interrupt_share": "interrupts", "unknown_share": "not known"}
     if INTERRUPTS.reason(statistics.trace):
-        del parts[1]
+        del parts["interrupt_share"]
     return tuple(
-        DetailLine(f"c-{cpu}", ", ".join(f"{signs.marked(cpu, column, percent(int(cycles[cpu]) / length))} {what}"
-                                         for cycles, what, column in parts))
-        for cpu, length in enumerate(lengths)
-    )  # fmt: skip
+        DetailLine(f"c-{cpu}", ", ".join(f"{shown.text(cpu, column)} {what}" for column, what in parts.items()))
+        for cpu in range(len(shown))
+    )
 
 
-def _thread_lines(statistics: Statistics, rows_shown: Sequence[int] | None = None) -> tuple[DetailLine, ...]:
-    trace, threads = statistics.trace, statistics.threads
-    order = np.argsort(-threads.cpu_cycles, kind="stable").tolist()
-    idle, lengths = idle_threads(trace), np.maximum(statistics.covered.threads, 1).tolist()
-    if rows_shown is None:
-        rows = [row for row in order if row and not idle[row] and threads.cpu_cycles[row] > 0]
-    else:
-        rows = [row for row in order if row in rows_shown]
-    lines, signs = [], _Signs(statistics, "thread", rows)
-    for position, row in enumerate(rows[:_MAX_LINES]):
-        marked = partial(signs.marked, position)
-        ready = format_duration(trace.clock.duration_ns(max(int(threads.longest_ready_cycles[row]), 0)))
-        waits = "" if CPUS.reason(trace) else f", longest READY {marked('longest_ready_ns', ready)}"
-        share = marked("cpu_share", percent(int(threads.cpu_cycles[row]) / lengths[row]))
-        text = f"{share} of a CPU, {marked('runs', counted(int(threads.runs[row]), 'run'))}"
-        lines.append(DetailLine(thread_handle(row), trace.thread_name(row), text + waits))
-    return _with_rest(lines, len(rows))
+def _thread_lines(shown: Table) -> tuple[DetailLine, ...]:
+    """Return lines about the first threads of a table of threads, sorted by their CPU time."""
+    trace, shown = shown.trace, shown.sorted_by("cpu")
+    lines = []
+    for position in range(min(len(shown), _MAX_LINES)):
+        none = with_sign(shown.known(position, "longest_ready").sign, format_duration(0))
+        ready = shown.text(position, "longest_ready") or none
+        waits = "" if CPUS.reason(trace) else f", longest READY {ready}"
+        runs = _counted(shown, position, "runs", "run")
+        text = f"{shown.text(position, 'cpu_share')} of a CPU, {runs}{waits}"
+        row = shown.held(position, SUBJECT)
+        lines.append(DetailLine(thread_handle(row) if row else "", trace.thread_name(row), text))
+    return _with_rest(lines, len(shown))
 
 
 def lateness(trace: Trace, activity: str = "", timing: Mapping[str, Timing] | None = None) -> Details:
@@ -318,22 +304,20 @@ def _activity_lines(answer: Late, thread: int | None = None) -> tuple[DetailLine
     return (*_with_rest(lines, len(shown)), *(DetailLine("Worst", answer.says(instance)) for instance in worst))
 
 
-def _process_lines(statistics: Statistics) -> tuple[DetailLine, ...]:
-    trace, cycles = statistics.trace, statistics.processes.cpu_cycles
-    order = [row for row in np.argsort(-cycles, kind="stable").tolist() if row]
-    shares = _process_shares(statistics, order[:_MAX_LINES])
-    lines = [DetailLine(process_handle(row), trace.process_name(row), share.replace("unknown", "CPU time unknown"))
-             for row, share in zip(order, shares, strict=False)]  # fmt: skip
-    return _with_rest(lines, len(order))
+def _process_lines(shown: Table) -> tuple[DetailLine, ...]:
+    """Return lines about the first processes of a table of processes, sorted by their CPU time."""
+    trace, shown = shown.trace, shown.sorted_by("cpu")
+    rows = [shown.held(position, SUBJECT) for position in range(min(len(shown), _MAX_LINES))]
+    shares = [_process_share(shown, position, "CPU time unknown") for position in range(len(rows))]
+    lines = [DetailLine(process_handle(row), trace.process_name(row), share)
+             for row, share in zip(rows, shares, strict=True)]  # fmt: skip
+    return _with_rest(lines, len(shown))
 
 
-def _process_shares(statistics: Statistics, rows: Sequence[int]) -> list[str]:
-    """Return the CPU use of processes as text: `30.0 % of a CPU` or `unknown`."""
-    trace, cycles, signs = statistics.trace, statistics.processes.cpu_cycles, _Signs(statistics, "process", rows)
-    lengths = np.maximum(statistics.covered.processes, 1).tolist()
-    return ["unknown" if STATES.reason(trace_of_process(trace, row))
-            else signs.marked(position, "cpu_share", percent(int(cycles[row]) / lengths[row])) + " of a CPU"
-            for position, row in enumerate(rows)]  # fmt: skip
+def _process_share(shown: Table, position: int, unknown: str) -> str:
+    """Return the CPU use of a process, in a row of the table of processes, as text: `30.0 % of a CPU` or `unknown`."""
+    is_unknown = STATES.reason(trace_of_process(shown.trace, shown.held(position, SUBJECT)))
+    return unknown if is_unknown else f"{shown.text(position, 'cpu_share')} of a CPU"
 
 
 def _trust_lines(trace: Trace) -> tuple[DetailLine, ...]:
@@ -360,7 +344,7 @@ def _thread(trace: Trace, handle: Handle) -> Details:
     statistics, threads = Statistics(trace), trace.threads
     pid, tid, process = int(threads.pid[row]), int(threads.tid[row]), int(threads.process[row])
     lines = [DetailLine("pid:tid", f"{pid}:{tid}"), DetailLine("Process", trace.process_name(process), process=process)]
-    lines += [replace(line, name="CPU") for line in _thread_lines(statistics, [row])]
+    lines += [replace(line, name="CPU") for line in _thread_lines(thread_table(statistics, rows=np.array([row])))]
     named = [DetailLine(f"v-{number}", f"{verdict.kind}: {verdict.says}")
              for number, verdict in enumerate(verdicts_of(trace), 1) if row in verdict.threads]  # fmt: skip
     sections = [
@@ -374,24 +358,17 @@ def _thread(trace: Trace, handle: Handle) -> Details:
 
 
 def _state_lines(statistics: Statistics, row: int) -> tuple[DetailLine, ...]:
-    trace, marked = statistics.trace, partial(_Signs(statistics, "state", [row]).marked, 0)
-    intervals = table(trace, "state")
+    shown, intervals = state_table(statistics, thread=row).sorted_by("total"), table(statistics.trace, "state")
     own = np.flatnonzero(intervals["thread"] == row)
-    names, lengths, events = intervals["state"][own], intervals["length_cycles"][own], intervals["event"][own]
+    start_events = dict(zip(intervals["start_cycles"][own].tolist(), intervals["event"][own].tolist(), strict=True))
     lines = []
-    for name in dict.fromkeys(names[np.argsort(-lengths)].tolist()):
-        in_state = np.flatnonzero(names == name)
-        row_of_longest = int(in_state[np.argmax(lengths[in_state])])
-        event = int(events[row_of_longest])
-        total, longest = (trace.clock.duration_ns(int(cycles))
-                          for cycles in (lengths[in_state].sum(), lengths[row_of_longest]))  # fmt: skip
-        figures = {"total_ns": format_duration(total), "count": counted(len(in_state), "time"),
-                   "longest_ns": format_duration(longest)}  # fmt: skip
-        if name != "UNKNOWN":  # how much is not known is exact
-            figures = {column: marked(column, text) for column, text in figures.items()}
-        text = "{total_ns}, {count}, longest {longest_ns}".format(**figures)
-        lines.append((total, DetailLine(name, text, event=event if event >= 0 else None)))
-    return tuple(line for _, line in sorted(lines, key=lambda line: -line[0]))
+    for position in range(len(shown)):
+        times = _counted(shown, position, "count", "time")
+        text = f"{shown.text(position, 'total')}, {times}, longest {shown.text(position, 'longest')}"
+        event = start_events.get(shown.moment(position, "longest"), -1)
+        name = shown.text(position, "state").upper()  # as in SQL
+        lines.append(DetailLine(name, text, event=event if event >= 0 else None))
+    return tuple(lines)
 
 
 def _wait_lines(trace: Trace, row: int) -> tuple[DetailLine, ...]:
@@ -414,11 +391,11 @@ def _wait_lines(trace: Trace, row: int) -> tuple[DetailLine, ...]:
 def _process(trace: Trace, handle: Handle) -> Details:
     row = _within(handle, len(trace.processes), 1)
     statistics = Statistics(trace)
-    own_threads = np.flatnonzero(trace.threads.process == row).tolist()
-    [share] = _process_shares(statistics, [row])
+    threads = thread_table(statistics, rows=np.flatnonzero(trace.threads.process == row))
+    share = _process_share(process_table(statistics, rows=np.array([row])), 0, "unknown")
     name = DetailLine("Name", trace.processes.names[row], trace.process_name_source(row))
     lines = DetailLine("pid", str(int(trace.processes.pid[row]))), name, DetailLine("CPU", share)
-    sections = (Section("Process", lines), Section("Threads", _thread_lines(statistics, own_threads)))
+    sections = (Section("Process", lines), Section("Threads", _thread_lines(threads)))
     return Details(f"{handle} {trace.process_name(row)}", "", "process", sections)
 
 
@@ -429,8 +406,8 @@ def _cpu(trace: Trace, handle: Handle) -> Details:
     used = np.bincount(runs["thread"][is_own], weights=runs["cpu_cycles"][is_own], minlength=len(trace.threads))
     order = [row for row in np.argsort(-used, kind="stable").tolist() if used[row] > 0]
     statistics = Statistics(trace)
-    marked = partial(_Signs(statistics, "cpu", range(trace.cpu_count)).marked, cpu, "busy_share")
-    lines = [DetailLine(thread_handle(row), trace.thread_name(row), marked(percent(used[row] / trace.window.length)))
+    sign, length = cpu_table(statistics).known(cpu, "busy_share").sign, trace.window.length
+    lines = [DetailLine(thread_handle(row), trace.thread_name(row), with_sign(sign, percent(used[row] / length)))
              for row in order[:_MAX_LINES]]  # fmt: skip
     sections = (Section("CPU", (_cpu_lines(statistics)[cpu],)),
                 Section("Threads that ran on it", _with_rest(lines, len(order))))  # fmt: skip

@@ -27,7 +27,17 @@ from satview.answers.frames import Texts
 from satview.answers.functions import function_table
 from satview.answers.table import SUBJECT, Column, Kind, Known, Question, Source, Table, known_where
 from satview.base.plugins import PluginKind, plugin, plugins
-from satview.events.states import ABSENT, IDLE, READY, RUNNING, STATE_BY_VALUE, UNKNOWN, VALUE_COUNT, WAITING
+from satview.events.states import (
+    ABSENT,
+    IDLE,
+    NAMES_BY_VALUE,
+    READY,
+    RUNNING,
+    STATE_BY_VALUE,
+    UNKNOWN,
+    VALUE_COUNT,
+    WAITING,
+)
 from satview.events.wire import WireClass, code
 from satview.store.axis import files_of
 from satview.store.time_ranges import Cycles
@@ -436,11 +446,20 @@ _LEFT_OUT = (ABSENT, IDLE, WAITING)
 _TITLES = {0.5: "Half within", 0.9: "90 % within", 0.99: "99 % within"}
 
 
-def state_table(statistics: Statistics, shown: Shown = None) -> Table:
-    """Return a table with a row per thread and state."""
+def state_table(statistics: Statistics, shown: Shown = None, thread: int | None = None) -> Table:
+    """Return a table with a row per thread and state.
+
+    Args:
+        statistics: The statistics.
+        shown: bool (threads,), threads to show; None = all that exist in the range but idle ones.
+        thread: Row of the only thread to show, whether idle or not and with the times at which it did not exist.
+    """
     trace, states = statistics.trace, statistics.states
-    rows = np.flatnonzero(~np.isin(states.value, _LEFT_OUT))
-    rows = rows[np.isin(states.thread[rows], threads_shown(statistics, shown))]
+    if thread is None:
+        is_of_thread = np.isin(states.thread, threads_shown(statistics, shown)) & ~np.isin(states.value, _LEFT_OUT)
+    else:
+        is_of_thread = states.thread == thread
+    rows = np.flatnonzero(is_of_thread)
     columns = Columns(statistics, rows)
     columns.text("thread", "Thread", lambda row: trace.thread_name(int(states.thread[row])), "name of the thread")
     columns.text("state", "State", lambda row: state_name(int(states.value[row])), "name of the state")
@@ -482,8 +501,8 @@ def state_total_table(statistics: Statistics, _shown: Shown = None) -> Table:
 
 
 def state_name(value: int) -> str:
-    """Return the QNX name of the thread state that a lane value stands for."""
-    return STATE_BY_VALUE[value].name if value in STATE_BY_VALUE else "unknown"
+    """Return the name of the thread state that a lane value stands for: that of QNX, `unknown`, `ABSENT` and others."""
+    return "unknown" if value == UNKNOWN else NAMES_BY_VALUE[value]
 
 
 def _length_columns(
@@ -502,10 +521,16 @@ def _length_columns(
     columns.duration("longest", "Longest", longest, "the longest interval, cut at the range", start=start)
 
 
-def thread_table(statistics: Statistics, shown: Shown = None) -> Table:
-    """Return a table with a row per thread that exists in the range, idle threads left out."""
+def thread_table(statistics: Statistics, shown: Shown = None, rows: NDArray[np.integer] | None = None) -> Table:
+    """Return a table with a row per thread.
+
+    Args:
+        statistics: The statistics.
+        shown: bool (threads,), threads to show; None = all that exist in the range but idle ones.
+        rows: Rows of the thread table to show instead, whether idle or not.
+    """
     threads, states = statistics.threads, statistics.states
-    columns = Columns(statistics, threads_shown(statistics, shown))
+    columns = Columns(statistics, threads_shown(statistics, shown) if rows is None else rows)
     thread_columns(columns, np.arange(len(threads)))
     _cpu_columns(columns, statistics, threads.cpu_cycles, statistics.covered.threads)
     if statistics.measures_cpu:
@@ -529,13 +554,19 @@ def thread_table(statistics: Statistics, shown: Shown = None) -> Table:
                     "Idle threads are under CPUs.")  # fmt: skip
 
 
-def process_table(statistics: Statistics, shown: Shown = None) -> Table:
-    """Return a table with a row per process: sums over its threads."""
+def process_table(statistics: Statistics, shown: Shown = None, rows: NDArray[np.integer] | None = None) -> Table:
+    """Return a table with a row per process: sums over its threads.
+
+    Args:
+        statistics: The statistics.
+        shown: bool (threads,), threads whose processes to show; None = all that exist in the range but idle ones.
+        rows: Rows of the process table to show instead, whether they have such threads or not.
+    """
     trace, processes = statistics.trace, statistics.processes
-    chosen = np.zeros(len(processes), np.bool_)
-    chosen[trace.threads.process[threads_shown(statistics, shown)]] = True
-    chosen[0] = False
-    columns = Columns(statistics, np.flatnonzero(chosen))
+    if rows is None:
+        rows = np.unique(trace.threads.process[threads_shown(statistics, shown)])
+        rows = rows[rows > 0]
+    columns = Columns(statistics, rows)
     columns.text("process", "Process", trace.process_name, "name of the process")
     columns.number("pid", "pid", trace.processes.pid, "process number")
     columns.count("threads", "Threads", processes.threads, "threads that the trace knows")
