@@ -190,8 +190,13 @@ def _grouped(result: Result, rows: _Ints, used: set[str | None]) -> tuple[_Ints,
     name = next(iter(texts or [name for name in names if name in _GROUPS]), None)
     if name is None:
         return np.zeros(len(rows), np.int64), ("",)
-    column = result[name][rows]
-    shown, code, counts = np.unique(column.astype(np.str_), return_inverse=True, return_counts=True)
+    column = result.arrow().column(name).take(rows).combine_chunks()
+    if hasattr(column, "dictionary"):
+        column = column.dictionary_decode()
+    coded = column.dictionary_encode("encode")  # a code for null, too
+    shown, place = np.unique([str(value) for value in coded.dictionary.to_pylist()], return_inverse=True)
+    code = place[np.asarray(coded.indices)]
+    counts = np.bincount(code, minlength=len(shown))
     if len(shown) <= MOST_GROUPS:
         return code.astype(np.int64), tuple(f"{name} {text}" if name not in texts else text for text in shown.tolist())
     often = np.argsort(-counts, kind="stable")[: MOST_GROUPS - 1]
