@@ -180,7 +180,7 @@ class States:
             panel.editor.setPlainText(query)
             panel.shown.setCurrentIndex(shown)
             panel.run()
-            while panel.run_button.text() != "Run":
+            while panel.run_button.text() != "Run" or panel.reason.isVisible():
                 self.app.processEvents()
             yield name, self.window
         panel.shown.setCurrentIndex(0)

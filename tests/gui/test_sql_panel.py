@@ -1,6 +1,7 @@
 """The panel of SQL: typed queries, views, rows that jump, mistakes, and work that is stopped."""
 
 import sys
+import threading
 
 import numpy as np
 import psutil
@@ -31,7 +32,7 @@ def panel(window):
 def run_query(panel, qtbot, query):
     panel.editor.setPlainText(query)
     QTest.keyClick(panel.editor, K.Key_Return, CONTROL)
-    qtbot.waitUntil(lambda: panel.run_button.text() == "Run", timeout=20_000)
+    qtbot.waitUntil(lambda: panel.run_button.text() == "Run" and not panel._drawing_job.is_busy, timeout=20_000)
 
 
 @pytest.mark.thorough
@@ -153,8 +154,13 @@ def test_what_rows_are_about(opened):
             sql(trace, query_of(view, trace, window))
 
 
-def shown_as(panel, name):
+def show_as(panel, name):
     panel.shown.setCurrentIndex([panel.shown.tabText(i) for i in range(panel.shown.count())].index(name))
+
+
+def shown_as(panel, qtbot, name):
+    show_as(panel, name)
+    qtbot.waitUntil(lambda: not panel._drawing_job.is_busy, timeout=20_000)
 
 
 def click_at(panel, qtbot, cycles, value):
@@ -205,7 +211,7 @@ def test_what_fits_at_the_cursor(text, first):
 @pytest.mark.thorough
 def test_values_over_time(panel, opened, qtbot):
     run_query(panel, qtbot, "select time_ns, event, event * 2 as twice from event order by event")
-    shown_as(panel, "Plot")
+    shown_as(panel, qtbot, "Plot")
     assert panel.value.currentText() == "twice"
     drawing = panel._drawing
     assert drawing.values["twice"].tolist() == [2 * row for row in range(len(opened.trace.events))]
@@ -219,7 +225,7 @@ def test_values_over_time(panel, opened, qtbot):
 def test_intervals_as_lanes(panel, opened, qtbot):
     query = "select state, start_ns, length_ns from state join thread using (thread) where label = 'client 1' "
     run_query(panel, qtbot, query + "and state in ('REPLY', 'READY') order by start_ns")
-    shown_as(panel, "Lanes")
+    shown_as(panel, qtbot, "Lanes")
     assert panel._drawing.groups == ("READY", "REPLY")
     clock = opened.trace.clock
     starts = [clock.ns(cycles) for cycles in panel._drawing.start_cycles.tolist()]
@@ -241,25 +247,41 @@ def test_rows_are_shown_before_it_is_known_what_can_be_drawn(panel, qtbot, monke
     )
     run_query(panel, qtbot, "select 5 as time_ns, 1 as v")
     assert (panel.table.isVisible(), asked) == (True, [])
-    shown_as(panel, "Plot")
+    shown_as(panel, qtbot, "Plot")
     assert len(asked) == 1
     assert panel.value.currentText() == "v"
 
 
 @pytest.mark.thorough
+def test_the_window_goes_on_while_rows_that_can_be_drawn_are_looked_for(panel, qtbot, monkeypatch):
+    gate = threading.Event()
+    monkeypatch.setattr(sql_panel, "drawing_of", lambda trace, result: gate.wait(60) and drawing_of(trace, result))
+    run_query(panel, qtbot, "select 5 as time_ns, 1 as v")
+    show_as(panel, "Plot")
+    assert panel.reason.text() == "Looking for the rows that can be drawn\N{HORIZONTAL ELLIPSIS}"
+    assert panel.reason.isVisible()
+    show_as(panel, "Rows")
+    assert panel.table.isVisible()
+    show_as(panel, "Plot")
+    gate.set()
+    qtbot.waitUntil(lambda: panel.value.currentText() == "v", timeout=10_000)
+    assert panel.plot.isVisible()
+
+
+@pytest.mark.thorough
 def test_why_nothing_can_be_drawn(panel, qtbot):
     run_query(panel, qtbot, "select 1 as one")
-    shown_as(panel, "Plot")
+    shown_as(panel, qtbot, "Plot")
     assert panel.reason.isVisible()
     assert panel.reason.text().startswith("No column gives a time")
     run_query(panel, qtbot, "select 5 as time_ns")
     assert panel.reason.text() == "No column has values to plot."
-    shown_as(panel, "Lanes")
+    shown_as(panel, qtbot, "Lanes")
     assert panel.reason.text().startswith("No column gives a duration")
-    shown_as(panel, "Rows")
+    shown_as(panel, qtbot, "Rows")
     assert panel.table.isVisible()
     run_query(panel, qtbot, "select nothing from event")
-    shown_as(panel, "Lanes")
+    shown_as(panel, qtbot, "Lanes")
     assert panel.table.isVisible()
 
 

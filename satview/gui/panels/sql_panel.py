@@ -48,6 +48,7 @@ from satview.tables.table import kind_rows
 
 _LINES: Final = 3  # visible lines of the query
 _COPY_LIMIT: Final = 100_000
+_PATIENCE_S: Final = 0.1  # wait so long for a drawing, so that most show at once
 _Index = QModelIndex | QPersistentModelIndex
 
 
@@ -152,7 +153,7 @@ class SqlPanel(Panel):
         self.value = named(QComboBox(self), "Column that is plotted")
         self.value.hide()
         self.plot: ResultPlot | None = None
-        self._drawing: Drawing | str | None = ""  # None = not looked for yet: of millions of rows it takes seconds
+        self._drawing: Drawing | str | None = ""  # None = not looked for yet
         self.reason = Notice("", self)
         self._lay_out()
         labels = context.area.labels
@@ -161,6 +162,7 @@ class SqlPanel(Panel):
         self.shown.currentChanged.connect(self._show)
         self.value.activated.connect(self._show)
         self._job = Task(self, self._on_done, self._on_failed)
+        self._drawing_job = Task(self, self._on_drawing, self._on_not_drawn)  # millions of rows take seconds
         self._requested: Trace | None = None  # trace of the rows shown, which may have been refreshed since
         self.editor.run_requested.connect(self.run)
         self.run_button.clicked.connect(self._on_button)
@@ -246,8 +248,7 @@ class SqlPanel(Panel):
         result = cast("Result", answer)
         self.model.show(result)
         self.table.resizeColumnsToContents()
-        self._drawing = None
-        self._show()
+        self._show_anew(None)
         summary = f"{result.summary}; add a LIMIT" if result.is_cut else result.summary
         first, *others = result.reservations or ("",)
         more = f", and {counted(len(others), 'more reason')}" if others else ""  # there is room for one
@@ -265,28 +266,40 @@ class SqlPanel(Panel):
         if self.plot is not None:
             self.plot.set_left(left_px)
 
-    def _update_drawing(self) -> None:
-        """Find the rows of the new result that can be drawn, and list the columns that can be plotted."""
-        result, before = self.model.result, self.value.currentText()
-        self._drawing = drawing_of(self._opened.trace, result) if result is not None else ""
+    def _show_anew(self, drawing: Drawing | str | None) -> None:
+        self._drawing_job.cancel()
+        self._drawing = drawing
+        self._show()
+
+    @Slot(object)
+    def _on_drawing(self, drawing: Drawing | str) -> None:
+        """Show the rows of the result that can be drawn, and list the columns that can be plotted."""
+        before = self.value.currentText()
         self.value.clear()
-        if isinstance(self._drawing, Drawing):
-            for name in self._drawing.values:
+        if isinstance(drawing, Drawing):
+            for name in drawing.values:
                 self.value.addItem(visible_line(name), name)
             self.value.setCurrentIndex(max(0, self.value.findText(before)))
+        self._show_anew(drawing)
+
+    @Slot(object)
+    def _on_not_drawn(self, error: Exception) -> None:
+        self._on_drawing(f"The rows cannot be drawn: {one_line(error)}")
 
     @Slot()
     def _show(self) -> None:
         """Show rows, plot or lanes, or why the result cannot be drawn."""
         shown = list(ResultView)[self.shown.currentIndex()]
-        if shown is not ResultView.ROWS and self._drawing is None:
-            self._update_drawing()
         drawing = self._drawing
-        self.value.setVisible(shown is ResultView.PLOT and self.value.count() > 0)
-        if shown is ResultView.ROWS or not drawing:
+        self.value.setVisible(shown is ResultView.PLOT and isinstance(drawing, Drawing) and len(drawing.values) > 0)
+        if shown is ResultView.ROWS or drawing == "":
             self._stack.setCurrentWidget(self.table)
-            return
-        if isinstance(drawing, str):
+        elif drawing is None:
+            self._refuse("Looking for the rows that can be drawn\N{HORIZONTAL ELLIPSIS}")
+            if not self._drawing_job.is_busy:
+                trace, result = self._opened.trace, cast("Result", self.model.result)
+                self._drawing_job.start(lambda _is_cancelled: drawing_of(trace, result), _PATIENCE_S)
+        elif isinstance(drawing, str):
             self._refuse(drawing)
         elif shown is ResultView.LANES and not drawing.has_ends:
             self._refuse("No column gives a duration: a lane needs end_ns, length_ns or cycles next to the start.")
@@ -307,8 +320,7 @@ class SqlPanel(Panel):
     @Slot(object)
     def _on_failed(self, error: Exception) -> None:
         self.model.show(None)
-        self._drawing = None
-        self._show()
+        self._show_anew("")
         self._finish(capitalized(visible(str(error))) if isinstance(error, SatviewError) else one_line(error))
 
     def _finish(self, text: str, tip: str = "") -> None:
