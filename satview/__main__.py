@@ -71,9 +71,9 @@ def main(argv: list[str] | None = None) -> int:
 
 def entry() -> NoReturn:
     """Run the command line and end the process with its exit code."""
-    # numpy would start a thread for each processor as it is imported, for matrices, of which satview has none.
+    # On import, numpy would start a thread for each processor, to compute with matrices; satview has none.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # Modules alone make two hundred thousand objects, which Python would look through three hundred times.
+    # Imports alone create two hundred thousand objects, which the garbage collector would scan three hundred times.
     gc.set_threshold(_OBJECTS)
     end_process(main())
 
@@ -124,7 +124,7 @@ def _failed(error: Exception, arguments: list[str]) -> int:
 
 
 def _ended(signal: KeyboardInterrupt | Ended) -> int:
-    """Return the exit code for a signal; print that Ctrl+C interrupted the command."""
+    """Return the exit code for a signal; after Ctrl+C, print that the command was interrupted."""
     if isinstance(signal, Ended):
         return signal.code
     say("interrupted")
@@ -155,7 +155,7 @@ def _run_command(arguments: list[str]) -> int:
 
 
 def _parsed(module: ModuleType, arguments: list[str]) -> argparse.Namespace:
-    """Return the parsed options of a command, which may be before, between and behind its files.
+    """Return the parsed arguments of a command, whose options may come before, between and after its files.
 
     Args:
         module: Module of the command, in `satview.cli`.

@@ -102,7 +102,7 @@ class OpenedTrace(Trace):
 
         Args:
             path: `.parquet`, `.arrow`, `.csv`, `.jsonl` for tables, `.pftrace` for Perfetto, `.json` for Chrome,
-                `.kev` for a smaller trace, `.txt` for a listing.
+                `.kev` for a smaller trace, `.txt` for a listing, `.folded`, `.speedscope.json` for flame graphs.
             tables: Name of a table, or names of several if the path is a folder; none = the table of events.
             expression: Only events that the expression passes.
             window: Only events in this range, in cycles; None = all.

@@ -371,7 +371,7 @@ _ICON: Final = Path("icons/hicolor/scalable/apps/satview.svg")
 _TYPE: Final = Path("mime/packages/satview.xml")
 # Commands that make desktops read the folders again: command, folder below the data folder, effect if it is missing.
 _REFRESH: Final = (
-    ("update-mime-database", "mime", "desktops may not know .kev files before the package shared-mime-info is there"),
+    ("update-mime-database", "mime", "desktops may not recognize .kev files until shared-mime-info is installed"),
     ("update-desktop-database", "applications", ""),  # other desktops notice changes themselves
     ("gtk-update-icon-cache", "icons/hicolor", ""),
 )
@@ -486,15 +486,15 @@ def _data_folder() -> Path:
 
 
 def _refresh(folder: Path) -> list[str]:
-    """Run the commands after which desktops know the entries in `folder`; return what failed, as lines."""
+    """Run the commands that tell desktops about the new entries in `folder`; return a line for each failure."""
     notes = []
-    for command, inner, without in _REFRESH:
+    for command, subfolder, consequence in _REFRESH:
         program = absolute_program(command)
         if program is None:
-            notes += [f"{command} is not here: {without}"] if without else []
-        elif (folder / inner).is_dir():
-            done = _succeeds([program, str(folder / inner)])
-            notes += [] if done or not without else [f"{command} failed: {without}"]
+            notes += [f"{command} is not installed: {consequence}"] if consequence else []
+        elif (folder / subfolder).is_dir():
+            is_done = _succeeds([program, str(folder / subfolder)])
+            notes += [] if is_done or not consequence else [f"{command} failed: {consequence}"]
     return notes
 
 
@@ -515,7 +515,10 @@ _DISPLAY: Final = re.compile(r"(?:unix|[a-z]+/unix)?(?P<host>[^:/]*):(?P<number>
 
 
 def has_display() -> bool:
-    """Return whether windows can be shown; a display can be missing only with X11 or Wayland."""
+    """Return whether windows can be shown; a display can be missing only with X11 or Wayland.
+
+    If Wayland answers and X11 does not, Qt is told to use Wayland.
+    """
     if sys.platform in ("win32", "darwin", "cygwin"):
         return True
     platform = os.environ.get("QT_QPA_PLATFORM", "").partition(":")[0].partition(";")[0]

@@ -194,7 +194,7 @@ def required(name: str) -> Any:
     except ImportError as error:
         package = name.partition(".")[0]
         raise UsageError(
-            f"this needs the package {package}, which is not here: pip install '{_with_versions(package)}'"
+            f"this needs the package {package}, which is not installed: pip install '{_with_versions(package)}'"
         ) from error
 
 
