@@ -248,15 +248,15 @@ def _edges(scope: Scope, budgets: _Budgets) -> Cycles:
 
 def _in_force(budgets: _Budgets, edges: Cycles, known: _Ints) -> tuple[NDArray[np.float64], _Ints]:
     """Return budget (share) and critical budget (ms) by configuration and partition; -1 = not shown by then."""
-    many = len(known)
-    budget, critical_ms = np.full((len(edges) - 1, many), -1.0), np.full((len(edges) - 1, many), -1, np.int64)
-    which = np.searchsorted(known, budgets.partition)
-    number = np.maximum(np.searchsorted(edges, budgets.time, side="right") - 1, 0)
-    inside = number < len(edges) - 1
-    for column, values in ((budget, budgets.budget), (critical_ms, budgets.critical_ms)):
-        column[number[inside], which[inside]] = values[inside]  # the last of several events counts
-        logged = np.where(column >= 0, np.arange(len(edges) - 1)[:, None], 0)
-        column[:] = np.take_along_axis(column, np.maximum.accumulate(logged, axis=0), axis=0)
+    shape = len(edges) - 1, len(known)
+    budget, critical_ms = np.full(shape, -1.0), np.full(shape, -1, np.int64)
+    partition = np.searchsorted(known, budgets.partition)
+    configuration = np.maximum(np.searchsorted(edges, budgets.time, side="right") - 1, 0)
+    inside = configuration < len(edges) - 1
+    for table, values in ((budget, budgets.budget), (critical_ms, budgets.critical_ms)):
+        table[configuration[inside], partition[inside]] = values[inside]  # the last of several events counts
+        logged = np.where(table >= 0, np.arange(len(edges) - 1)[:, None], 0)
+        table[:] = np.take_along_axis(table, np.maximum.accumulate(logged, axis=0), axis=0)
     return budget.reshape(-1), critical_ms.reshape(-1)
 
 

@@ -293,9 +293,9 @@ class WaitGraph:
         return OpenWait(wait, ways, frozenset(), Certainty.EXACT if ways == alive else Certainty.INFERRED)
 
     def wakers(self, wait: int) -> frozenset[int]:
-        """Return the threads that ended earlier waits for the object of a wait, or released or posted that object.
+        """Return the threads that ended waits of the same process for the object of a wait, or released or posted it.
 
-        If no event names the object, these are the threads that ended earlier waits of the same thread and state.
+        If no event names the object, these are the threads that ended waits of the same thread in the same state.
         """
         waiting, trace = self.blockers.waits, self.trace
         state, process, own = int(waiting.value[wait]), trace.threads.process, int(waiting.thread[wait])

@@ -272,7 +272,7 @@ class Late:
         return "\n".join(filter(None, (self._cannot_tell, *said)))
 
     def _why_not_all(self, activity: int | None = None) -> tuple[str, ...]:
-        """Return the reasons why instances of an activity (None = activities, or any instances) may be missing."""
+        """Return the reasons why instances of an activity may be missing; None = why whole activities may be."""
         said = self._cannot_tell_of(range(len(self._names)) if activity is None else [activity]).splitlines()
         unseen = _unseen_triggers(self.trace) if activity is None else ()
         return tuple(dict.fromkeys(filter(None, (*said, *unseen, may_be_more(self.trace)))))
@@ -495,10 +495,10 @@ class Late:
         )
 
     def explained(self, chosen_rows: _Ints) -> tuple[Table, tuple[str, ...]]:
-        """Return a table of the parts of the time of instances, and for each instance a text about its longest parts.
+        """Return a table that splits the time of instances into parts, and for each instance a text on the longest.
 
-        Rows are in the order of `chosen_rows`. Parts of a lock holder or server are nested below the part they explain.
-        Instances that are too long to be split have no text.
+        `chosen_rows`, int64 (n,), are rows of the table of instances; the result keeps their order. Parts of a lock
+        holder or server are nested below the part they explain. Instances that are too long to be split have no text.
         """
         count, parts = split(self.trace, self.learned.instances.taken(chosen_rows))
         bounds = np.searchsorted(parts.interval, np.arange(count + 1)).tolist()
@@ -507,7 +507,7 @@ class Late:
         return self._blame_table(chosen_rows, count, parts), tuple(says)
 
     def blame(self, chosen_rows: _Ints) -> Table:
-        """Return a table of the parts of the time of instances, in the given order; see `explained`."""
+        """Return the table of `explained` without the texts."""
         return self._blame_table(chosen_rows, *split(self.trace, self.learned.instances.taken(chosen_rows)))
 
     def says(self, instance: int) -> str:

@@ -55,7 +55,7 @@ def parsed_json(data: bytes) -> Any:
 def as_declared(content: Any, kind: type[_Kind]) -> _Kind:
     """Return parsed JSON as a dataclass whose fields declare their types and bounds.
 
-    Raises DamagedFileError, with position and reason, if a value does not have them.
+    Raises DamagedFileError, with position and reason, if a value has another type or is out of its bounds.
     """
     try:
         return msgspec.convert(content, kind, dec_hook=_converted)

@@ -191,7 +191,10 @@ class StateSpans:
 
 
 def state_times(scope: Scope) -> StateTimes:
-    """Return the times of all threads except row 0, which is no thread."""
+    """Return how long and how often each thread was in each state; row 0, which is no thread, is left out.
+
+    Raises `Cancelled` if the caller of `scope` has cancelled.
+    """
     scope.check()
     is_plain = scope.is_whole and not len(contradicted_runs(scope.trace)[0])
     if is_plain and (walked := walk(scope.trace)) is not None:

@@ -195,13 +195,13 @@ class Evidence:
             begin: int64 (n,), first row of each range, rows of the event table.
             stop: int64 (n,), row after the last of each range.
         """
-        ranges, states, met = TimeRanges.of(begin, stop), self.states, [np.empty(0, np.intp)]
+        ranges, states, overlapping = TimeRanges.of(begin, stop), self.states, [np.empty(0, np.intp)]
         starts = np.append(ranges.start, np.iinfo(np.int64).max)
         for part in self.states_of_threads():
             running = np.flatnonzero(states.value[part] == RUNNING) + part.start
             following = np.searchsorted(ranges.end, states.row[running], side="right")
-            met.append(running[starts[following] < states.end_row[running]])
-        rows = np.concatenate(met)
+            overlapping.append(running[starts[following] < states.end_row[running]])
+        rows = np.concatenate(overlapping)
         runs = states.taken(rows[np.argsort(states.row[rows], kind="stable")])
         return [runs.taken(positions) for _, positions in groups(self.trace.events.cpu[runs.row])]
 
@@ -511,7 +511,7 @@ def episodes(begin: _Ints, window: int) -> TimeRanges:
 
 
 def episode_of(ranges: TimeRanges, moment: int) -> int:
-    """Return the position of the range that contains a moment."""
+    """Return the position of the last range that begins at or before a moment; -1 for none."""
     return int(np.searchsorted(ranges.start, moment, side="right")) - 1
 
 
