@@ -177,7 +177,7 @@ def test_a_trace_that_cannot_show_a_kind_of_verdict_has_not_none_of_it(tmp_path,
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--top", "0"], "no number of rows"),
+        (["--top", "0"], "must be at least 1"),
         (["--worse-than", "-1"], "no percentage"),
         (["--worse-than", "nan"], "no percentage"),
     ],

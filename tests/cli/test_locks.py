@@ -60,4 +60,4 @@ def test_refusals(tmp_path, capsys):
     errors = capsys.readouterr().err.splitlines()
     assert len(errors) == 3
     assert "did you mean mutex" in errors[1]
-    assert errors[2] == "satview: --waits -1 is no number of waits"
+    assert errors[2] == "satview: --waits must be at least 0, not -1"

@@ -152,8 +152,8 @@ def test_all_tables_of_all_samples(stats, capsys):
         (("--range", "x"), "is no range"),
         (("-e", "pidd == 1"), "-e, column"),
         (("-r", "missing.satrules"), "missing.satrules"),
-        (("--top", "-1"), "--top -1 is no number of rows"),
-        (("--top", "0"), "--top 0 is no number of rows"),
+        (("--top", "-1"), "--top must be at least 1, not -1"),
+        (("--top", "0"), "--top must be at least 1, not 0"),
     ],
 )
 def test_what_does_not_fit_is_one_sentence(stats, arguments, message):

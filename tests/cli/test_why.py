@@ -100,14 +100,14 @@ def test_names_of_a_trace_are_text(why, tmp_path):
     (("--thread", "nobody", "--at", "1ms"), "the trace has no thread 'nobody'"),
     (("--thread", "high", "--at", "5s"), "is outside the trace"),
     (("--thread", "high", "--at", "soon"), "is no time"),
-    (("--thread", "high", "--at", "1ms", "--steps", "0"), "--steps 0"),
+    (("--thread", "high", "--at", "1ms", "--steps", "0"), "--steps must be at least 1, not 0"),
     (("--thread", "7:99999999999999999999", "--at", "1ms"), "no thread"),
     (("--thread", "9999999999:1", "--at", "1ms"), "no thread"),
     (("--thread", "high", "--range", "9s..10s"), "outside the trace"),
     (("--thread", "high", "--range", "2ms"), "is no range"),
-    (("--thread", "high", "--range", "1ms..2ms", "--steps", "2"), "--steps belongs to --at"),
-    (("--thread", "high", "--range", "1ms..2ms", "--top", "0"), "--top 0"),
-    (("--thread", "high", "--at", "1ms", "--top", "3"), "--top belongs to --range"),
+    (("--thread", "high", "--range", "1ms..2ms", "--steps", "2"), "--steps needs --at"),
+    (("--thread", "high", "--range", "1ms..2ms", "--top", "0"), "--top must be at least 1, not 0"),
+    (("--thread", "high", "--at", "1ms", "--top", "3"), "--top needs --range"),
 ])  # fmt: skip
 def test_what_does_not_fit_is_one_sentence(why, inversion, arguments, message):
     code, out, err = why(inversion, *arguments)

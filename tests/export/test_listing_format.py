@@ -55,8 +55,8 @@ def test_formats(capsys, file, fmt, line):
         (("-p", "100%"), "is no conversion"),
         (("-p", "a\nb"), "control characters"),
         (("-p", "%c", "--layout", "6"), "--layout 7"),
-        (("-p", "%c", "--time", "ns"), "goes without"),
-        (("-p", "%c", "--format", "csv"), "goes without"),
+        (("-p", "%c", "--time", "ns"), "cannot be combined"),
+        (("-p", "%c", "--format", "csv"), "cannot be combined"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence(capsys, file, options, text):

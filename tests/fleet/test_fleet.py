@@ -390,7 +390,7 @@ def test_descriptions_of_user_events_are_for_all_traces(traces, out, capfd):
         (["traces", "-o", "old"], "it exists and is no data set"),
         (["traces", "-o", "out.csv"], "out.csv: a data set is a folder; name one without .csv"),
         (["traces", "-o", "out", "--by-class"], "only be exported as whole tables"),
-        (["traces", "-o", "out", "--jobs", "0"], "not a number of processes"),
+        (["traces", "-o", "out", "--jobs", "0"], "must be at least 1"),
         (["traces", "-o", "out", "--table", "nothing"], "there is no table 'nothing'"),
         (["traces", "-o", "out", "--table", "ready_wait"], "ready_wait is a view of SQL and no table; `satview query`"),
         (["traces", "-o", "out", "--pattern", "*.xyz"], "no file in it is called *.xyz"),

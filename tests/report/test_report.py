@@ -166,7 +166,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_long_part(inversion
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["in.kev", "-o", "a.html", "--pictures", "-1"], "not a number of pictures"),
+        (["in.kev", "-o", "a.html", "--pictures", "-1"], "must be at least 0"),
         (["-", "-o", "a.html"], "pictures cannot be drawn from standard input"),
         (["in.kev", "-o", "in.kev"], "in.kev"),
         (["none.kev", "-o", "a.html"], "none.kev"),

@@ -431,7 +431,7 @@ class TimerServices(Protocol):
     def start(self, deadline: int, fire: Callable[[Cpu], None]) -> None:
         """Call `fire(cpu)` in the kernel after the deadline, in cycles."""
 
-    def set_off(self, timer: Timer, ns: int) -> None:
+    def arm(self, timer: Timer, ns: int) -> None:
         """Start a timer that expires after `ns`, and then periodically at its interval."""
 
     def arm_timeout(self, thread: Thread) -> None:

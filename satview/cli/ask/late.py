@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         UsageError: The activity, a number or the timing file is not valid.
     """
     if args.n < 1:
-        raise UsageError(f"-n {args.n} is not a number of instances")
+        raise UsageError(f"-n must be at least 1, not {args.n}")
     named = [[Path(path) for path in paths or ()] for paths in (args.others, args.against)]
     datasets = _datasets(named)
     files = [[path for path in paths if path not in folders] for paths, folders in zip(named, datasets, strict=True)]

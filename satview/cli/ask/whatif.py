@@ -55,7 +55,7 @@ def add_parser(subparsers: Any) -> None:
         "TARGET:threads")  # fmt: skip
     add("--sensitivity", metavar="ACTIVITY", help="where saved work shortens this activity most")
     add("-c", "--timing", metavar="FILE.toml", type=InputFile, help="activities and deadlines of your own, as for late")
-    add("--seed", type=int, default=1, help="of what kernel calls cost in the replay (default %(default)s)")
+    add("--seed", type=int, default=1, help="seed for what kernel calls cost in the replay (default %(default)s)")
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
     add_output(add, "write the predicted trace there")
     add_user_events(add)

@@ -60,13 +60,13 @@ def run(args: argparse.Namespace) -> int:
         UsageError: The thread, time, interval or a number is not valid.
     """
     if args.at is None and args.steps is not None:
-        raise UsageError("--steps belongs to --at")
+        raise UsageError("--steps needs --at")
     if args.range is None and args.top is not None:
-        raise UsageError("--top belongs to --range")
+        raise UsageError("--top needs --range")
     if args.steps is not None and args.steps < 1:
-        raise UsageError(f"--steps {args.steps} is not a number of steps")
+        raise UsageError(f"--steps must be at least 1, not {args.steps}")
     if args.top is not None and args.top < 1:
-        raise UsageError(f"--top {args.top} is not a number of pieces")
+        raise UsageError(f"--top must be at least 1, not {args.top}")
     trace = open_named(args)
     if args.range is not None:
         _print_path(trace, args)

@@ -145,7 +145,7 @@ def _export_folder(args: argparse.Namespace) -> int:
     if is_file_name(args.output) and not Path(args.output).is_dir():
         raise UsageError(f"{args.output}: a data set is a folder; name one without {Path(args.output).suffix}")
     if args.jobs is not None and args.jobs < 1:
-        raise UsageError(f"--jobs {args.jobs} is not a number of processes")
+        raise UsageError(f"--jobs must be at least 1, not {args.jobs}")
     tables = list(SCHEMAS) if "all" in args.table else [*args.table]
     if args.arguments and "argument" not in tables:
         tables = [*(tables or DEFAULT_TABLES), "argument"]

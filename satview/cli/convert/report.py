@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     """
     take_output(args, "-o OUT is missing: the HTML file to write", ".html", ".htm")
     if args.pictures < 0:
-        raise UsageError(f"--pictures {args.pictures} is not a number of pictures")
+        raise UsageError(f"--pictures must be at least 0, not {args.pictures}")
     if args.file == "-" and args.pictures:
         raise UsageError("pictures cannot be drawn from standard input; give a FILE, or --pictures 0")
     trace = open_named(args, says_outside=False)

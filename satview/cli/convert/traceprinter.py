@@ -189,7 +189,7 @@ def _event_format(args: argparse.Namespace, style: Style) -> PrintedFormat | Non
     if args.event_format is None:
         return None
     if args.format != "text" or args.time:
-        raise UsageError("-p: goes without --format and --time, for it says itself how an event begins")
+        raise UsageError("-p sets how an event begins, so it cannot be combined with --format and --time")
     if style.is_old:
         raise UsageError("-p: the printers of 6.x have no such option; that of 7.0 has (--layout 7)")
     return PrintedFormat.parse(args.event_format)

@@ -17,7 +17,7 @@ from satview.store.trace import Trace
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the parser of the command `locks` to `subparsers`, argparse's group of commands."""
-    parser = subparsers.add_parser("locks", help="lock contention in a trace of a threads library")
+    parser = subparsers.add_parser("locks", help="lock contention in a thread trace")
     add_files(parser)
     parser.add_argument("--waits", type=int, default=0, metavar="N", help="also list the N longest waits")
     parser.add_argument(
@@ -30,10 +30,10 @@ def run(args: argparse.Namespace) -> int:
     """Print the table of locks; return 0, 1 if data was lost to problems in it, 2 if the files are no thread trace.
 
     Raises:
-        UsageError: `--waits` is no number of waits.
+        UsageError: `--waits` is negative.
     """
     if args.waits < 0:
-        raise UsageError(f"--waits {args.waits} is no number of waits")
+        raise UsageError(f"--waits must be at least 0, not {args.waits}")
     try:
         trace = _open(args.files, args.categories)
     except (SatviewError, OSError) as error:

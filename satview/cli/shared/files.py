@@ -87,7 +87,7 @@ def refuse_no_rows(top: int | None) -> None:
         UsageError: The value is below 1.
     """
     if top is not None and top < 1:
-        raise UsageError(f"--top {top} is no number of rows")
+        raise UsageError(f"--top must be at least 1, not {top}")
 
 
 def add_output(add: Any, help_text: str, metavar: str = "OUT") -> None:

@@ -78,7 +78,7 @@ def working(what: str) -> Iterator[Report]:
 
 @contextmanager
 def going_on(what: str) -> Iterator[Callable[[str], None]]:
-    """Show a progress line during a block without a known end; yield a function that sets a text on the progress."""
+    """Show a progress line during a block without a known end; yield a function that sets the text on this line."""
     line = _ProgressLine(visible_line(what), has_no_end=True)
     with _shown(line):
         yield line.tell

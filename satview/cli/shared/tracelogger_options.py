@@ -252,8 +252,8 @@ def logger_options(args: argparse.Namespace) -> LoggerOptions:
 
 def is_wide_by_itself(args: argparse.Namespace) -> bool:
     """Return whether events are wide only because the workload needs that: no option selects them or their form."""
-    says = args.wide or args.fast or args.rules or args.daemon is not None or args.control or args.events
-    return not says and is_wide(args.workload)
+    is_selected = args.wide or args.fast or args.rules or args.daemon is not None or args.control or args.events
+    return not is_selected and is_wide(args.workload)
 
 
 def recorder_bounds(args: argparse.Namespace) -> Bounds | None:

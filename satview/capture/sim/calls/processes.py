@@ -329,7 +329,7 @@ def close_all(kernel: KernelServices, cpu: Cpu, process: Process) -> None:
 
 
 def kill(kernel: KernelServices, cpu: Cpu, process: Process, signo: int) -> None:
-    """End a process and all of its threads, as by a signal without a handler; `signo` gives the exit value."""
+    """End a process, unless it is process 1, as a signal without a handler does; `signo` gives the exit value."""
     if process.pid == 1 or process.is_dead:
         return
     cause = kernel.history.cause

@@ -107,7 +107,7 @@ class Timers:
         self.pending = 0  # number of functions started and not yet called
         self.clock_interrupt = -1  # time of the last clock interrupt
 
-    def set_off(self, timer: Timer, ns: int) -> None:
+    def arm(self, timer: Timer, ns: int) -> None:
         """Start a timer that expires after `ns`, and then periodically at its interval."""
         _start(self.kernel, timer, self.kernel.now + self.kernel.target.cycles(ns))
 
@@ -327,7 +327,7 @@ class TimerSettime(Call):
         timer.interval_ns = self.interval_ns
         kernel.complete(thread)
         if self.ns > 0:
-            kernel.timers.set_off(timer, self.ns)
+            kernel.timers.arm(timer, self.ns)
 
 
 @dataclass(slots=True)
@@ -419,5 +419,5 @@ class TimerAlarm(Call):
         process.alarm = Timer(-1, process, thread, Sigevent("signal", signo=SIGALRM))
         process.alarm.interval_ns = self.interval_ns
         if self.ns > 0:
-            kernel.timers.set_off(process.alarm, self.ns)
+            kernel.timers.arm(process.alarm, self.ns)
         kernel.complete(thread, left, **_in_seconds("otime->nsec", left), **_in_seconds("oitime->nsec", left))
