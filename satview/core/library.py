@@ -148,7 +148,7 @@ def _fault(name: str, reason: int, arguments: tuple[Any, ...]) -> str:
     """
     takes = PASSES[name][1]
     if reason == 0:
-        return f"{name}: an index or a number is out of its range, or there is not room enough"
+        return f"{name}: an index or a number is out of range, or there is not enough room"
     if reason == 1:
         return f"{name}: {len(arguments)} arguments where {len(takes)} are taken"
     position, is_length = divmod(reason - 2, 2)

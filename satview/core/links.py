@@ -276,8 +276,8 @@ def numbered(number: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
     bits = (2 * len(number) + 1).bit_length()
     number, out = np.ascontiguousarray(number), np.empty(len(number), np.int64)
     positions, first_rows = np.full(1 << bits, 0xFFFFFFFF, np.uint32), np.empty(len(number), np.uint32)
-    kinds = call("numbered", number, positions, bits, first_rows, out)
-    return kinds, out
+    distinct = call("numbered", number, positions, bits, first_rows, out)
+    return distinct, out
 
 
 def previous_same(number: NDArray[np.int64]) -> NDArray[np.int64]:

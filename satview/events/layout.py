@@ -78,7 +78,7 @@ class PayloadPart:
         return 4 * self.word + self.byte
 
     def from_bytes(self, payload: bytes, byte_order: str) -> int:
-        """Return the number of `size` bytes that a payload has at this part."""
+        """Return the number that a payload has in the `size` bytes of this part."""
         order = cast(Literal["little", "big"], byte_order)
         return int.from_bytes(payload[self.start : self.start + self.size], order, signed=self.is_signed)
 
@@ -307,7 +307,7 @@ def part_names(layout: Layout) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 12)
 def text_offset(release: Release, code: int, count: int, variant: int = BY_COUNT) -> PayloadPart | None:
-    """Return the position of the text in a payload, as of `layout_of`; None = none. Long user events are all text."""
+    """Return the part of a payload that is its text, as in `layout_of`; None = none. Long user events are all text."""
     if variant < variants.LISTED:
         variant = variants.TEXT if variants.is_user(code) and count > 2 else BY_COUNT
     return next((part for part in layout_of(release, code, count, variant).parts if part.is_text), None)

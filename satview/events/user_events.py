@@ -173,14 +173,14 @@ class UserEvent:
 
     def shown(self, raw: bytes, byte_order: str, *, is_wide: bool = False) -> list[tuple[UserField, int, bytes, str]]:
         """Return the field, offset, bytes and text of every field that a payload is long enough to hold."""
-        present, behind = list[tuple[UserField, int, bytes]](), 0
+        present, end_of_last = list[tuple[UserField, int, bytes]](), 0
         for user_field, start in self.placed(is_wide=is_wide):
-            byte = start if start >= 0 else behind
+            byte = start if start >= 0 else end_of_last
             length = user_field.size * user_field.count
             if user_field.count == 0:
                 end = raw.find(b"\0", byte)
                 length = (len(raw) if end < 0 else end + 1) - byte
-            behind = byte + max(length, 0)
+            end_of_last = byte + max(length, 0)
             if byte < len(raw) and 0 < length <= len(raw) - byte:  # else the event is shorter than its description
                 present.append((user_field, byte, raw[byte : byte + length]))
         numbers = {

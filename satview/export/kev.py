@@ -398,7 +398,7 @@ class _RecordLayout:
             starts.append(following)
 
     def _times_needed(self, buffer: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which records need a TIME event before them: first ones of a CPU, after a silence or a step back."""
+        """Return which records need a TIME event: the first of a CPU or buffer, or after silence or a step back."""
         cpu, time = self._cpu.astype(np.uint8), self._time  # bytes are sorted ten times as fast as wider numbers
         needed = np.zeros(len(cpu), np.bool_)
         order = np.argsort(cpu, kind="stable")
@@ -559,7 +559,7 @@ class SubsetReport:
 def nameless_text(count: int) -> str:
     """Return a note for the user: a .kev file cannot hold the argument names of `count` events of a listing."""
     events = f"{count:,} events" if count != 1 else "1 event"
-    return f"{events} of lines that fit no row keep words alone in a .kev file; the names are in the listing only"
+    return f"names of arguments are left out for {events} that fit no row: a .kev file cannot hold names"
 
 
 def write_subset(

@@ -279,12 +279,11 @@ def counter_packets(part: TracePart, track: Ints, cycles: Ints, values: NDArray[
     changes = np.flatnonzero(~np.isnan(values) & ~same)
     time = part.ns(cycles[changes])
     for rows in in_chunks(len(changes)):
-        number_of = values[changes[rows]].astype("<f8").view(np.int64)
+        bits = values[changes[rows]].astype("<f8").view(np.int64)
         yield track_events(
             time[rows],
-            message(number(9, np.full(len(number_of), _COUNTER)), number(11, track[changes[rows]]),
-                    fixed64(44, number_of)),
-        )  # fmt: skip
+            message(number(9, np.full(len(bits), _COUNTER)), number(11, track[changes[rows]]), fixed64(44, bits)),
+        )
 
 
 def track_events(time_ns: Ints, event: MessageBytes) -> MessageBytes:
@@ -303,9 +302,9 @@ def overlaps(owner: Ints, start: Ints, end: Ints) -> Bools:
     if not len(owner):
         return np.zeros(0, np.bool_)
     span = int(end.max() - start.min()) + 2
-    number_of = np.cumsum(np.append(False, owner[1:] != owner[:-1])) * span
-    latest = np.maximum.accumulate(end - start.min() + number_of)
-    return np.append(False, (start - start.min() + number_of)[1:] < latest[:-1])
+    offset = np.cumsum(np.append(False, owner[1:] != owner[:-1])) * span - start.min()  # of each interval's owner
+    latest = np.maximum.accumulate(end + offset)
+    return np.append(False, (start + offset)[1:] < latest[:-1])
 
 
 NOBODY_PID: Final = FIRST_TID - 1  # no process of QNX has a number that high
@@ -414,10 +413,10 @@ def _tree(part: TracePart, absent: Ints) -> Iterator[MessageBytes]:
                                text(3, np.arange(len(pid)), names).where(is_word)), part)  # fmt: skip
     rows = np.arange(len(trace.threads), dtype=np.int64)
     yield from _threads(part, rows[~np.isin(rows, absent)], None)
-    number_of = _nobodies(trace)
-    yield _at_start(2, message(number(1, number_of), number(2, np.full(len(number_of), NOBODY_PID)),
-                               text(3, np.arange(len(number_of)), [_nobody(cpu) for cpu in range(len(number_of))]),
-                               number(5, np.ones(len(number_of), np.int64))), part)  # fmt: skip
+    tids = _nobodies(trace)
+    yield _at_start(2, message(number(1, tids), number(2, np.full(len(tids), NOBODY_PID)),
+                               text(3, np.arange(len(tids)), [_nobody(cpu) for cpu in range(len(tids))]),
+                               number(5, np.ones(len(tids), np.int64))), part)  # fmt: skip
 
 
 def _at_start(field: int, inner: MessageBytes, part: TracePart) -> MessageBytes:

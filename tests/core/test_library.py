@@ -212,7 +212,7 @@ def test_sums_are_named_as_their_structures_are():
         ((CODES, CPUS[:5], TABLE, ROWS, ROWS), "argument 1 is 5 elements, not u1:n"),
         ((CODES, CPUS, TABLE[1:], ROWS, ROWS), "argument 2 is 32767 elements, not u1:32768"),
         ((CODES, CPUS, TABLE, ROWS.repeat(2)[::2], ROWS), "argument 3 is parts of an array of uint32, not u4:r"),
-        ((CODES, CPUS, TABLE, ROWS + 10, ROWS), "out of its range"),
+        ((CODES, CPUS, TABLE, ROWS + 10, ROWS), "out of range"),
     ],
 )
 def test_a_call_that_breaks_a_contract_is_refused(arguments, reason):
@@ -229,7 +229,7 @@ def test_a_call_that_breaks_a_contract_is_refused(arguments, reason):
         ("hatch", (3, 1, PIXELS, BYTES, 0, 1), "argument 3 is 3 elements, not u1:8c"),
         ("numbers", (LONGS.view(np.uint64), 0, *TABLES, 1, 5, *TABLES[:1], 1, LONGS[:1], PIXELS[:2]),
          "argument 9 is 2 elements, not u4:>n"),
-        ("numbers", (LONGS.view(np.uint64), 0, *TABLES, 3, 5, *TABLES[:1], 1, LONGS[:1], PIXELS), "out of its range"),
+        ("numbers", (LONGS.view(np.uint64), 0, *TABLES, 3, 5, *TABLES[:1], 1, LONGS[:1], PIXELS), "out of range"),
         ("shares", (LONGS, None, PIXELS, BYTES, 9, 1, LONGS, LONGS, 1, LONGS, LONGS, LONGS, LONGS), "not i8:64"),
     ],
 )  # fmt: skip

@@ -146,7 +146,7 @@ def test_rows_that_do_not_ascend_are_refused():
     code, cpu = np.zeros(10, np.uint16), np.zeros(10, np.uint8)
     table = np.ones(wire.CODE_COUNT, np.bool_)
     for requested in ([3, 2], [3, 10]):
-        with pytest.raises(ValueError, match="out of its range"):
+        with pytest.raises(ValueError, match="out of range"):
             links.last_before(code, cpu, table, np.array(requested, np.uint32))
 
 

@@ -193,7 +193,7 @@ def test_a_kev_file_says_how_many_names_it_cannot_hold(command, said, tmp_path, 
         )
     )
     assert main([*command, str(path), "-o", str(out)]) == 0
-    sentence = f"  {said} of lines that fit no row keep words alone in a .kev file; the names are in the listing only\n"
+    sentence = f"  names of arguments are left out for {said} that fit no row: a .kev file cannot hold names\n"
     printed = capsys.readouterr().out
     assert (sentence in printed) if said else "fit no row" not in printed
 

@@ -208,7 +208,7 @@ def test_rules_that_no_option_says_filter_what_came(board, words, tmp_path):
     done = satview(*words, "--for", "1s", "-r", rules)
     assert done.returncode == 0, done.stderr
     said = done.stderr.decode()
-    assert "some classes are on in part: tracelogger can only leave out whole classes; the rest is filtered" in said
+    assert "some classes are partly on: tracelogger can only leave out whole classes; the rest is filtered" in said
     whole, kept = open_trace(tmp_path / "run.unfiltered.kev"), open_trace(tmp_path / "run.kev")
     assert not {"COMM", "INT_ENTR"} & set(whole.class_counts())  # options said that much
     calls = {trace.catalogue.spec(code).name for trace in (kept,) for code in set(trace.events.code.tolist())

@@ -249,7 +249,7 @@ def _differences(state: RuleSet, rebuilt: RuleSet) -> list[str]:
     """Return sentences on events that the command line logs although the rules do not, or logs in another form."""
     reasons = []
     if state.switches() != rebuilt.switches():
-        reasons.append("some classes are on in part: tracelogger can only leave out whole classes")
+        reasons.append("some classes are partly on: tracelogger can only leave out whole classes")
     if _widths_of_what_is_on(state, state) != _widths_of_what_is_on(rebuilt, state):
         reasons.append("some events are fast and some wide: tracelogger logs all in one form, here wide")
     if any(test.pid.any() for test in state.threads_of.values()):

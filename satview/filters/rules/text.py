@@ -306,7 +306,7 @@ class RuleLine:
         """Return the rule of `WHEN condition THEN action; action`."""
         then = next((m for m in _THEN.finditer(self.text, when.end) if m["then"]), None)
         if then is None:
-            raise self._fault('THEN is missing, as in WHEN pid == 7 THEN MARK "late"; STOP')
+            raise self._fault('THEN is missing; write WHEN pid == 7 THEN MARK "late"; STOP')
         condition = self._condition(when, then.start(), is_trigger=True)
         for start, end, message in later_parts(Expression(condition, self.release, is_trigger=True).tree):
             raise self._fault(message, _Word("", self.condition_start + start, self.condition_start + end))
