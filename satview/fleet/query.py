@@ -184,7 +184,7 @@ def begin_dataset(path: Path | str) -> Dataset:
     folder = Path(path)
     is_other = folder.exists() and not is_dataset(folder)
     if is_other and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder.name or folder}: it exists and is no data set of traces; name a new folder")
+        raise UsageError(f"{folder.name or folder}: it exists and is not a data set of traces; name a new folder")
     folder.mkdir(parents=True, exist_ok=True)
     if not is_dataset(folder) or (folder / MARK).read_bytes() != _MARKED:
         with NewFile(folder / MARK) as file:
@@ -467,8 +467,8 @@ def recorded_instances(
         "and response_known not in ('unknown', 'at least') order by trace, event",
     )
     if not len(result):
-        raise UsageError(f"no trace of the data set {folder.name} has the activity {activity}, as learned without a "
-                         "file of timing")  # fmt: skip
+        raise UsageError(f"no trace of the data set {folder.name} has the learned activity {activity}; activities of a "
+                         "timing file are not in a data set")  # fmt: skip
     trace, event, response_ns = (result[column] for column in result.columns)
     names, begins = np.unique(trace.astype(str), return_index=True)
     bounds = [*begins.tolist(), len(trace)]

@@ -251,7 +251,7 @@ def _keep_names(line: TargetLine, captured: Captured) -> None:
     with suppress(TargetError):  # the connection may be gone; the names are optional
         text = line.ask(f"{PATHS}; pidin -F '%a %b %n %h'") if line.is_open else ""
     if not {"pid", "name"} <= set(text.partition("\n")[0].split()):
-        captured.notes.append(f"{line.profile.title} has no pidin, whose names of processes a ring may lack")
+        captured.notes.append(f"{line.profile.title} has no pidin, so processes may have no names in a ring")
         return
     path = captured.path.with_suffix(".pidin.txt")
     try:

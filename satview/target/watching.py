@@ -147,11 +147,11 @@ class Arrival:
             TargetError: The data is no trace.
         """
         if not data.startswith(BEGIN[: len(data)]):
-            raise TargetError(f"what came is no trace, it begins with {byte_text(data[:40])}; "
-                              "look at tracelogger there")  # fmt: skip
+            raise TargetError(f"what arrived is not a trace: it begins with {byte_text(data[:40])}; "
+                              "check tracelogger on the target")  # fmt: skip
         if END not in data:
             if len(data) > MAX_HEADER_BYTES:
-                raise TargetError("what came is no trace, its header has no end; look at tracelogger there")
+                raise TargetError("what arrived is not a trace: its header has no end; check tracelogger on the target")
             return data
         try:
             header = parse_header(data, self.path, len(data))

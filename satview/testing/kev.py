@@ -533,7 +533,7 @@ class Kev:
         result = self.trace.sql(query, timing=self.timing)
         value = result.value(0, result.columns[0]) if len(result) else None
         if not isinstance(value, int | float):
-            raise KevFailure(f"{query}: {'no number but ' + repr(value) if len(result) else 'no row'}")
+            raise KevFailure(f"{query}: {f'{value!r} is not a number' if len(result) else 'the result has no rows'}")
         reasons = "; ".join(result.cannot_tell) if value == 0 else ""
         reasons = reasons or (may_be_more(self.trace) if result.not_all else "")
         if reasons and not self.is_lenient:

@@ -40,8 +40,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--kev-pictures", metavar="DIR", help=f"where pictures of failures go (default: {_FOLDER}); `none` takes none"
     )
-    parser.addini("kev_file", "the trace that the fixture `kev` opens, seen from the folder of this file")
-    parser.addini("kev_timing", "file of deadlines, periods and chains, seen from the folder of this file")
+    parser.addini("kev_file", "the trace that the fixture `kev` opens, relative to the folder of this file")
+    parser.addini("kev_timing", "file of deadlines, periods and chains, relative to the folder of this file")
     parser.addini("kev_pictures", f"where pictures of failures go (default: {_FOLDER}); `none` takes none", default="")
 
 
@@ -65,22 +65,22 @@ def pytest_load_initial_conftests(parser: pytest.Parser) -> Generator[None, None
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker `kev`, and read the baseline file if the option is given.
 
-    Raises pytest.UsageError if `--update-kev-baseline` is given without a baseline file, or the file cannot be read; or
-    pytest has taken the trace after `--kev` for a file of tests, and ignores the settings of the project.
+    Raises pytest.UsageError if `--update-kev-baseline` is given without a baseline file, if the file cannot be read, or
+    if pytest has mistaken the trace after `--kev` for a test file, and ignores the settings of the project.
     """
     folder = config.invocation_params.dir
     settings = next((path for name in _SETTINGS if (path := folder / name).is_file()), None)
     is_ignored = settings is not None and config.inipath != settings and not config.getoption("inifilename", None)
     if is_ignored and "--kev" in config.invocation_params.args:
         raise pytest.UsageError(
-            f"pytest takes the file after --kev for one with tests, and ignores {settings}: write "
+            f"pytest mistakes the file after --kev for a test file, and ignores {settings}: write "
             f"--kev={config.getoption('kev')}"
         )
-    config.addinivalue_line("markers", "kev(path): the trace that the fixture `kev` opens, seen from the test's file")
+    config.addinivalue_line("markers", "kev(path): the trace that the fixture `kev` opens, relative to the test's file")
     option = config.getoption("kev_baseline", None)
     if option is None:
         if config.getoption("update_kev_baseline", False):
-            raise pytest.UsageError("--update-kev-baseline goes with --baseline FILE")
+            raise pytest.UsageError("--update-kev-baseline needs --baseline FILE")
         return
     from satview.testing.figure import read_baseline
 

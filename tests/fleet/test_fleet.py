@@ -387,7 +387,7 @@ def test_descriptions_of_user_events_are_for_all_traces(traces, out, capfd):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["traces", "-o", "old"], "it exists and is no data set"),
+        (["traces", "-o", "old"], "it exists and is not a data set"),
         (["traces", "-o", "out.csv"], "out.csv: a data set is a folder; name one without .csv"),
         (["traces", "-o", "out", "--by-class"], "only be exported as whole tables"),
         (["traces", "-o", "out", "--jobs", "0"], "must be at least 1"),

@@ -108,7 +108,7 @@ def test_a_ring_comes_at_the_end(board, tmp_path):
     assert read_pidin(tmp_path / "run.pidin.txt").by_pid == {1: "procnto-smp-instr", 2: "slogger2"}
     board.add_program("pidin", "exit 127")
     captured = run(TargetRequest(board.profile, path, seconds=1.0, is_ring=True), Watch(path))
-    assert captured.notes == ["board has no pidin, whose names of processes a ring may lack"]
+    assert captured.notes == ["board has no pidin, so processes may have no names in a ring"]
     assert board.is_clean_within(5)
 
 
@@ -173,7 +173,7 @@ def test_a_logger_that_refuses_says_why(board, tmp_path):
     with pytest.raises(TargetError, match="tracelogger on board wrote no trace and said: Unable to get I/O privilege"):
         run(TargetRequest(board.profile, path), Watch(path))
     board.add_program("tracelogger", "echo usage: tracelogger; exit 0")
-    with pytest.raises(TargetError, match="what came is no trace, it begins with usage: tracelogger"):
+    with pytest.raises(TargetError, match="what arrived is not a trace: it begins with usage: tracelogger"):
         run(TargetRequest(board.profile, path), Watch(path))
     assert not path.exists()
     assert not list(tmp_path.glob(".*"))
