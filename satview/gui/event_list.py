@@ -131,7 +131,7 @@ class EventListModel(QAbstractTableModel):
         self.endResetModel()
 
     def _grow(self, trace: Trace, rows: NDArray[np.uint32] | None, before: int) -> None:
-        """Switch to a refreshed trace of which `rows` (None = all) pass; append or remove rows behind `before`."""
+        """Switch to a refreshed trace of which `rows` (None = all) pass; `before` is the count of rows shown so far."""
         count = min((len(trace.events) if rows is None else len(rows)) - self.first_row, self._limit)
         if count > before:
             self.beginInsertRows(QModelIndex(), before, count - 1)

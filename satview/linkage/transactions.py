@@ -338,7 +338,10 @@ def _next_loss(trace: Trace, moment: _Ints) -> _Ints:
 def _next(
     threads: NDArray[np.integer], rows: _Ints, thread: _Ints, row: _Ints,
 ) -> _Ints:  # fmt: skip
-    """Return the next of `rows`, which are of `threads`, of a thread after each given event; -1 for none."""
+    """Return for each `thread` and `row` the first of `rows` after it that belongs to the thread; -1 for none.
+
+    `threads` are the threads to which `rows` belong.
+    """
     key = np.sort(threads.astype(np.int64) << 32 | rows)
     position = np.searchsorted(key, thread << 32 | row, side="right")
     next_key = np.append(key, -1)[position]

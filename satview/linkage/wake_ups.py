@@ -216,10 +216,10 @@ class _WakeUps:
             link = table.ended_by(receipt)
             known = np.flatnonzero(link >= 0)
             begun = table.from_row[link[known]]
-            is_it = (begun == last[known]) & (begun > self.begin[wakeups[known]])
+            is_cause = (begun == last[known]) & (begun > self.begin[wakeups[known]])
             exact = table.certainty[link[known]] == Certainty.EXACT
-            self._offer(wakeups[known[is_it & exact]], begun[is_it & exact], Certainty.EXACT)
-            self._offer(wakeups[known[is_it & ~exact]], begun[is_it & ~exact], Certainty.INFERRED)
+            self._offer(wakeups[known[is_cause & exact]], begun[is_cause & exact], Certainty.EXACT)
+            self._offer(wakeups[known[is_cause & ~exact]], begun[is_cause & ~exact], Certainty.INFERRED)
 
     def _objects(self) -> None:
         for state, ends in _ENDS_BY_OBJECT.items():

@@ -267,11 +267,11 @@ PANELS: Final = (
              "satview.gui.panels.sql_panel:SqlPanel"),
     PanelRow("doctor", "D&octor", ("Ctrl+Shift+D",),
              "Show or hide how far each analysis can be trusted, and what to capture to improve it.",
-             Topic.ABOUT, "How far can each answer be trusted, and what to capture next time?",
+             Topic.ABOUT, "How far can each answer be trusted, and what should you capture next time?",
              "satview.gui.panels.doctor_panel:DoctorPanel"),
     PanelRow("problems", "&Problems", ("Ctrl+Shift+M",),
              "Show or hide problems in the file: data that was lost, damaged or not understood.",
-             Topic.ABOUT, "What of the file was lost, damaged or not understood?",
+             Topic.ABOUT, "Which part of the file was lost, damaged or not understood?",
              "satview.gui.panels.doctor_panel:ProblemsPanel"),
     PanelRow("marks", "Mar&ks and notes", ("Ctrl+M",), "Show or hide the list of marks and notes.",
              Topic.ABOUT, "What did you mark and note?",
@@ -280,7 +280,7 @@ PANELS: Final = (
              Topic.SELECTION, "What is selected?",
              "satview.gui.panels.details_panel:DetailsPanel"),
     PanelRow("filter", "&Filter", ("Ctrl+Shift+F",), "Show or hide the filter.",
-             Topic.SELECTION, "What is to show?",
+             Topic.SELECTION, "What is shown, and what is hidden?",
              "satview.gui.panels.filter_panel:FilterPanel", "filter"),
 )  # fmt: skip
 

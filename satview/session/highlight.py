@@ -350,8 +350,8 @@ def _of_verdict(table: Table, row: int) -> Highlighted:
         # A thread that waits for another may sleep for longer than the span.
         blocked.sort(key=lambda leg: leg.from_row not in begins)
         legs += blocked[:1] if thread in chain or suffers or not runs else runs[:_MOST_RUNS]
-    has = {wait.holder: wait.title for wait in waits}
-    legs = [replace(leg, title=", ".join(filter(None, (has.get(leg.thread), leg.title)))) for leg in legs]
+    title_of_holder = {wait.holder: wait.title for wait in waits}
+    legs = [replace(leg, title=", ".join(filter(None, (title_of_holder.get(leg.thread), leg.title)))) for leg in legs]
     event = legs[0].from_row if legs and legs[0].thread == threads[0] else table.event(row)
     return Highlighted(event, (), tuple(legs), tuple(waits), span, title=verdict.text(0, "kind"),
                        says=verdict.text(0, "says"))  # fmt: skip

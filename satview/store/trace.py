@@ -190,7 +190,7 @@ def walk(
     bounds: tuple[int, int],
     rows: NDArray[np.integer] | None,
 ) -> Iterator[int]:
-    """Yield the rows of the matching events, ascending; events are tested in blocks of some ten thousand.
+    """Yield the rows of the matching events, ascending; events are tested in blocks of 65,536.
 
     Args:
         events: The events of the trace.

@@ -264,7 +264,7 @@ def _unique(names: list[str]) -> tuple[str, ...]:
 
 
 def _whole_numbers(table: pa.Table) -> pa.Table:
-    """Return a result with sums, 128-bit integers, as 64-bit ones where they fit, as texts beyond 38 digits."""
+    """Return a result whose columns of sums (128 bits) have 64 bits if they fit, and are texts beyond 38 digits."""
     pyarrow, compute = required("pyarrow"), required("pyarrow.compute")
     for position, field in enumerate(table.schema):
         if not (pyarrow.types.is_decimal128(field.type) and field.type.scale == 0):

@@ -530,7 +530,7 @@ def _doubts(
 
 
 def _lacks(trace: Trace) -> dict[str, tuple[bool, tuple[str, ...]]]:
-    """Return, cached, what a trace cannot show of each table made so far and why, and whether the table is empty."""
+    """Return for each table made so far whether it is empty, and why rows may be missing in it; cached."""
     lacks: dict[str, tuple[bool, tuple[str, ...]]] = trace.cached("tables.lacks", lambda _: {})
     return lacks
 

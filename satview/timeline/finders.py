@@ -109,7 +109,7 @@ def _intervals(trace: Trace, rows: Rows, rule: UserRule, user: UserLanes) -> Tra
 
 
 def interval_rows(trace: Trace, rows: Rows, number: int, end_number: int) -> tuple[Rows, Rows]:
-    """Return the intervals between two user events of the same thread; they may be nested.
+    """Return the intervals between two user events of the same thread; they may be nested, and span no loss.
 
     Args:
         trace: The events.

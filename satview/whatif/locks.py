@@ -403,11 +403,11 @@ def _served_first(messages: Transactions) -> tuple[_Ints, _Ints]:
     """Return clients whose messages overtook another's in a server, and the clients overtaken, thread rows."""
     received = np.flatnonzero((messages.receive_row >= 0) & (messages.client > 0))
     received = received[np.lexsort((messages.receive_row[received], messages.server_pid[received]))]
-    one, other = received[:-1], received[1:]
-    is_later = (messages.server_pid[one] == messages.server_pid[other]) & (
-        messages.send_row[one] > messages.send_row[other]
+    earlier, later = received[:-1], received[1:]
+    has_overtaken = (messages.server_pid[earlier] == messages.server_pid[later]) & (
+        messages.send_row[earlier] > messages.send_row[later]
     )
-    return messages.client[one[is_later]], messages.client[other[is_later]]
+    return messages.client[earlier[has_overtaken]], messages.client[later[has_overtaken]]
 
 
 def other_orders(count: int, above: list[tuple[int, int]]) -> list[tuple[int, ...]]:

@@ -520,7 +520,7 @@ def _check(change: ProgramChange) -> None:
 
 
 def _number(change: ProgramChange) -> float:
-    """Return the number that a change's value is, written in plain digits."""
+    """Return the value of a change as a number; UsageError unless it is in plain digits and within its bounds."""
     least, most, kind, form = _NUMBERS[change.key]
     try:
         value = kind(change.value) if _PLAIN_NUMBER.fullmatch(change.value) else float("nan")

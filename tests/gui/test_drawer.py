@@ -41,7 +41,7 @@ def tabs_of_the_drawer(window):
         (
             Topic.ABOUT,
             ["Doctor", "Problems", "Marks and notes"],
-            "How far can each answer be trusted, and what to capture next time?",
+            "How far can each answer be trusted, and what should you capture next time?",
         ),
     ],
 )

@@ -281,7 +281,7 @@ class Listing:
         return Header(plain_pairs(self.pairs))
 
     def slot_array(self) -> NDArray[np.uint32]:
-        """Return the slots, shape (n, 4), host order."""
+        """Return the slots, uint32 (n, 4), in the byte order of this machine."""
         return self.slots.slots()
 
     def full_times(self) -> NDArray[np.int64] | None:
