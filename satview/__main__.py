@@ -93,7 +93,7 @@ def _check(arguments: list[str]) -> None:
         if fault := name_fault(argument):
             raise UsageError(f"argument {ascii(argument)[:60]}: {fault}")
         if argument.startswith("-") and argument.lstrip("-") and (argument.endswith("=--") or argument[2:] == "--"):
-            raise UsageError(f"argument {argument[:60]}: -- is no value")
+            raise UsageError(f"argument {argument[:60]}: -- is not a value")
 
 
 def _run(arguments: list[str]) -> int:
@@ -145,7 +145,7 @@ def _internal(error: Exception, arguments: list[str]) -> int:
 def _run_command(arguments: list[str]) -> int:
     module = importlib.import_module(f"satview.cli.{command_names()[arguments[0]]}")
     if not hasattr(module, "add_parser"):
-        raise UsageError(f"{arguments[0]!r} is no command; `satview --help` lists them")
+        raise UsageError(f"{arguments[0]!r} is not a command; `satview --help` lists them")
     parsed = _parsed(module, arguments)
     with keeps_inputs(lambda: files_read(parsed)):
         code = int(module.run(parsed))

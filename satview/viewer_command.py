@@ -192,7 +192,7 @@ def _refuse_misspelt(words: list[str]) -> None:
         return
     near = difflib.get_close_matches(word.lower(), command_names(), 1)
     if word in near:
-        raise UsageError(f"{word!r} is no file; as a command it comes first: `satview {word} ...`")
+        raise UsageError(f"{word!r} is not a file; a command comes first: `satview {word} ...`")
     hint = f"did you mean `satview {near[0]}`?" if near else "`satview --help` lists the commands"
     raise UsageError(f"{word!r} is neither a command nor a file; {hint}")
 

@@ -803,7 +803,7 @@ def chain_of(learned: Activities, text: str) -> tuple[int, ...]:
     """
     names = [name.strip() for name in text.split(">")]
     if len(names) < 2:
-        raise UsageError(f"{text[:60]!r} is no chain; write it as camera > control")
+        raise UsageError(f"{text[:60]!r} is not a chain; write it as camera > control")
     return tuple(learned.named(name) for name in names)
 
 

@@ -61,7 +61,7 @@ _FIGURES: Final = (
     Column("longest_hold", Kind.DURATION, "the longest of these", "Longest held", is_nullable=True, reasons=_REASONS),
     Column("threads", Kind.COUNT, "threads that requested it", "Threads", reasons=_REASONS),
 )  # fmt: skip
-_NO_LOCKS: Final = "it is no trace of a threads library (thread_trace)"
+_NO_LOCKS: Final = "the trace does not come from a threads library (thread_trace)"
 QUESTION: Final = Question(
     "locks",
     "Locks",

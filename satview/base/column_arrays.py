@@ -257,7 +257,7 @@ def read_arrays(
     with path.open("rb") as file:
         head = file.read(len(MAGIC) + _HEAD.size)
         if len(head) < len(MAGIC) + _HEAD.size or not head.startswith(MAGIC):
-            raise DamagedFileError("it is no file of arrays")
+            raise DamagedFileError("it is not a file of arrays")
         length, digest = _HEAD.unpack(head[len(MAGIC) :])
         if length > _MOST_CONTENTS:
             raise DamagedFileError("its contents are too long")

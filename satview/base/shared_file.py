@@ -45,7 +45,7 @@ def parsed_json(data: bytes) -> Any:
     try:
         return json.loads(data.decode("utf-8"))
     except UnicodeDecodeError as error:
-        raise DamagedFileError(f"byte {error.start} is no text") from error
+        raise DamagedFileError(f"byte {error.start} is not text") from error
     except json.JSONDecodeError as error:
         raise DamagedFileError(f"line {error.lineno}: {error.msg}") from error
     except (ValueError, RecursionError) as error:
@@ -60,7 +60,7 @@ def as_declared(content: Any, kind: type[_Kind]) -> _Kind:
     try:
         return msgspec.convert(content, kind, dec_hook=_converted)
     except UnicodeEncodeError as error:  # in a text; paths may have any bytes
-        raise DamagedFileError(f"{ascii(error.object)[:_SAID_MAX]} is no text") from error
+        raise DamagedFileError(f"{ascii(error.object)[:_SAID_MAX]} is not text") from error
     except msgspec.ValidationError as error:
         what, _, place = str(error).partition(" - at `$")
         what = re.sub(

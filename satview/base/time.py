@@ -405,7 +405,7 @@ def parse_range(text: str, axis: MomentAxis) -> TimeWindow:
     """
     limits, ends = axis.limits, _RANGE.split(text.strip(), maxsplit=1)
     if len(ends) < 2:
-        raise UsageError(f"{text[:_SHOWN]!r} is no range; write it as 1.2s..1.5s, times from the start of the trace")
+        raise UsageError(f"{text[:_SHOWN]!r} is not a range; write it as 1.2s..1.5s, times from the start of the trace")
     start = _last_at_end(parse_moment(ends[0], axis), limits) if ends[0] else limits.start
     end = _end(_plain(ends[1]), start, axis) if ends[1] else limits.end
     if end <= start:
@@ -431,7 +431,7 @@ def _refused(text: str, position: int, examples: str) -> UsageError:
     """Return the error for a text that is no time, with the position of the first wrong character."""
     position += len(text[position:]) - len(text[position:].lstrip())
     where = f", from character {position + 1} on" if 0 < position < len(text) else ""
-    return UsageError(f"{text[:_SHOWN]!r} is no time{where}; write {examples}")
+    return UsageError(f"{text[:_SHOWN]!r} is not a time{where}; write {examples}")
 
 
 def _cycles_of(length_ns: Fraction, clock: Clock) -> int:
@@ -449,7 +449,7 @@ def _event(text: str, count: int) -> int:
     """Return the row of the event that a text such as `#1200` means."""
     digits = re.sub(f"[{_SPACES},_]", "", text[1:])
     if not (digits.isascii() and digits.isdigit() and len(digits) < 16):
-        raise UsageError(f"{text[:_SHOWN]!r} is no event number; write #1200")
+        raise UsageError(f"{text[:_SHOWN]!r} is not an event number; write #1200")
     if not 1 <= int(digits) <= count:
         raise UsageError(f"there is no event {text[:_SHOWN]}; the trace has {count:,}")
     return int(digits) - 1
@@ -464,7 +464,7 @@ def _wall(match: re.Match[str], axis: MomentAxis) -> int:
         day = date.fromisoformat(match[1]) if match[1] else begin.date()
         second = datetime.combine(day, time.fromisoformat(match[2]), UTC)
     except ValueError as error:
-        raise UsageError(f"{match[0][:_SHOWN]!r} is no time of day; write 2024-06-10 06:19:01.5") from error
+        raise UsageError(f"{match[0][:_SHOWN]!r} is not a time of day; write 2024-06-10 06:19:01.5") from error
     boot = datetime.fromtimestamp(axis.clock.boot_time_s or 0, tz=UTC)
     passed_s = (second - boot) // timedelta(seconds=1) + Fraction(match[3] or 0)
     return _cycles_of(passed_s * NS_PER_S - axis.clock.boot_rest_ns, axis.clock)

@@ -167,7 +167,7 @@ class TraceControl:
             raise QnxError(Errno.EPERM, f"{known.symbol} is not allowed in a handler")
         for name, arg in zip(known.arguments, args, strict=True):
             if name not in NOT_NUMBERS and not isinstance(arg, int):
-                raise QnxError(Errno.EFAULT, f"{known.symbol}: {name} is no number")
+                raise QnxError(Errno.EFAULT, f"{known.symbol}: {name} is not a number")
         self._caller, self._has_io = (cpu, pid), has_io
         if known.kind == "filter":
             return self._set_filter(known, args)
@@ -389,7 +389,7 @@ class TraceControl:
             raise QnxError(Errno.EFAULT, "the buffer is shorter than its length says")
         words = data[:length]
         if not all(isinstance(word, int) for word in words):
-            raise QnxError(Errno.EFAULT, "the buffer holds something that is no number")
+            raise QnxError(Errno.EFAULT, "the buffer holds something that is not a number")
         return [word & WORD_MASK for word in words]
 
     def _words_of_bytes(self, raw: bytes) -> list[int]:
@@ -488,7 +488,7 @@ class Kernel:
             raise UsageError(f"{name}: runmask {runmask:#x} has none of the {self.target.cpus} CPUs")
         program = body(*args)
         if not hasattr(program, "send"):
-            raise UsageError(f"{name}: {getattr(body, '__name__', body)} is no generator function, it yields nothing")
+            raise UsageError(f"{name}: {getattr(body, '__name__', body)} is not a generator function")
         process = new_process(self.machine, name, bits=bits)
         if partition is not None:
             process.partition = partition

@@ -221,14 +221,14 @@ def _rule(text: str) -> UserRule:
     parts = _RULE.fullmatch(text)
     kind = next((kind for kind in UserRuleKind if parts is not None and kind == parts[4]), None)
     if parts is None or kind is None:
-        raise UsageError(f"{text!r:.60} is no rule for user events; write 7 counter queue, 41..42 interval request, "
+        raise UsageError(f"{text!r:.60} is not a rule for user events; write 7 counter queue, 41..42 interval request, "
                          "or 9 moment")  # fmt: skip
     label = parts[2] if parts[2] and not parts[2].isdecimal() else ""
     number, field_number, end = (int(group or -1) for group in (parts[1], parts[2] if not label else "", parts[3]))
     if max(number, end) > _LAST:
         raise UsageError(f"{text!r:.60}: numbers of user events are 0 to {_LAST}")
     if (kind is UserRuleKind.INTERVAL) != (end >= 0):
-        raise UsageError(f"{text!r:.60}: an interval has two events, 41..42; what is no interval has one")
+        raise UsageError(f"{text!r:.60}: an interval has two events, 41..42; other rules have one")
     if field_number > _LAST:
         raise UsageError(f"{text!r:.60}: there is no word {field_number} in a payload")
     return UserRule(number, kind, end, max(field_number, 0), parts[5].strip(), label)

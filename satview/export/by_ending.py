@@ -207,7 +207,7 @@ def _left_out(
         pulses = sum(int(trace.code_counts[code]) for code in codes if "PULSE" in trace.catalogue.name(code))
         if kind == "chrome" and (without or pulses):
             without += [f"{pulses:,} of pulses"] if pulses else []
-            yield f"events that are no slices are left out: {', '.join(without)}"
+            yield f"events that are not slices are left out: {', '.join(without)}"
     elif kind not in (*_OF_EVENTS, *STACKS) and not kind.startswith(".") and names == _EVENT:
         yield "arguments are left out: a table has the same columns for all events; --arguments writes them"
 

@@ -156,7 +156,7 @@ WRITERS: Final[dict[str, Writer]] = {
 def writer_for(name: str) -> Writer:
     """Return the function that writes a format, named as the file extension; UsageError if there is none."""
     if name not in WRITERS:
-        raise UsageError(f"{name[:20]!r} is no format of tables; there are {', '.join(WRITERS)}")
+        raise UsageError(f"{name[:20]!r} is not a format for tables; there are {', '.join(WRITERS)}")
     return WRITERS[name]
 
 

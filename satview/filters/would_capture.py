@@ -406,7 +406,7 @@ def would_capture(
         UsageError: The trace is not of QNX.
     """
     if not trace.release.is_qnx:
-        raise UsageError(f"{trace.path.name}: this is no trace of QNX, so no capture of tracelogger would have it")
+        raise UsageError(f"{trace.path.name}: this is not a trace of QNX, so no capture of tracelogger would have it")
     built = rules if isinstance(rules, BuiltRules) else BuiltRules((), rules, ())
     captured = for_capture(built)
     if captured.faults:

@@ -679,4 +679,4 @@ def _number(value: Any, missing: float) -> float:
     try:
         return missing if value is None else float(value)
     except (TypeError, ValueError):
-        raise UsageError(f"{str(value)[:40]!r} is no number; the column value holds numbers") from None
+        raise UsageError(f"{str(value)[:40]!r} is not a number; the column value holds numbers") from None

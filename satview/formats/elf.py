@@ -60,7 +60,8 @@ class Binary:
             self.offsets = {int(load.p_offset) // _PAGE * _PAGE: int(load.p_vaddr) // _PAGE * _PAGE for load in loads}
             self._names, self._start, self._end, self._name_at = self._functions()
         except _FAULTS as error:
-            raise UsageError(f"{path}: it is no whole ELF file ({str(error)[:80] or type(error).__name__})") from error
+            what = str(error)[:80] or type(error).__name__
+            raise UsageError(f"{path}: this is not a complete ELF file ({what})") from error
 
     def _check_names(self) -> None:
         """Refuse unterminated section names, for which pyelftools would search the whole file."""

@@ -425,7 +425,7 @@ def _why_no_titles(data: bytes) -> str:
             if title in titles:
                 return f"line {number} has no column {other}"
         if line.strip():
-            return f"line {number} is no line of titles, which has the columns pid and name"
+            return f"line {number} is not a line of titles with the columns pid and name"
     return "it is empty"
 
 

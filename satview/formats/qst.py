@@ -219,7 +219,7 @@ def _sections(file: SourceFile, offset: int, problems: Problems) -> list[_Sectio
         head = _records(file, offset, SECTION_4, 1)[0]
         magic, length = int(head["magic"]), int(head["bytes"])
         if magic not in SECTION_NAMES or int(head["version"]) != SECTION_VERSION:
-            what = f"{file.size - offset:,} bytes that are no section known here are left out"
+            what = f"{file.size - offset:,} bytes that are not a known section are left out"
             problems.add("section-cut", what, offset)
             return sections
         held_bytes = min(length, file.size - offset - size)

@@ -363,7 +363,7 @@ def _best(path: Path) -> _Opener:
         raise TraceFormatError(
             path,
             0,
-            "this is no trace that satview knows",
+            "this is not a trace that satview knows",
             "open a .kev file written by tracelogger, or a listing printed by traceprinter",
         )
     return cast(_Opener, getattr(import_module(entry.module), entry.opener))

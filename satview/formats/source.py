@@ -154,7 +154,7 @@ def source_of(file: BinaryIO, path: Path) -> TraceSource:
     raise TraceFormatError(
         path,
         0,
-        "this is no trace that satview knows",
+        "this is not a trace that satview knows",
         "give a .kev file written by tracelogger, or a listing printed by traceprinter",
     )
 

@@ -111,7 +111,7 @@ class _Reader:
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         if len(self._open) >= _DEEPEST:
-            raise self._fault(f"elements are nested more than {_DEEPEST} deep; this is no description of events")
+            raise self._fault(f"elements are nested more than {_DEEPEST} deep; this is not a description of events")
         tag, values = tag.casefold(), {name.casefold(): value for name, value in attributes.items()}
         number = self._open[-1].class_number if self._open else int(WireClass.USER)
         if "class" in tag or "class" in values:
@@ -263,7 +263,7 @@ class _Reader:
                 )
             )  # fmt: skip
         if text.strip() and not fields:
-            raise self._fault(f"{text!r:.60} is no format; write %4u1d label: bytes, u or s, count, d or x")
+            raise self._fault(f"{text!r:.60} is not a format; write %4u1d label: bytes, u or s, count, d or x")
         return tuple(fields)
 
     def _field(self, element: _Element) -> UserField:
@@ -301,7 +301,7 @@ class _Reader:
         try:
             return int(text[:20], 0)
         except ValueError:
-            raise self._fault(f"{names[0]}={text!r:.30} is no number") from None
+            raise self._fault(f"{names[0]}={text!r:.30} is not a number") from None
 
 
 def _first(values: dict[str, str], names: tuple[str, ...]) -> str:

@@ -82,7 +82,7 @@ class StateFiles:
             UsageError: The name is not valid, or it is a path.
         """
         if self._sessions is None or _is_path(name) or not _NAME.fullmatch(name) or name.startswith("."):
-            raise UsageError(f"{name[:40]!r} is no name for a session; use letters, digits and blanks")
+            raise UsageError(f"{name[:40]!r} is not a name for a session; use letters, digits and blanks")
         return self._sessions / f"{name}{SUFFIX}"
 
     def save(self, name: str, state: WorkspaceState) -> Path:
@@ -118,7 +118,7 @@ class StateFiles:
                 raise UsageError(f"there is no session {name[:80]!r}; --session takes a name or a file NAME{SUFFIX}")
             return from_json(parsed_json(data))
         except DamagedFileError as error:
-            raise UsageError(f"the file {path.name} is no session: {error}") from error
+            raise UsageError(f"the file {path.name} is not a session: {error}") from error
         except OSError as error:
             raise UsageError(f"{path.name} cannot be read: {error.strerror or error}") from error
 

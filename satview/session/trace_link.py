@@ -141,7 +141,7 @@ def parse_link(text: str) -> TraceLink:
     values = dict(part.split("=", 1) for part in fragment.split("&"))
     number = values.get("sel", "")
     if number and not (number.isascii() and number.isdigit() and len(number) < 16):
-        raise UsageError(f"sel={number[:40]} is no event number; write sel=1200")
+        raise UsageError(f"sel={number[:40]} is not an event number; write sel=1200")
     event = int(number) if number else None
     return TraceLink(_path_of(path), unquote(values.get("t", "")), event, unquote(values.get("range", "")))
 

@@ -385,7 +385,7 @@ def read_axis(path: Path) -> list[AxisEntry]:
         data = read_shared(path, _FILE_BYTES_MAX)
         content = parsed_json(data or b"")
         if as_declared(content, _Version).satview_axis != VERSION:
-            raise TraceFormatError(path, 0, f"it is no axis of version {VERSION}", "open it with a newer satview")
+            raise TraceFormatError(path, 0, f"this is not an axis of version {VERSION}", "open it with a newer satview")
         entries = [replace(entry, path=path.parent / entry.path) for entry in as_declared(content, _Content).files]
         check_entries(entries)
     except (DamagedFileError, UsageError) as error:
@@ -447,7 +447,7 @@ def check_entries(entries: Sequence[AxisEntry]) -> None:
         if abs(entry.offset_ps) > _MOST_PS:
             raise UsageError(f"{entry.name[:40]} would begin more than a year away; check its offset")
         if not entry.name.strip() or len(entry.name) > 40 or any(sign in entry.name for sign in "/:*?\n"):
-            raise UsageError(f"{entry.name[:40]!r} is no name for a file on an axis; use letters and digits")
+            raise UsageError(f"{entry.name[:40]!r} is not a name for a file on an axis; use letters and digits")
     for name in (entry.name for entry in entries):
         if sum(entry.name == name for entry in entries) > 1:
             raise UsageError(f"two files are called {name[:40]!r}; give each a name of its own")

@@ -267,7 +267,7 @@ class MarkFiles:
         """
         path = self._path_of(name)
         if stat.S_IFMT(path.stat().st_mode) not in (stat.S_IFREG, stat.S_IFDIR):  # a pipe has no end
-            raise DamagedFileError("it is no file")
+            raise DamagedFileError("it is not a file")
         return read_shared(path, FILE_BYTES_MAX)
 
     def _parsed(self, name: str, identity: Identity, data: bytes) -> _File:

@@ -35,8 +35,8 @@ _KINDS: Final = (
     ProblemKind(
         "shifted-slots",
         "Slots shifted",
-        "Bytes are missing, or too many, that are no whole number of slots: a bad copy. The slots behind are read "
-        "from where they lie; those around the place may be missing.",
+        "Bytes are missing or were added, not a whole number of slots: a bad copy. Slots behind that place are read; "
+        "those around it may be missing.",
         True,
     ),
     ProblemKind(
@@ -217,8 +217,8 @@ _KINDS: Final = (
     ProblemKind(
         "foreign",
         "Trace of another system",
-        "This is no trace of QNX. Threads, states and events are those of the system that is named; what needs kernel "
-        "calls, messages or interrupts of QNX has nothing to look at.",
+        "This is not a trace of QNX. Threads, states and events are those of the system that is named; analyses of "
+        "kernel calls, messages or interrupts of QNX have no data.",
         False,
     ),
     ProblemKind(
@@ -242,7 +242,7 @@ _KINDS: Final = (
     ProblemKind(
         "foreign-line",
         "Lines of something else in a listing",
-        "A prompt, a console's message or another line that is no part of a listing; it is left out, no event with it.",
+        "A prompt, a console message or another line that is not part of a listing. It is left out, no event with it.",
         False,
     ),
     ProblemKind(
@@ -354,7 +354,7 @@ class Problems:
         for row in rows:
             for number in (row.offset, row.time_cycles, row.line):
                 if not isinstance(number, int | None):
-                    raise TypeError("a position of a problem is no number")
+                    raise TypeError("a position of a problem is not a number")
         counts, suppressed = ({str(slug): int(count) for slug, count in values[name].items()}
                               for name in ("counts", "suppressed"))  # fmt: skip
         if not {*counts, *suppressed} <= KINDS.keys():

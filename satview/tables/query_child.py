@@ -264,7 +264,7 @@ def _refuse_other(duckdb: Any, connection: Any, query: str) -> None:
     if len(statements) != 1:
         raise UsageError(f"this is {len(statements) or 'no'} statement{'s' * bool(statements)}; give one query")
     if statements[0].type not in (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN):
-        raise UsageError(f"{statements[0].type.name} is no query; SELECT, SHOW TABLES, DESCRIBE and EXPLAIN are")
+        raise UsageError(f"{statements[0].type.name} is not a query; SELECT, SHOW TABLES, DESCRIBE and EXPLAIN are")
 
 
 def _rows_that_fit(batch: Any, most_bytes: int) -> int:
@@ -281,7 +281,7 @@ def _rows_that_fit(batch: Any, most_bytes: int) -> int:
 def _common(rows: Any) -> Any:
     """Return a query's relation, changed so that DuckDB converts to text the types that some output formats lack."""
     if rows is None:
-        raise UsageError("this is no query that has rows")
+        raise UsageError("this is not a query that returns rows")
     shown = [_common_type(kind) for kind in rows.types]
     if all(name is None for name in shown):
         return rows

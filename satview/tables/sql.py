@@ -324,7 +324,7 @@ class Query:
             question.query.encode()
         except UnicodeEncodeError as error:
             self._is_refused = True
-            raise UsageError("the query is no text in UTF-8") from error
+            raise UsageError("the query is not text in UTF-8") from error
         process.send(
             JSON,
             {

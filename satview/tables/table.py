@@ -119,7 +119,7 @@ def argument_table(trace: Trace, name: str, selected: Rows | None = None) -> Arg
     if name.lower() in kinds(trace):
         return ArgumentTable(trace, name, kinds(trace)[name.lower()], selected)
     near = ", ".join(book.suggest(name))
-    raise UsageError(f"{name[:40]!r} is no event of {book.release}{f'; there are {near}' if near else ''}")
+    raise UsageError(f"{name[:40]!r} is not an event of {book.release}{f'; there are {near}' if near else ''}")
 
 
 def _listed_arguments(trace: Trace, codes: Sequence[int]) -> Iterator[PayloadPart]:

@@ -72,7 +72,7 @@ def built_program(source: str, profile: Profile, say: Callable[[str], None]) -> 
     try:
         words = shlex.split(profile.qcc)
     except ValueError as error:
-        raise TargetError(f"qcc of {profile.title} is no command: {error}; correct it in targets.toml") from error
+        raise TargetError(f"qcc of {profile.title} is not a command: {error}; correct it in targets.toml") from error
     compiler = absolute_program(words[0]) if words else None
     if compiler is None:
         raise TargetError(f"there is no compiler {profile.qcc[:80]!a} here; correct qcc of {profile.title} in "

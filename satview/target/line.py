@@ -112,7 +112,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def _parts(self) -> dict[str, str]:
         match = _ADDRESS.fullmatch(self.address)
         if match is None or not 0 < int(match["port"] or 22) < 1 << 16:
-            raise UsageError(f"{self.address[:80]!a} is no address of a target; write ssh://user@host:port, for "
+            raise UsageError(f"{self.address[:80]!a} is not the address of a target; write ssh://user@host:port, for "
                              "example ssh://root@192.168.1.20, or sim:// for the target that `satview target` runs"
                              )  # fmt: skip
         return match.groupdict()

@@ -118,7 +118,7 @@ _REQUESTS: Final = msgspec.json.Decoder(
 def checked_name(name: str) -> str:
     """Return the name unchanged if it is valid for a simulated target, else raise UsageError."""
     if not shell.NAME.fullmatch(name):
-        raise UsageError(f"{name[:60]!a} is no name of a target; it has letters, digits, -, _ and ., 40 at most")
+        raise UsageError(f"{name[:60]!a} is not a name for a target; use letters, digits, -, _ and ., 40 at most")
     return name
 
 

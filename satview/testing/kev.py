@@ -236,7 +236,7 @@ def _state(name: str) -> str:
     value = state_value(name)
     if value not in STATE_BY_VALUE:
         known = ", ".join(state.name for state in STATE_BY_VALUE.values())
-        raise UsageError(f"{name[:40]!r} is no state; there are {known}")
+        raise UsageError(f"{name[:40]!r} is not a state; there are {known}")
     return STATE_BY_VALUE[value].name
 
 
@@ -654,7 +654,7 @@ def _interrupt_number(text: str) -> int:
     try:
         return int(text.casefold().removeprefix("interrupt").strip(), 0)
     except ValueError:
-        raise UsageError(f"{text[:40]!r} is no number of an interrupt; write 0x1b") from None
+        raise UsageError(f"{text[:40]!r} is not the number of an interrupt; write 0x1b") from None
 
 
 def _paired(begins: NDArray[np.uint32], ends: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:

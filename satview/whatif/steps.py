@@ -429,7 +429,7 @@ def _text_of(path: Path, value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, (int, float, str)):
         return str(value)
-    raise UsageError(f"{path.name}: {str(value)[:40]!r} is no number or text; {_EXAMPLE}")
+    raise UsageError(f"{path.name}: {str(value)[:40]!r} is neither a number nor text; {_EXAMPLE}")
 
 
 def with_changes(programs: Programs, changes: Sequence[ProgramChange]) -> Changed:

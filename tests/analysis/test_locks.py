@@ -153,7 +153,7 @@ def test_longest_waits_first_and_joins_have_no_lock(tmp_path):
 def test_a_kernel_trace_cannot_tell(tmp_path):
     for table in lock_tables(from_lanes(tmp_path, "cpu0  A A B . A")):
         assert (len(table), table.outcome) == (0, Outcome.CANNOT_TELL)
-        assert table.says_why_empty == "Cannot tell: it is no trace of a threads library (thread_trace)."
+        assert table.says_why_empty == "Cannot tell: the trace does not come from a threads library (thread_trace)."
 
 
 def test_no_records_no_locks(tmp_path):

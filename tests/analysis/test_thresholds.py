@@ -86,26 +86,26 @@ def test_a_table_may_have_all_that_there_is(tmp_path):
 @pytest.mark.parametrize(("text", "message"), [
     ("[deadlok]\n", "line 1: there is no kind 'deadlok'; there are busy-loop, chain, data-loss, deadline, deadlock, "),
     ("# mine\n[leak]\nleast_count = 3\n[deadlock]\nleast_count = 2\n", "line 5: [deadlock] has no 'least_count'"),
-    ("[deadlock]\nleast_ms = '20'\n", "line 2: least_ms is no number from 0 to 1000000000; write least_ms = 20"),
+    ("[deadlock]\nleast_ms = '20'\n", "line 2: least_ms is not a number from 0 to 1000000000; write least_ms = 20"),
     ("[deadlock]\nleast_ms = true\n", "line 2: least_ms is not a number; write least_ms = 20"),
     ("[deadlock]\n\nenabled = 1\n", "line 3: enabled is not true or false; write enabled = false"),
-    ("[deadlock]\nleast_ms = -1\n", "line 2: least_ms is no number from 0"),
-    ("[deadlock]\nleast_ms = nan\n", "line 2: least_ms is no number from 0"),
-    ("[deadlock]\nleast_ms = 1000000000.5\n", "line 2: least_ms is no number from 0"),
-    ("[leak]\n[ 'deadlock' ] # x\n'least_ms' = -1\n", "line 3: least_ms is no number from 0"),
-    ("deadlock.least_ms = -1\n", "rules.toml: least_ms is no number from 0"),
+    ("[deadlock]\nleast_ms = -1\n", "line 2: least_ms is not a number from 0"),
+    ("[deadlock]\nleast_ms = nan\n", "line 2: least_ms is not a number from 0"),
+    ("[deadlock]\nleast_ms = 1000000000.5\n", "line 2: least_ms is not a number from 0"),
+    ("[leak]\n[ 'deadlock' ] # x\n'least_ms' = -1\n", "line 3: least_ms is not a number from 0"),
+    ("deadlock.least_ms = -1\n", "rules.toml: least_ms is not a number from 0"),
     ("deadlok.least_ms = 1\n", "line 1: there is no kind 'deadlok'"),
-    ("deadlock = [1, 2]\n", "line 1: deadlock is no table; write [deadlock]"),
-    ("[leak]\nleast_count = 3\nthreads = []\n", "line 3: threads is no list of names; write threads = ["),
-    ('[leak]\nthreads = ["a", 3]\n', "line 2: threads is no list of names"),
-    ('[leak]\nthreads = ["a", ""]\n', "line 2: threads is no list of names"),
+    ("deadlock = [1, 2]\n", "line 1: deadlock is not a table; write [deadlock]"),
+    ("[leak]\nleast_count = 3\nthreads = []\n", "line 3: threads is not a list of names; write threads = ["),
+    ('[leak]\nthreads = ["a", 3]\n', "line 2: threads is not a list of names"),
+    ('[leak]\nthreads = ["a", ""]\n', "line 2: threads is not a list of names"),
     ("[leak]\n\nenabled = 'no'\n", "line 3: enabled is not true or false; write enabled = false"),
     ("[" + "x" * 50 + "]\n", "line 1: there is no kind '" + "x" * 40 + "'; there are"),
     ("[leak]\n" + "y" * 50 + " = 1\n", f"has no {'y' * 40!r}; it has enabled, least_count, spread_ms, severity"),
-    ("[deadlock]\nleast_ms = 1e400\n", "line 2: least_ms is no number from 0"),
-    ("[deadlock]\nleast_ms = " + "9" * 400, "line 2: least_ms is no number from 0"),
+    ("[deadlock]\nleast_ms = 1e400\n", "line 2: least_ms is not a number from 0"),
+    ("[deadlock]\nleast_ms = " + "9" * 400, "line 2: least_ms is not a number from 0"),
     ("[deadlock]\nleast_ms = " + "9" * 5000, "digits"),
-    ("deadlock = 3\n", "line 1: deadlock is no table; write [deadlock]"),
+    ("deadlock = 3\n", "line 1: deadlock is not a table; write [deadlock]"),
     ("[deadlock]\nleast_ms 20\n", "line 2: "),
     ("[deadlock]\nleast_ms =", "line 2: "),
     ("x = " + "[" * 3000, "rules.toml"),
@@ -159,5 +159,5 @@ def test_a_file_says_what_verdicts_count_as_and_of_which_threads(tmp_path):
         UsageError, match='line 2: severity is none of error, warning, info; write severity = "warning"'
     ):
         found('[priority-inversion]\nseverity = "fatal"')
-    with pytest.raises(UsageError, match="line 2: threads is no list of names"):
+    with pytest.raises(UsageError, match="line 2: threads is not a list of names"):
         found('[priority-inversion]\nthreads = "middle"')

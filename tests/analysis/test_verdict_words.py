@@ -227,7 +227,7 @@ def _with_rows(verdict):
 
 
 @pytest.mark.parametrize(("row", "thread", "says"), [
-    (0, 1, ""), (9, 2, ""), (10, 1, "its evidence is no event of the trace"), (-1, 1, "its evidence is no event"),
+    (0, 1, ""), (9, 2, ""), (10, 1, "its evidence is not an event of the trace"), (-1, 1, "its evidence is not"),
     (0, 0, "its threads are none of the trace"), (0, 4, "its threads are none"),
 ])  # fmt: skip
 def test_a_plug_in_speaks_of_what_the_trace_has(row, thread, says, tmp_path):

@@ -157,7 +157,7 @@ def test_an_activity_by_expressions(tmp_path: Path) -> None:
             '[path]\nchain = "a > b"\nage = "5ms"\ncpus = [0]\n',
             r"\[path\] cpus is for an activity, and this is a chain$",
         ),
-        ('[control]\ndeadline = "soon"\n', r"timing.toml: \[control\] deadline: 'soon' is no time"),
+        ('[control]\ndeadline = "soon"\n', r"timing.toml: \[control\] deadline: 'soon' is not a time"),
         ("[control\n", "line 1"),
     ],
 )

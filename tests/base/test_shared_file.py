@@ -50,7 +50,7 @@ def test_the_limit_is_the_last_size_that_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("data", "says"),
     [
-        (b'"\xff"', "byte 1 is no text"),
+        (b'"\xff"', "byte 1 is not text"),
         (b"[1,\n2,,]", "line 2: Expecting value"),
         (b"[" * 100_000, "it holds a number or a nesting beyond all bounds"),
         (b"9" * 5000, "it holds a number or a nesting beyond all bounds"),

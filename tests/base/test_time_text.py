@@ -61,7 +61,7 @@ def test_times(text, expected_ns):
 
 @pytest.mark.parametrize("text", ["", "abc", "1.2.3s", "5 kg", "s", "1e9", "--1s", "\u0663s"])
 def test_what_is_no_time(text):
-    with pytest.raises(UsageError, match="is no time"):
+    with pytest.raises(UsageError, match="is not a time"):
         parse_length(text)
 
 
@@ -153,11 +153,11 @@ def test_a_moment_and_a_length_are_read_back_at_every_rate(cycles, rate):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("1us", "is no range"),
+        ("1us", "is not a range"),
         ("2us..1us", "before it begins"),
         ("1us..1us", "is empty"),
         ("5s..6s", "outside"),
-        ("a..b", "no time"),
+        ("a..b", "not a time"),
     ],
 )
 def test_what_is_no_range(text, why):
@@ -216,7 +216,7 @@ def test_time_of_day():
     assert parse_moment("06:19:01", axis) == 1_000_000
     assert parse_range("06:19:02..2024-06-10T06:19:04Z", axis) == TimeWindow(2_000_000, 4_000_000)
     for text in ("06:61:00", "2024-13-01 00:00:00"):
-        with pytest.raises(UsageError, match="no time of day"):
+        with pytest.raises(UsageError, match="not a time of day"):
             parse_moment(text, axis)
     with pytest.raises(UsageError, match="does not show the time of day"):
         parse_moment("06:19:01", AXIS)

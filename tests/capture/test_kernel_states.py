@@ -174,7 +174,7 @@ def test_a_row_fails_as_the_kernel_would(call: KernelCall, error: str, tmp_path:
     ("call", "error", "said"),
     [
         (KernelCall("CLOCK_ID", {"pdi": 1}), "EINVAL", "KernelCall('CLOCK_ID') with pdi, which it does not have"),
-        (KernelCall("MSG_SENDV"), "EINVAL", "KernelCall('MSG_SENDV'), which is no call, or has a class of its own"),
+        (KernelCall("MSG_SENDV"), "EINVAL", "KernelCall('MSG_SENDV'), which is not a call, or has a class of its own"),
         (KernelCall("TEST"), "ENOSYS", ""),
         (KernelCall("CLOCK_ID", {"pid": "x"}), "EFAULT", "called KernelCall with bad arguments"),  # type: ignore[dict-item]
     ],

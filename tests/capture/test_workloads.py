@@ -181,7 +181,7 @@ def write(folder: Path, text: str) -> str:
         ("def main():\n    yield Compute(1000000)\n    yield MsgSend(99)\n", "faulty.py:4: raised QnxError"),
         (
             "def main():\n    yield Compute(1000000)\n    yield ThreadCreate(print)\n    yield Sleep(1)\n",
-            "print is no generator function",
+            "print is not a generator function",
         ),
     ],
 )
@@ -198,9 +198,9 @@ def test_a_faulty_program_is_named_with_its_line(program: str, expected: str, tm
     ("program", "expected"),
     [
         ("yield MsgSend('x')", "bad arguments"),
-        ("yield Compute('long')", "which is no time"),
-        ("yield Compute(-5)", "Compute(-5), which is no time"),
-        ("yield Compute(float('nan'))", "which is no time"),
+        ("yield Compute('long')", "which is not a time"),
+        ("yield Compute(-5)", "Compute(-5), which is not a time"),
+        ("yield Compute(float('nan'))", "which is not a time"),
         ("raise SystemExit(3)", "faulty.py:4: raised SystemExit: 3"),
         ("raise type('Odd', (BaseException,), {'__str__': lambda self: 1 / 0})()", "faulty.py:4: raised Odd"),
         ("raise GeneratorExit", "faulty.py:4: raised GeneratorExit"),
@@ -212,7 +212,7 @@ def test_a_faulty_program_is_named_with_its_line(program: str, expected: str, tm
         ("yield Compute(1 << 99)", ""),
         ("yield ThreadJoin(99)", "[Errno 3]"),
         ("yield SchedSet(999)", "[Errno 22]"),
-        ("yield TraceEvent('x')", "faulty.py:4: raised TypeError: TraceEvent: mode 'x' is no number"),
+        ("yield TraceEvent('x')", "faulty.py:4: raised TypeError: TraceEvent: mode 'x' is not a number"),
     ],
 )
 def test_bad_arguments_never_stop_the_simulation(program: str, expected: str, tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_a_device_without_rest_does_not_hang(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("gap", "expected"),
     [
-        ("-5", "device 5: gave -5, which is no time"),
+        ("-5", "device 5: gave -5, which is not a time"),
         ("float('nan')", "device 5: gave nan"),
         ("1 / 0", "faulty.py:4: raised ZeroDivisionError"),
         ("'soon'", "gave 'soon'"),
@@ -310,7 +310,7 @@ def test_files_that_do_what_they_must_not_are_refused(
 def test_a_setup_that_fails_is_bad_use(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"faulty.py, line 3: ZeroDivisionError"):
         capture(write(tmp_path, "def setup(kernel):\n    1 / 0\n"), tmp_path)
-    with pytest.raises(UsageError, match="no generator function"):
+    with pytest.raises(UsageError, match="not a generator function"):
         capture(write(tmp_path, "def main():\n    return 5\n"), tmp_path)
 
 

@@ -240,7 +240,7 @@ def test_misspelt_command_is_named(word, meant, tmp_path):
         (["nosuchcommand"], "'nosuchcommand' is neither a command nor a file; `satview --help` lists the commands"),
         (["chek", "--help"], "'chek' is neither a command nor a file; did you mean `satview check`?"),
         (["--theme", "dark", "chek"], "'chek' is neither a command nor a file; did you mean `satview check`?"),
-        (["--theme", "dark", "check", "x.kev"], "'check' is no file; as a command it comes first: `satview check ...`"),
+        (["--theme", "dark", "check", "x.kev"], "'check' is not a file; a command comes first: `satview check ...`"),
     ],
 )
 def test_a_word_that_is_neither_command_nor_file_opens_no_window(arguments, says, capsys, monkeypatch, tmp_path):

@@ -178,8 +178,8 @@ def test_a_trace_that_cannot_show_a_kind_of_verdict_has_not_none_of_it(tmp_path,
     ("options", "says"),
     [
         (["--top", "0"], "must be at least 1"),
-        (["--worse-than", "-1"], "no percentage"),
-        (["--worse-than", "nan"], "no percentage"),
+        (["--worse-than", "-1"], "not a percentage"),
+        (["--worse-than", "nan"], "not a percentage"),
     ],
 )
 def test_bad_use(pair, options, says, capsys):

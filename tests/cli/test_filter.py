@@ -146,7 +146,7 @@ def test_faults_are_shown_with_their_position(tmp_path, trace_file, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--from", "soon"], "'soon' is no time"),
+        (["--from", "soon"], "'soon' is not a time"),
         (["--from", "3s", "--to", "2s"], "the range from 3s to 2s is empty"),
         (["--from", "3000s", "--to", "3001s"], "the range from 3000s to 3001s is empty or outside this trace"),
         (["-r", "missing.satrules"], "there is no such file"),
@@ -203,7 +203,7 @@ def test_what_is_for_qnx_is_refused_for_other_traces(option, tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     assert main(["filter", threads, "-e", "cpu == 1", option]) == 2
     printed = capsys.readouterr()
-    assert "threads: this is no trace of QNX, so neither tracelogger nor a program for QNX filters it" in printed.err
+    assert "threads: this is not a trace of QNX, so neither tracelogger nor a program for QNX filters it" in printed.err
     assert (printed.out, list(tmp_path.iterdir())) == ("", [])
 
 

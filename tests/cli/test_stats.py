@@ -149,7 +149,7 @@ def test_all_tables_of_all_samples(stats, capsys):
         (("--sort", "nonsense"), "threads have no column 'nonsense'; they have thread, pid, tid, cpu_ns"),
         (("--format", "csv", "--by", "all"), "holds one table"),
         (("--range", "5s..6s"), "outside the trace"),
-        (("--range", "x"), "is no range"),
+        (("--range", "x"), "is not a range"),
         (("-e", "pidd == 1"), "-e, column"),
         (("-r", "missing.satrules"), "missing.satrules"),
         (("--top", "-1"), "--top must be at least 1, not -1"),

@@ -70,7 +70,7 @@ def test_commands_take_it_as_one_trace(pair, tmp_path, capsys):
         ("ab", ["--offset", "zoo=1s"], "there is no file 'zoo' on the axis; there are host, guest"),
         ("ab", ["--offset", "host=1s"], "host is the file that the others are placed by"),
         ("ab", ["--offset", "guest"], "is not an offset; write B=12.5ms"),
-        ("ab", ["--offset", "guest=soon"], "'soon' is no time"),
+        ("ab", ["--offset", "guest=soon"], "'soon' is not a time"),
         ("ab", ["--offset", "guest=40000000s"], "guest would begin more than a year away"),
         ("ab", ["--names", "a"], "1 name given for 2 files"),
         ("ab", ["--names", "a,a"], "two files are called 'a'"),

@@ -51,8 +51,8 @@ def test_formats(capsys, file, fmt, line):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (("-p", "%q"), "%q is no conversion"),
-        (("-p", "100%"), "is no conversion"),
+        (("-p", "%q"), "%q is not a conversion"),
+        (("-p", "100%"), "is not a conversion"),
         (("-p", "a\nb"), "control characters"),
         (("-p", "%c", "--layout", "6"), "--layout 7"),
         (("-p", "%c", "--time", "ns"), "cannot be combined"),

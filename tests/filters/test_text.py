@@ -231,7 +231,7 @@ def test_files_that_are_no_rules(tmp_path):
     binary.write_bytes(b"ADDCLASS \xff\xfe")
     for path, message in (
         (large, "may have 1048576 bytes"),
-        (binary, "byte 0x9: this is no text"),
+        (binary, "byte 0x9: this is not text"),
         (tmp_path / "none", "there is no such file"),
         (tmp_path, "directory"),
     ):

@@ -211,7 +211,7 @@ def test_a_view_follows_user_for_functions_and_says_what_it_cannot_tell(tmp_path
 
 def test_traces_of_other_systems_are_refused(capsys):
     assert main(["filter", str(SAMPLE.parent / "threads"), "--would-capture"]) == 2
-    assert "threads: this is no trace of QNX, so no capture of tracelogger would have it" in capsys.readouterr().err
+    assert "threads: this is not a trace of QNX, so no capture of tracelogger would have it" in capsys.readouterr().err
 
 
 @pytest.mark.thorough

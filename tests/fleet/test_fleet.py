@@ -522,7 +522,7 @@ def test_a_metric_of_ones_own(nightly):
         query.trend(nightly, "select 1 as x")
     with pytest.raises(UsageError, match="there is no metric 'nothing'"):
         query.trend(nightly, "nothing")
-    with pytest.raises(UsageError, match="is no number"):
+    with pytest.raises(UsageError, match="is not a number"):
         query.trend(nightly, "select trace, 'x' as value from trace")
 
 

@@ -113,7 +113,7 @@ def test_traces_that_are_gone_are_named_and_left_out(fleet: Path, capsys: pytest
 
 @pytest.mark.thorough
 def test_what_the_data_set_cannot_give_is_said(fleet: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no trace of the data set fleet has the activity planner 1"):
+    with pytest.raises(UsageError, match="no trace of the data set fleet has the learned activity planner 1"):
         recorded_instances(fleet, "planner 1")
     (changed,) = (one for one in recorded_instances(fleet, "control 1") if one.path.name == "c.kev")
     rounds_of_a_loop(20, ()).write(fleet.parent / "traces" / "c.kev")

@@ -343,13 +343,13 @@ def test_names_are_those_of_the_files_without_their_endings(files, names):
             {"files": [{"path": "a.kev", "name": "a"}, {"path": "x.sataxis", "name": "b"}]},
             "x.sataxis is an axis itself",
         ),
-        ({"files": [{"path": "a.kev", "name": "a"}, {"path": "b.kev", "name": "../b"}]}, "is no name for a file"),
+        ({"files": [{"path": "a.kev", "name": "a"}, {"path": "b.kev", "name": "../b"}]}, "is not a name for a file"),
         (
             {"files": [{"path": "a.kev", "name": "a", "offset_ps": 1e300}]},
             "files[0].offset_ps: expected a whole number, got a fraction",
         ),
         ({"files": 7}, "files: expected a list, got a whole number"),
-        ({"satview_axis": 2, "files": []}, "it is no axis of version 1"),
+        ({"satview_axis": 2, "files": []}, "this is not an axis of version 1"),
     ],
 )
 def test_a_faulty_file_is_one_sentence(tmp_path, content, says):

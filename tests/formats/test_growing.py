@@ -156,7 +156,7 @@ def growing(tmp_path, content):
     ("content", "what", "offset"),
     [
         (b"", "it is empty so far; start the capture", None),
-        (b"TRACE_HEADEX", "this is no .kev file; only .kev files", 0),
+        (b"TRACE_HEADEX", "this is not a .kev file; only .kev files", 0),
         (b"TRACE_HEAD", "the file ends inside the first key of the header", 10),
         (HEAD[:-3], "the file ends inside the header", len(HEAD) - 3),
         (HEAD, "0 of 4 bytes of its system page are there; wait for the rest", len(HEAD)),

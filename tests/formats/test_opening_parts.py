@@ -88,7 +88,7 @@ def test_a_system_page_that_is_longer_than_the_first_look(step):
          "the header announces a system page of 9 bytes, but only 4 bytes follow", 58),
         (linux_scene.TEXT.encode(), "a trace of Linux is not printed in the vendor's layout", 0),
         (record(0, 1, 1, "thr_self").encode(), "a trace of the threads library is not printed in", 0),
-        (b"nothing of the kind", "this is no trace that satview knows", 0),
+        (b"nothing of the kind", "this is not a trace that satview knows", 0),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("step", [5, 1 << 20])
@@ -267,7 +267,7 @@ def test_a_packed_file_is_opened_under_its_name(kev, packed, monkeypatch):
         path.write_bytes(PACKERS[packed](b"no trace"))
         with pytest.raises(TraceFormatError) as refused:
             registry.open_trace(path)
-        assert (refused.value.path, refused.value.what) == (path, "this is no trace that satview knows")
+        assert (refused.value.path, refused.value.what) == (path, "this is not a trace that satview knows")
 
 
 # ---- which reader ------------------------------------------------------------------------------------------------
@@ -277,7 +277,7 @@ def test_what_is_no_trace(tmp_path):
     (tmp_path / "empty").touch()
     (tmp_path / "text").write_text("nothing of the kind")
     (tmp_path / "tr.0000001.001").touch()
-    for name, what, offset in (("empty", "the file is empty", 0), ("text", "this is no trace that satview knows", 0),
+    for name, what, offset in (("empty", "the file is empty", 0), ("text", "this is not a trace that satview knows", 0),
                                ("missing", "there is no such file", None),
                                ("tr.0000001.001", "no line of it is a record of thread_trace", 0)):  # fmt: skip
         with pytest.raises(TraceFormatError, match=what) as refused:
@@ -314,7 +314,7 @@ def test_the_reader_that_is_surest(tmp_path, monkeypatch, scores, expected):
     path = tmp_path / "x"
     path.write_bytes(b"x" * 5000)
     if expected is None:
-        with pytest.raises(TraceFormatError, match="this is no trace that satview knows"):
+        with pytest.raises(TraceFormatError, match="this is not a trace that satview knows"):
             registry._best(path)
     else:
         assert registry._best(path).__self__ is readers[f"reader {expected}"]

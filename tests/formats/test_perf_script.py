@@ -57,12 +57,12 @@ def test_what_is_no_such_line(line):
     assert not looks_like(line.encode())
     found, problems = read(line + "\n")
     assert len(found.points.time_ns) == 0
-    assert problems == [("foreign-line", "lines that are no events: heads, stacks, or of another program", 1)]
+    assert problems == [("foreign-line", "lines that are not events: heads, stacks, or of another program", 1)]
 
 
 def test_lines_that_are_no_events_are_counted():
     text = "# a head\n  # another\n\n   \nclient 1 [0] 1.0: irq: a=1\n    ffff stack\nrubbish\n\tmore\n"
-    assert read(text)[1] == [("foreign-line", "lines that are no events: heads, stacks, or of another program", 3)]
+    assert read(text)[1] == [("foreign-line", "lines that are not events: heads, stacks, or of another program", 3)]
     assert read("")[1] == []
     assert not looks_like(b"client 1 [0] 1.0: irq: a=1\n\0")
 

@@ -141,7 +141,7 @@ def test_packets_that_are_damaged_or_cut_are_listed():
     _, packets = perfetto._packets(Path("x"), data, problems)
     assert packets.numbers(8).tolist() == [5, 6, 5]
     assert [(each.kind.slug, each.detail, each.offset, each.count) for each in problems] == [
-        ("section-cut", "3 bytes at the end are no whole packet", 14, 1),
+        ("section-cut", "3 bytes at the end are not a whole packet", 14, 1),
         ("section-cut", "packets are damaged; what precedes the damage is read", None, 1),
     ]
 

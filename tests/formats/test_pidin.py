@@ -75,7 +75,7 @@ def test_two_columns_alone(tmp_path):
         ("", "it is empty"),
         ("\n     pid STATE\n 1 READY\n", "line 2 has no column name"),
         ("tid name\n1 x\n", "line 1 has no column pid"),
-        ("boot log\n", "line 1 is no line of titles, which has the columns pid and name"),
+        ("boot log\n", "line 1 is not a line of titles with the columns pid and name"),
         ("pid name\nx y\n", "no line below the titles has a pid and a name"),
     ],
 )
@@ -131,4 +131,4 @@ def test_commands_take_the_text(tmp_path):
     text.write_text("nothing\n")
     refused = satview("stats", path, "--pidin", text)
     assert refused.returncode == 2
-    assert b"board.txt: line 1 is no line of titles" in refused.stderr
+    assert b"board.txt: line 1 is not a line of titles" in refused.stderr

@@ -216,7 +216,7 @@ def test_sections_of_another_kind_or_version_end_the_file(tmp_path):
     for other in (section_4(0x58585858, bytes(40), 1), section_4(PINF, buffer(1, slot(9)), 1, version=2)):
         contents, problems = contents_of(tmp_path, first + other)
         assert len(contents.names.offsets) == 0
-        what = f"{len(other):,} bytes that are no section known here are left out"
+        what = f"{len(other):,} bytes that are not a known section are left out"
         assert problems == [("section-cut", what, len(first), 1)]
 
 

@@ -139,7 +139,7 @@ def test_what_cannot_be_used_is_a_sentence(tmp_path):
     with pytest.raises(UsageError, match="no program of this trace is in it: none has the name of a process"):
         add_symbols(trace, tmp_path / "x")
     (tmp_path / "x" / "planner").write_bytes(b"\x7fELF\2\1\1")
-    with pytest.raises(UsageError, match="it is no whole ELF file"):
+    with pytest.raises(UsageError, match="this is not a complete ELF file"):
         add_symbols(trace, tmp_path / "x")
     assert symbols_of(trace) is None
 
@@ -188,5 +188,5 @@ def test_damaged_programs_end_in_a_sentence(tmp_path):
         try:
             named += Binary(path).place(0x8049010) is not None
         except UsageError as error:
-            assert "it is no whole ELF file" in str(error)
+            assert "this is not a complete ELF file" in str(error)
     assert named > 20

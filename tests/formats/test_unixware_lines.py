@@ -41,13 +41,13 @@ def test_notations_of_numbers(field, value):
     [
         (b"1:2:3", "13 fields"),
         (GOOD + b":", "13 fields"),
-        (GOOD.replace(b":8:", b":x:"), "no number"),
-        (GOOD.replace(b":8:", b"::"), "no number"),
-        (GOOD.replace(b":8:", b":" + b"9" * 50 + b":"), "no number"),
-        (GOOD.replace(b":8:", b":99999999999999999999:"), "no number"),
-        (GOOD.replace(b":8:", b":8-:"), "no number"),
-        (GOOD.replace(b":8:", b":--8:"), "no number"),
-        (GOOD.replace(b":8:", b":-:"), "no number"),
+        (GOOD.replace(b":8:", b":x:"), "not a number"),
+        (GOOD.replace(b":8:", b"::"), "not a number"),
+        (GOOD.replace(b":8:", b":" + b"9" * 50 + b":"), "not a number"),
+        (GOOD.replace(b":8:", b":99999999999999999999:"), "not a number"),
+        (GOOD.replace(b":8:", b":8-:"), "not a number"),
+        (GOOD.replace(b":8:", b":--8:"), "not a number"),
+        (GOOD.replace(b":8:", b":-:"), "not a number"),
         (b"1:1000000000" + GOOD[3:], "time"),
         (GOOD.replace(b":3:", b":-3:"), "id of"),
         (b"a" * (LONGEST_LINE + 1), "longer"),
@@ -66,7 +66,7 @@ def test_letters_between_nines_are_no_number():
     nines = b":".join([b"9"] * 13)
     records = parse_block(nines + b"\n" + nines[:-1] + b"x\n" + nines[:-1] + b"/\n")
     assert (records.values.tolist(), records.line.tolist()) == ([[9] * 13], [0])
-    assert records.damaged == [(1, "a field is no number"), (2, "a field is no number")]
+    assert records.damaged == [(1, "a field is not a number"), (2, "a field is not a number")]
 
 
 def test_blank_lines_and_line_ends_of_other_systems_are_no_damage():

@@ -195,7 +195,7 @@ def test_how_sure_a_line_and_a_name_make(first, named, other):
 
 def test_a_category_that_is_none(tmp_path):
     write_set(tmp_path, "0 lwp1 t1 thr_self")
-    for text, says in (("mutx", "did you mean mutex?"), ("mutex:77", "'77' is no category of thread traces")):
+    for text, says in (("mutx", "did you mean mutex?"), ("mutex:77", "'77' is not a category of thread traces")):
         with pytest.raises(UsageError, match=says.replace("?", r"\?")):
             open_thread_trace(tmp_path, categories=text)
     assert len(open_thread_trace(tmp_path, categories=" thread :").events) == 1

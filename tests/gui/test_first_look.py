@@ -37,7 +37,7 @@ def test_range_and_event(application, qtbot, load, tmp_path):
 @pytest.mark.thorough
 def test_a_range_that_says_nothing_is_told_and_shows_all(application, qtbot, tmp_path):
     window = opened_with(application, qtbot, TraceLink(scene(tmp_path), "nonsense"))
-    qtbot.waitUntil(lambda: "is no range" in window.statusBar().currentMessage())
+    qtbot.waitUntil(lambda: "is not a range" in window.statusBar().currentMessage())
     assert window.session.opened.viewport.is_whole
 
 

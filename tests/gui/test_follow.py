@@ -520,7 +520,7 @@ def test_what_is_no_trace_any_more_ends_the_following_and_keeps_the_view(live, w
     window = live(0.4)
     with qtbot.waitSignal(window.session.reported, timeout=8_000) as reported:
         writer.path.write_text("Dear all, this is no trace. " * 20)
-    assert reported.args[0] == "live.kev: this is no .kev file; following has ended, what is shown stays"
+    assert reported.args[0] == "live.kev: this is not a .kev file; following has ended, what is shown stays"
     assert window.session.follow is None
     assert window.session.opened.trace.slot_count == writer.upto(0.4)
 

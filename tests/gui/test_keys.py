@@ -329,7 +329,7 @@ def test_find_with_enter_and_shift_enter(press, window, opened, qtbot):
 @pytest.mark.thorough
 def test_go_to_time(press, window, opened, qtbot):
     press(K.Key_G, CONTROL)
-    assert "is no time" in answer_prompt(window, qtbot, "soon").error.text()
+    assert "is not a time" in answer_prompt(window, qtbot, "soon").error.text()
     answer_prompt(window, qtbot, "5us")
     assert opened.trace.spec(opened.selection.event).name == "EVENT 7"
 

@@ -143,7 +143,7 @@ def test_a_click_selects_the_interval_of_a_function(window, qtbot):
 @pytest.mark.thorough
 def test_a_rule_makes_steps_whose_heights_are_the_numbers(window, opened, view, qtbot):
     window.actions_by_id.by_id["lanes.user_rules"].trigger()
-    assert "is no rule for user events" in answer_prompt(window, qtbot, "10 gauge").error.text()
+    assert "is not a rule for user events" in answer_prompt(window, qtbot, "10 gauge").error.text()
     answer_prompt(window, qtbot, "10 counter queue")
     at_rest(window, qtbot)
     row = lane(opened, "queue")

@@ -415,7 +415,7 @@ def test_rules_come_from_a_file(dialog, tmp_path, qtbot, monkeypatch):
     assert dialog.rules.text.split() == ["DELALLCLASSES", "ADDCLASS", "THREAD"]
     path.write_bytes(b"\xff\xfe\x00")
     qtbot.mouseClick(dialog.rules_button, LEFT)
-    assert "mine.satrules, byte 0x0: this is no text" in dialog.message.text()
+    assert "mine.satrules, byte 0x0: this is not text" in dialog.message.text()
     dialog.close()
 
 

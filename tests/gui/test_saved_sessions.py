@@ -115,11 +115,11 @@ def test_what_cannot_be_saved_is_said_in_the_dialog(before, qtbot, tmp_path):
     assert dialog.error.text() == "Write a name for the session."
     qtbot.keyClicks(dialog.name, "x" * 90)
     dialog.buttons.accepted.emit()
-    assert "is no name for a session" in dialog.error.text()
+    assert "is not a name for a session" in dialog.error.text()
     dialog.name.setText("good")
     dialog.table.item(0, 1).setText("[z-a]*")
     dialog.buttons.accepted.emit()
-    assert "is no pattern of names" in dialog.error.text()
+    assert "is not a pattern of names" in dialog.error.text()
     assert not (tmp_path / "sessions").exists()
     dialog.close()
 
@@ -132,10 +132,10 @@ def test_a_session_is_saved_under_a_name_and_never_into_the_file_of_a_path(befor
     files = sorted(tmp_path.iterdir())
     name = name.format(folder=tmp_path)
     dialog = save(before, qtbot, name, {})
-    assert dialog.error.text() == f"{name[:40]!r} is no name for a session; use letters, digits and blanks."
+    assert dialog.error.text() == f"{name[:40]!r} is not a name for a session; use letters, digits and blanks."
     assert sorted(tmp_path.iterdir()) == files
     assert (tmp_path / "precious.txt").read_text() == "mine"
-    with pytest.raises(UsageError, match="is no name for a session"):
+    with pytest.raises(UsageError, match="is not a name for a session"):
         before.shared.files.remove(name)
     assert sorted(tmp_path.iterdir()) == files
     dialog.close()
@@ -144,7 +144,7 @@ def test_a_session_is_saved_under_a_name_and_never_into_the_file_of_a_path(befor
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(None, "There is no session"), ("{", "is no session: line 1"),
+    [(None, "There is no session"), ("{", "is not a session: line 1"),
      ('{"satview_session": 1, "lanes": 3}', "lanes: expected an object or nothing, got a whole number")],
 )  # fmt: skip
 def test_a_session_that_is_none_is_said_and_stays(before, qtbot, tmp_path, monkeypatch, content, said):

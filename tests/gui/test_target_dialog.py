@@ -93,7 +93,7 @@ def test_an_address_that_is_none_is_said_at_once(empty_window, qtbot, tmp_path):
     QTest.keyClicks(dialog.target, "ssh://-oProxyCommand=x")
     dialog.path.setText(str(tmp_path / "run.kev"))
     QTest.mouseClick(dialog.start_button, LEFT)
-    assert "is no address of a target" in dialog.message.text()
+    assert "is not the address of a target" in dialog.message.text()
     assert not empty_window.capture_job.is_busy
 
 

@@ -197,7 +197,9 @@ def test_a_trace_without_a_file_is_refused(servers, qtbot):
     dialog = dialog_of(servers)
     servers.workspace.opened.trace.path.unlink()
     predict(qtbot, dialog, "cpus=1")
-    assert dialog.fit.text().startswith("No prediction: nested-servers-recorded.kev is no file that can be read again")
+    assert dialog.fit.text().startswith(
+        "No prediction: nested-servers-recorded.kev is not a file that can be read again"
+    )
 
 
 @pytest.mark.thorough

@@ -151,7 +151,7 @@ def test_what_a_trace_cannot_tell_of_late_work_is_said(call, folder):
         ("why", {"trace": "sub/a.kev", "thread": "nobody", "at": "1us"}, "the trace has no thread 'nobody'"),
         ("why", {"trace": "sub/a.kev", "thread": "t-1", "at": "soon"}, "soon"),
         ("sql", {"trace": "sub/a.kev", "query": "select * from read_csv('/etc/passwd')"}, "Permission Error"),
-        ("sql", {"trace": "sub/a.kev", "query": "create table x (y int)"}, "is no query"),
+        ("sql", {"trace": "sub/a.kev", "query": "create table x (y int)"}, "is not a query"),
     ],
 )
 def test_mistakes_are_answers(call, tool, arguments, says):

@@ -128,7 +128,7 @@ def test_a_reader_that_fails(package, tmp_path, path):
     code = "class thing:\n    score = staticmethod(lambda *a: 1 / 0)\n"
     package("satview.readers", "broken", code)
     (tmp_path / "x.bin").write_bytes(b"abc")
-    with pytest.raises(Exception, match="this is no trace that satview knows"):
+    with pytest.raises(Exception, match="this is not a trace that satview knows"):
         open_trace(tmp_path / "x.bin")
     assert state_of(PluginKind.READER) == "ZeroDivisionError: division by zero"
     assert len(open_trace(path).events) == 8
@@ -144,7 +144,7 @@ def test_a_reader_that_cannot_open(package, tmp_path, body):
     with pytest.raises(Exception, match=r"the plug-in broken of bad-plugin 1\.0 failed to read it"):
         open_trace(tmp_path / "x.bin")
     assert state_of(PluginKind.READER)
-    with pytest.raises(Exception, match="this is no trace that satview knows"):
+    with pytest.raises(Exception, match="this is not a trace that satview knows"):
         open_trace(tmp_path / "x.bin")
 
 

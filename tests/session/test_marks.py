@@ -229,7 +229,7 @@ def test_mark_beyond_the_end_of_a_growing_trace_stays_in_view(qapp, tmp_path):
     ("data", "reason"),
     [
         (b'{"marks": [', "line 1: Expecting value"),
-        (b"\xff\xfe", "byte 0 is no text"),
+        (b"\xff\xfe", "byte 0 is not text"),
         (b"[]", "it holds no list of marks"),
         (b'{"satview_marks": 1}', "it holds no list of marks"),
         (b"[" * 100_000, "it holds a number or a nesting"),

@@ -209,7 +209,7 @@ def test_selected_events(dense, tmp_path):
         (["a.csv", "--table", "cpu"], ["a.csv: 1 row of cpu"]),
         (["a.pftrace"], ["a.pftrace: ", "arguments of events are left out"]),
         (["a.json"], ["a.json: ", "arguments of events are left out",
-                      "events that are no slices are left out: 2 of CONTROL, 1 of USREVENT, 1 of pulses"]),
+                      "events that are not slices are left out: 2 of CONTROL, 1 of USREVENT, 1 of pulses"]),
     ],
 )  # fmt: skip
 def test_what_is_left_out_is_said(arguments, lines, tmp_path, monkeypatch, capfd):

@@ -291,7 +291,7 @@ def test_an_answer_that_is_cut(trace, tmp_path, capsys):
 
 @pytest.mark.thorough
 def test_texts_that_are_no_texts(trace, capsys):
-    with pytest.raises(UsageError, match="no text in UTF-8"):
+    with pytest.raises(UsageError, match="not text in UTF-8"):
         trace.sql("select '\udcff'")
     for query in (
         "select 1 \0",

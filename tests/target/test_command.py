@@ -283,7 +283,7 @@ def test_targets_are_listed(tmp_path, capsys, monkeypatch):
         (["--for", "0"], "--for 0: must be more than 0"),
         (["--for=-1s"], "--for -1: must be more than 0"),
         (["-k", "0"], "rig: kernel_buffers: expected a whole number >= 1"),
-        (["-F", "99"], "-F 99 is no filter of tracelogger"),
+        (["-F", "99"], "-F 99 is not a filter of tracelogger"),
         (["-k", "5000"], "rig: kernel_buffers: expected a whole number <= 4096"),
         (["-o", "-"], "-o -: a capture needs a file"),
     ],

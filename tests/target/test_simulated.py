@@ -222,7 +222,7 @@ def test_a_capture_by_the_command_says_what_is_wrong_with_the_name(resident, tmp
     )
     done = satview("capture", "sim://../x", "--for", "1s", "-o", str(tmp_path / "run.kev"))
     assert done.returncode == 2
-    assert "is no address of a target" in done.stderr.decode()
+    assert "is not the address of a target" in done.stderr.decode()
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_a_program_that_goes_wrong_ends_alone_and_the_console_says_so(resident, 
     (tmp_path / "wrong.py").write_text("def main():\n    yield 7\n")
     _, _, code = shell_of(f"cd '{tmp_path}'; run wrong.py")
     assert code == 0
-    assert resident.waits_until(lambda: any("yielded 7, which is no kernel call" in text for text in resident.said))
+    assert resident.waits_until(lambda: any("yielded 7, which is not a kernel call" in text for text in resident.said))
     assert resident.waits_until(lambda: resident.processes() == CLIENT_SERVER)
 
 

@@ -145,7 +145,7 @@ def test_never(kev):
         .splitlines()[0]
         .startswith("logger 1: MUTEX or SEM once, 3.000 \N{MICRO SIGN}s in all, first at 0.000 015 000 s (event ")
     )
-    with pytest.raises(UsageError, match="'MUTEXX' is no state"):
+    with pytest.raises(UsageError, match="'MUTEXX' is not a state"):
         thread.never("MUTEXX")
 
 
@@ -265,7 +265,7 @@ def test_a_name_that_cannot_exist_is_an_error(kev):
         kev.events("MSG_EROR")
     with pytest.raises(UsageError, match="there is no kernel call 'MSG_SENDX'; did you mean MSG_SENDV"):
         kev.calls("MSG_SENDX")
-    with pytest.raises(UsageError, match="is no number of an interrupt"):
+    with pytest.raises(UsageError, match="is not the number of an interrupt"):
         kev.interrupts("timer")
     assert kev.events("panic") == 0, "any text may be that of a user event"
 
@@ -486,7 +486,7 @@ def test_the_reaction_of_a_chain(tmp_path):
     assert path.reaction.p99 < 4 * us
     with pytest.raises(KevFailure, match="longest of age of control > planner"):
         path.age.deadline(3 * us)
-    with pytest.raises(UsageError, match="no chain"):
+    with pytest.raises(UsageError, match="not a chain"):
         kev.chain("control")
     said = replace(kev, timing={"path": Timing(chain="control > planner", reaction="3us")})
     assert said.chain("path").reaction.longest == 3_500

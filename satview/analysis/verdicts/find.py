@@ -244,7 +244,7 @@ def _verdicts_of_plugin(evidence: Evidence, name: str, rule: Callable[[Trace], l
         if not isinstance(verdict, Verdict):
             raise TypeError(f"it returned {type(verdict).__name__}, no Verdict")
         if not all(0 <= row < len(trace.events) for row in verdict.evidence):
-            raise ValueError("its evidence is no event of the trace")
+            raise ValueError("its evidence is not an event of the trace")
         if not all(0 < row < len(trace.threads) for row in verdict.threads):
             raise ValueError("its threads are none of the trace")
     return [replace(verdict, kind=name, occurrences=verdict.occurrences or (_only(verdict),)) for verdict in verdicts]

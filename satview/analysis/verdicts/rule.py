@@ -268,7 +268,7 @@ def _over_defaults(name: str, text: str, tables: dict[str, object]) -> Threshold
         if kind not in values:
             raise _refused(name, text, "", kind, f"there is no kind {kind[:40]!r}; there are {', '.join(values)}")
         if not isinstance(table, dict):
-            raise _refused(name, text, "", kind, f"{kind} is no table; write [{kind}]")
+            raise _refused(name, text, "", kind, f"{kind} is not a table; write [{kind}]")
         for key, value in table.items():
             known = values[kind]
             if key == SEVERITY:
@@ -279,7 +279,7 @@ def _over_defaults(name: str, text: str, tables: dict[str, object]) -> Threshold
                 continue
             if key == THREADS:
                 if not isinstance(value, list) or not value or not all(isinstance(one, str) and one for one in value):
-                    raise _refused(name, text, kind, key, f'{key} is no list of names; write {key} = ["planner"]')
+                    raise _refused(name, text, kind, key, f'{key} is not a list of names; write {key} = ["planner"]')
                 threads[kind] = tuple(value)
                 continue
             if key not in known:
@@ -290,7 +290,7 @@ def _over_defaults(name: str, text: str, tables: dict[str, object]) -> Threshold
                 requested = "true or false" if is_switch else "a number"
                 raise _refused(name, text, kind, key, f"{key} is not {requested}; write {key} = {_spelt(known, key)}")
             if not isinstance(value, (int, float)) or not 0 <= value <= _MOST:  # NaN is in no range
-                raise _refused(name, text, kind, key, f"{key} is no number from 0 to {_MOST:.0f}; write {key} = "
+                raise _refused(name, text, kind, key, f"{key} is not a number from 0 to {_MOST:.0f}; write {key} = "
                                f"{_spelt(known, key)}")  # fmt: skip
             known[key] = float(value)
     return Thresholds(values, severities, threads)

@@ -85,7 +85,7 @@ class InterruptController:
                 return None
             if isinstance(gap_ns, (int, float)) and 0 <= gap_ns < _MAX_NS:
                 return int(gap_ns)
-            fault = f"gave {gap_ns!r:.40}, which is no time in nanoseconds"
+            fault = f"gave {gap_ns!r:.40}, which is not a time in nanoseconds"
         self.kernel.fault(f"of device {source.vector}", fault, location)
         return None
 
@@ -164,7 +164,7 @@ class InterruptController:
         result = kernel.guard(attachment.thread, "interrupt handler", attachment.handler)
         event = result if isinstance(result, Sigevent) else None
         if result is not event:
-            kernel.fault(attachment.thread, f"interrupt handler returned {result!r:.40}, which is no Sigevent", "")
+            kernel.fault(attachment.thread, f"interrupt handler returned {result!r:.40}, which is not a Sigevent", "")
         span.exit = kernel.stamp()
         kernel.record.handler_exit(cpu.index, span.exit, attachment.vector, event)
         return event

@@ -343,7 +343,7 @@ class ProgramRunner(KernelServices):
             return None
         if isinstance(item, (Call, Compute)):
             return item
-        self.fault(thread, f"yielded {item!r:.80}, which is no kernel call", thread.location())
+        self.fault(thread, f"yielded {item!r:.80}, which is not a kernel call", thread.location())
         thread.generator.close()
         return None
 
@@ -354,5 +354,5 @@ class ProgramRunner(KernelServices):
                 raise ValueError
             return max(self._min_cycles, min(self.target.cycles(int(item.ns)), _MAX_CYCLES))
         except (TypeError, ValueError, OverflowError):
-            self.fault(thread, f"yielded Compute({item.ns!r:.40}), which is no time", thread.location())
+            self.fault(thread, f"yielded Compute({item.ns!r:.40}), which is not a time", thread.location())
             return self._min_cycles

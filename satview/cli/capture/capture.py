@@ -169,7 +169,7 @@ def _request(args: argparse.Namespace, target: str) -> TargetRequest:
     if args.rules and (args.wide or args.without):
         raise UsageError("-r says which events there are and which are wide; leave out -w and -F, or -r")
     if bad := [number for number in args.without if number not in _FILTERS]:
-        raise UsageError(f"-F {bad[0]} is no filter of tracelogger; there are 1 to 7, and 11 in 6.x")
+        raise UsageError(f"-F {bad[0]} is not a filter of tracelogger; there are 1 to 7, and 11 in 6.x")
     days = _RECORDER_DAYS if args.every else 1
     if args.seconds is not None and not 0 < args.seconds <= days * _MOST_S:
         raise UsageError(f"--for {args.seconds:g}: must be more than 0, and {counted(days, 'day')} at most")

@@ -194,7 +194,7 @@ def _capture(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> bool:
     is_whole = True
     if not trace.release.is_qnx and (args.tracelogger or args.c_program):
         raise UsageError(
-            f"{trace.path.name}: this is no trace of QNX, so neither tracelogger nor a program for QNX filters it"
+            f"{trace.path.name}: this is not a trace of QNX, so neither tracelogger nor a program for QNX filters it"
         )
     if args.tracelogger:
         command = tracelogger_command(built)

@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     """
     refuse_no_rows(args.top)
     if args.worse_than is not None and not args.worse_than >= 0:
-        raise UsageError(f"--worse-than {args.worse_than} is no percentage")
+        raise UsageError(f"--worse-than {args.worse_than} is not a percentage")
     before, after = open_trace(args.before), open_trace(args.after)
     if args.user_events:
         describe(args.user_events, before, after)

@@ -298,14 +298,14 @@ def _fields(text: str) -> Iterator[_Field]:
         spec = _SPEC.match(text, start) if text[start] == "%" else None
         if spec is None:
             if text[start] == "%":
-                raise UsageError(f"-p: {text[start : start + 8]!a} is no conversion; there are %c %C %e %t %Z %z %%")
+                raise UsageError(f"-p: {text[start : start + 8]!a} is not a conversion; there are %c %C %e %t %Z %z %%")
             end = text.find("%", start)
             end = len(text) if end < 0 else end
             yield _Field("", text[start:end])
             start = end
             continue
         if spec[4] not in _FIELDS:
-            raise UsageError(f"-p: %{spec[4]} is no conversion; there are %c %C %e %t %Z %z %%")
+            raise UsageError(f"-p: %{spec[4]} is not a conversion; there are %c %C %e %t %Z %z %%")
         precision = int(spec[3]) if spec[3] is not None else None
         yield _Field(spec[4], "", spec[1], int(spec[2] or 0), precision)
         start = spec.end()

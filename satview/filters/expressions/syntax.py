@@ -146,12 +146,12 @@ def _number(text: str, start: int) -> Token:
     digits, unit = number.group(1).replace("_", ""), number.group(2)
     end = number.end()
     if digits[:2].lower() == "0x" and (len(digits) < 3 or unit):
-        raise ExpressionError(f"{number.group()[:40]} is no hexadecimal number", start, end)
+        raise ExpressionError(f"{number.group()[:40]} is not a hexadecimal number", start, end)
     if len(digits) > _MOST_DIGITS:
         raise ExpressionError("the number has too many digits", start, end)
     if unit:
         raise ExpressionError(
-            f"{unit[:40]!r} is no unit; there are ns, us, ms, s", end - len(unit), end, ("ns", "us", "ms", "s")
+            f"{unit[:40]!r} is not a unit; there are ns, us, ms, s", end - len(unit), end, ("ns", "us", "ms", "s")
         )
     if "." in digits:
         raise ExpressionError("a number with a fraction needs a unit of time, as in 1.5ms", start, end)

@@ -334,7 +334,7 @@ def _options(arguments: str) -> tuple[list[tuple[str, str]], list[str]]:
         word = words[next_word]
         next_word += 1
         if not word.startswith("-") or word == "-":
-            notes.append(f"{word[:40]!r} is no option")
+            notes.append(f"{word[:40]!r} is not an option")
             continue
         position = 1
         while position < len(word):

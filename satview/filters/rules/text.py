@@ -407,7 +407,7 @@ class RuleLine:
             values["pid"] = _int(word.text)
             return
         if self.processes is None:
-            raise self._fault(f"{word.text[:40]!r} is no number; names of processes need an open trace", word)
+            raise self._fault(f"{word.text[:40]!r} is not a number; names of processes need an open trace", word)
         pids = self.processes.get(word.text, ())
         label = LABEL.fullmatch(word.text)
         if label is not None and not pids:  # as the window shows it: `dumper[12]`, `pid 7`
@@ -557,7 +557,7 @@ def read_rule_text(path: Path | str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path.name}, byte 0x{error.start:x}: this is no text") from error
+        raise UsageError(f"{path.name}, byte 0x{error.start:x}: this is not text") from error
 
 
 def called_files(path: Path) -> list[Path]:

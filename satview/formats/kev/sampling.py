@@ -355,7 +355,7 @@ class GrowingFile:
         if not data:
             raise TraceFormatError(self.path, None, "it is empty so far", "start the capture")
         if not BEGIN.startswith(data[: len(BEGIN)]):
-            raise TraceFormatError(self.path, 0, "this is no .kev file", "only .kev files can be followed")
+            raise TraceFormatError(self.path, 0, "this is not a .kev file", "only .kev files can be followed")
         if size > _HEAD_BYTES:
             data = file.bytes_at(min(size, _HEAD_BYTES + MAX_HEADER_BYTES), 0)
         header = parse_header(data, self.path, size)

@@ -251,7 +251,7 @@ def _packets(path: Path, data: NDArray[np.uint8], problems: Problems) -> tuple[N
     top = fields_of(data, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
     if top.is_bad[0]:
         last = int((top.value + np.maximum(top.length, 0)).max(initial=0))
-        problems.add("section-cut", f"{len(data) - last:,} bytes at the end are no whole packet", last)
+        problems.add("section-cut", f"{len(data) - last:,} bytes at the end are not a whole packet", last)
     packets, _ = top.inner(_PACKET)
     parts, size = [data], len(data)
     for row in packets.bytes_rows(_COMPRESSED).tolist():

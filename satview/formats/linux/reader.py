@@ -135,7 +135,7 @@ def _lines(data: NDArray[np.uint8], problems: Problems) -> _Lines:
         matches += lines
         block_start += end or len(block)
     if strange > 0:
-        problems.add("foreign-line", "lines that are no events: heads, stacks, or of another program", None, strange)
+        problems.add("foreign-line", "lines that are not events: heads, stacks, or of another program", None, strange)
     columns = list(zip(*matches, strict=True)) or [()] * _LINE.groups
     before_slash, behind_slash = _numbers(columns[1]), _numbers([value or b"-1" for value in columns[2]])
     has_process = behind_slash >= 0

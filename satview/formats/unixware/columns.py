@@ -27,7 +27,7 @@ _LAST_SECOND: Final = 9_000_000_000  # times up to here fit into 63 bits of nano
 _LARGEST_ID: Final = 2**31 - 1
 _NOT_13, _NO_NUMBER, _TIME, _ID = (
     "it has not 13 fields",
-    "a field is no number",
+    "a field is not a number",
     "its time is out of range",
     "the id of its LWP, process or thread is out of range",
 )

@@ -759,7 +759,7 @@ def selected_categories(text: str | Iterable[str] | None) -> list[int] | None:
         elif word:
             near = difflib.get_close_matches(word, known, 1)
             hint = f"; did you mean {near[0]}?" if near else ""
-            raise UsageError(f"{word!r} is no category of thread traces ({':'.join(known)}){hint}")
+            raise UsageError(f"{word!r} is not a category of thread traces ({':'.join(known)}){hint}")
     return numbers
 
 

@@ -285,7 +285,7 @@ class WhatIfDialog(Dialog):
                 raise UsageError("there is no change yet, such as planner 1:priority=22")
             parse_changes(lines)
             if not self._path.is_file():
-                raise UsageError(f"{self._path.name} is no file that can be read again; save the events first")
+                raise UsageError(f"{self._path.name} is not a file that can be read again; save the events first")
             options = self._options()
         except UsageError as error:
             self._on_failed(error)

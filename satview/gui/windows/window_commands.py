@@ -366,7 +366,7 @@ class WindowCommands:
             return
         if not is_dataset(folder):
             dialogs.report(self._window, "No data set of traces",
-                         f"{folder.name} is no data set of traces. Make one on the command line:\n\n"
+                         f"{folder.name} is not a data set of traces. Make one on the command line:\n\n"
                          f"satview export {folder} -o fleet")  # fmt: skip
             return
         self._window.files_requested.emit([folder])

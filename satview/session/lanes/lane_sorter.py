@@ -46,7 +46,7 @@ def fits_name(text: str) -> Fits:
     try:
         return glob(text).matches
     except ExpressionError as error:
-        raise UsageError(f"{text[:40]!r} is no pattern of names: {error}") from error
+        raise UsageError(f"{text[:40]!r} is not a pattern of names: {error}") from error
 
 
 def parse_groups(text: str) -> tuple[tuple[str, Fits], ...]:

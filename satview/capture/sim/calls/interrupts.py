@@ -218,7 +218,7 @@ class TraceEvent(Call):
 
     def __init__(self, mode: int, *args: Any) -> None:
         if not isinstance(mode, int):
-            raise TypeError(f"TraceEvent: mode {mode!r:.40} is no number")
+            raise TypeError(f"TraceEvent: mode {mode!r:.40} is not a number")
         self.mode = mode
         self.args = args
         self.location = WATCH.location()

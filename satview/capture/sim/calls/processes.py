@@ -432,7 +432,7 @@ class ThreadCreate(Call):
         program = self.body(*self.args)
         if not hasattr(program, "send"):
             name = getattr(self.body, "__name__", self.body)
-            kernel.fault(thread, f"{name} is no generator function", thread.location())
+            kernel.fault(thread, f"{name} is not a generator function", thread.location())
             raise QnxError(Errno.EINVAL)
         priority = self.priority if self.priority >= 0 else thread.base_priority
         new = add_thread(thread.process, program, priority, self.policy, self.thread_name, self.runmask)

@@ -398,7 +398,7 @@ class KernelCall(Call):
         """
         check = PLAIN_CALLS.get(self.name)
         if check is None:
-            fault = f"yielded KernelCall({self.name!r:.40}), which is no call, or has a class of its own"
+            fault = f"yielded KernelCall({self.name!r:.40}), which is not a call, or has a class of its own"
             kernel.fault(thread, fault, thread.location())
             raise QnxError(Errno.EINVAL)
         if kernel.target.has_call(self.name):
