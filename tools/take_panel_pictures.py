@@ -246,7 +246,7 @@ class States:
         self.window.registry["view.arrows_selection"].run()
 
     def late(self, name: str, said: str) -> Iterator[tuple[str, QWidget]]:
-        """Show the worst round of the control loop, under deadlines as a file of timing says them."""
+        """Show the worst round of the control loop, under deadlines as a timing file says them."""
         opened = self.views.opened
         with tempfile.TemporaryDirectory() as folder:
             timing = Path(folder) / "timing.toml"

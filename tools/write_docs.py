@@ -429,7 +429,7 @@ def _needs(rule: Rule) -> str:
             wide[name] = wide.get(name, False) or need.is_wide
     words = [f"{name} wide" if is_wide else name for name, is_wide in wide.items()]
     words += [_OTHER_NEEDS[need.key] for need in rule.needs if need.key in _OTHER_NEEDS]
-    words += ["a [file of timing](late.md#verdicts)"] if rule.timing else []
+    words += ["a [timing file](late.md#verdicts)"] if rule.timing else []
     return ", ".join(words) or "nothing"
 
 

@@ -704,7 +704,7 @@ def _with_said(trace: Trace, learned: Activities, timing: Mapping[str, Timing]) 
             position = learned.named(name)
         activity = named[position]
         if (other := said_by.setdefault(position, name)) != name:
-            raise UsageError(f"[{other}] and [{name}] of the file of timing are one activity: {activity.name}")
+            raise UsageError(f"[{other}] and [{name}] of the timing file are one activity: {activity.name}")
         period = bound_cycles(trace, said.period) if said.period else activity.period_cycles
         deadline, source = (activity.deadline_cycles, activity.deadline_from)
         if said.deadline:

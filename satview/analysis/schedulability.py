@@ -39,7 +39,7 @@ from satview.store.trace import Trace
 ASSUMPTIONS: Final = (
     "Nothing comes more often, runs longer or blocks longer than in this trace.",
     "A thread of the highest priority that is ready runs at once on a CPU that its runmask allows; where neither an "
-    "event (ThreadCtl) nor the file of timing shows that, on those on which it ran in this trace.",
+    "event (ThreadCtl) nor the timing file shows that, on those on which it ran in this trace.",
     "Blocking (locks, replies, sleeps, waking up, switches) is at most what the worst instance had of it.",
 )
 _DISTANCES: Final = 128  # arrivals in a row that are measured; longer sequences are composed of these
@@ -398,7 +398,7 @@ class _Work:
         if not len(cpus):
             return replace(shown, reason="its runmask changes: there is no CPU that it allows all the time")
         if thread in self._said_cpus and (other := np.setdiff1d(self._cpu[runs], cpus)).size:
-            return replace(shown, reason=f"it ran on CPU {other[0]}, which the file of timing does not allow")
+            return replace(shown, reason=f"it ran on CPU {other[0]}, which the timing file does not allow")
         execution, blocking = self._largest(instances, runs, cpus.tolist(), priority)
         shown = replace(shown, execution_cycles=execution, blocking_cycles=blocking)
         before = self.on_cpu[:, cpus].any(axis=1) & (self.level >= priority) & (self.thread != thread)

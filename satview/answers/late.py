@@ -113,7 +113,7 @@ ACTIVITIES: Final = Question(
     "Activities",
     "What is done again and again, how long does it take, and is it in time?",
     (
-        Column("activity", Kind.TEXT, "the thread that does it, or its name in a file of timing", "Activity"),
+        Column("activity", Kind.TEXT, "the thread that does it, or its name in a timing file", "Activity"),
         Column("trigger", Kind.TEXT, "what begins it: `pulse`, `message`, `sleep` (its end), `interrupt`, `events` "
                "(of a user), `function`, `call`, or `said`", "Triggered by"),
         Column("thread", Kind.THREAD, "the thread that does it most often"),
@@ -134,7 +134,7 @@ ACTIVITIES: Final = Question(
                reasons=_REASONS),
         Column("deadline", Kind.DURATION, "how long a response may be", "Deadline", is_nullable=True,
                reasons=_PERIODS),
-        Column("deadline_from", Kind.TEXT, "`said` in a file of timing, or its `period`", "From", is_nullable=True,
+        Column("deadline_from", Kind.TEXT, "`said` in a timing file, or its `period`", "From", is_nullable=True,
                reasons=_PERIODS),
         Column("misses", Kind.COUNT, "responses longer than the deadline, if there is one", "Misses", is_nullable=True,
                reasons=_MISSES),
@@ -193,7 +193,7 @@ CHAINS: Final = Question(
     "Chains",
     "How long from a stimulus to the first response, and how old is the input of an output?",
     (
-        Column("chain", Kind.TEXT, "its name in the file of timing", "Chain"),
+        Column("chain", Kind.TEXT, "its name in the timing file", "Chain"),
         Column("measure", Kind.TEXT, "`reaction`: from the stimulus to the first response; `age`: of the oldest input "
                "of an output", "Measure"),
         Column("count", Kind.COUNT, "stimuli, or outputs", "Count", reasons=_COUNTS),
@@ -208,7 +208,7 @@ CHAINS: Final = Question(
         Column("event", Kind.EVENT, "the event that begins the longest", "Event", is_nullable=True),
     ),
     "",
-    "The file of timing names no chain.",
+    "The timing file names no chain.",
 )  # fmt: skip
 
 
@@ -747,8 +747,8 @@ QUESTION: Final = Question(
         Column("priority", Kind.COUNT, "the lowest at which its thread runs within its instances", "Priority",
                is_nullable=True),
         Column("cpus", Kind.TEXT, "on which CPUs its thread may run", "CPUs", reasons={
-            Known.INFERRED: "no event of the trace, and no file of timing, shows its runmask: it ran on these"}),
-        Column("period", Kind.DURATION, "least time from start to start, as the file of timing says or as seen",
+            Known.INFERRED: "no event of the trace, and no timing file, shows its runmask: it ran on these"}),
+        Column("period", Kind.DURATION, "least time from start to start, as the timing file says or as seen",
                "Period", is_nullable=True),
         Column("execution", Kind.DURATION, "the most that its thread runs in an instance, without interrupts",
                "Execution", is_nullable=True),
@@ -812,7 +812,7 @@ def schedulability(
             periods[learned.named(name)] = bound_cycles(trace, entry.period)
     cpus = {learned.named(name): entry.cpus for name, entry in settings.items() if entry.cpus}
     if wrong := [cpu for own_cpus in cpus.values() for cpu in own_cpus if not 0 <= cpu < trace.cpu_count]:
-        raise UsageError(f"the file of timing names CPU {wrong[0]}; the trace has CPUs 0 to {trace.cpu_count - 1}")
+        raise UsageError(f"the timing file names CPU {wrong[0]}; the trace has CPUs 0 to {trace.cpu_count - 1}")
     bounds = response_bounds(trace, learned, periods.tolist(), cpus)
     deadlines = [activity.deadline_cycles for activity in learned.activities]
     holds = [_holds(bound, deadline) for bound, deadline in zip(bounds, deadlines, strict=True)]

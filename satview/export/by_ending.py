@@ -138,7 +138,7 @@ def export(
     kind = format_of(path, form, tables, by_class=by_class, is_part=events is not None or window is not None)
     if timing is not None and not any(name in SCHEMAS and SCHEMAS[name].timed for name in names):
         timed = ", ".join(name for name, schema in SCHEMAS.items() if schema.timed)
-        raise UsageError(f"a file of timing is for the tables on activities: {timed}; none of them is to be written")
+        raise UsageError(f"a timing file is for the tables on activities: {timed}; none of them is to be written")
     written = _export(trace, path, kind, names, by_class, events, window, progress, timing)
     return replace(written, left_out=(*_left_out(trace, kind, names, events, window), *written.left_out))
 

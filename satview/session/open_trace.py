@@ -196,7 +196,7 @@ class OpenTrace(QObject):
         preview: Sample of the trace, shown on CPU lanes that are not built yet; None = nothing.
         descriptions: Descriptions of events from `user_file`.
         user_file: File of descriptions; empty = none.
-        timing_file: File of timing rules, relative to the folder of the trace; empty = none.
+        timing_file: Timing file, relative to the folder of the trace; empty = none.
         symbols_folder: Folder of programs whose symbols name addresses; empty = none.
         pidin_file: Output of QNX `pidin` that names processes and threads, even if not read yet; empty = none.
 

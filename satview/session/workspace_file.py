@@ -330,7 +330,7 @@ class WorkspaceState:
         user_events: File with descriptions of events; empty = none.
         symbols: Folder of programs whose symbols name addresses; empty = none.
         pidin: File with output of QNX `pidin` that names processes and threads; empty = none.
-        timing: File of timing rules, relative to the trace; empty = none.
+        timing: Timing file, relative to the trace; empty = none.
     """
 
     trace: TraceSign | None = None

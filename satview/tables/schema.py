@@ -409,7 +409,7 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
             "paths",
         ),
         _of_answer(
-            "chain", "How long each chain of a file of timing reacts, and how old its input is; none without a file.",
+            "chain", "How long each chain of a timing file reacts, and how old its input is; none without a file.",
             late.CHAINS, timed=lambda trace, timing: late.late(trace, timing).chains(),
         ),
         _of_answer(

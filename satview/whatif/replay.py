@@ -530,6 +530,6 @@ def replay(
     if machine is not None and machine.steps > MOST_REPLAYED:
         raise UsageError(f"{trace.path.name}: the replay does more than {MOST_REPLAYED:,} steps; cut out a part")
     written = open_trace(path, None)
-    if trace.payloads.described:  # a file of timing may name them
+    if trace.payloads.described:  # a timing file may name them
         describe_events(written, trace.payloads.described)
     return Replay(written, begin_cycles, tuple(_LOCATION.sub("", finding) for finding in result.findings))

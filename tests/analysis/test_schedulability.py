@@ -247,7 +247,7 @@ def test_a_file_of_timing_says_where_threads_may_run(tmp_path: Path) -> None:
 
     assert (row_of("other", other=(0, 1))["cpus"], row_of("other", other=(0, 1)).get("known")) == ("0, 1", None)
     assert row_of("right", other=(0, 1))["bound_ns"] > row_of("right")["bound_ns"], "it may come to CPU 1 now"  # type: ignore[operator]
-    assert row_of("other", other=(1,))["reason"] == "it ran on CPU 0, which the file of timing does not allow"
+    assert row_of("other", other=(1,))["reason"] == "it ran on CPU 0, which the timing file does not allow"
     with pytest.raises(UsageError, match="names CPU 2; the trace has CPUs 0 to 1"):
         row_of("other", other=(0, 2))
 

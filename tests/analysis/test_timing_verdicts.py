@@ -1,4 +1,4 @@
-"""Verdicts on deadlines, periods and chains of a file of timing, in traces that can be checked by hand."""
+"""Verdicts on deadlines, periods and chains of a timing file, in traces that can be checked by hand."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PATH = {
 
 
 def checked(trace: Trace, **timing: Timing) -> tuple[Verdict, ...]:
-    """Return the verdicts on what a file of timing says of a trace."""
+    """Return the verdicts on what a timing file says of a trace."""
     return find_verdicts(trace, replace(default_thresholds(), timing=timing), KINDS)
 
 
@@ -134,7 +134,7 @@ def test_an_end_of_a_class_that_the_trace_does_not_have_leaves_only_the_period_d
 
 
 def test_kinds_that_need_a_file_of_timing_are_refused_without(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="chain needs a file of timing that says a reaction or age"):
+    with pytest.raises(UsageError, match="chain needs a timing file that says a reaction or age"):
         refuse_unsearched(["chain"], default_thresholds())
     with pytest.raises(UsageError, match="names no activity; there are control 1"):
         checked(rounds_of_a_loop().open(tmp_path), planner=Timing(deadline="5us"))
@@ -142,5 +142,5 @@ def test_kinds_that_need_a_file_of_timing_are_refused_without(tmp_path: Path) ->
 
 def test_two_entries_for_one_activity_are_refused(tmp_path: Path) -> None:
     both = {"control": Timing(deadline="5us"), "control 1": Timing(deadline="1ms")}
-    with pytest.raises(UsageError, match=r"\[control\] and \[control 1\] of the file of timing are one activity"):
+    with pytest.raises(UsageError, match=r"\[control\] and \[control 1\] of the timing file are one activity"):
         checked(rounds_of_a_loop().open(tmp_path), **both)

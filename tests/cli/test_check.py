@@ -252,7 +252,7 @@ def test_a_file_of_timing_is_checked(check, tmp_path):
     [verdict] = json.loads(out)["verdicts"]
     assert (code, verdict["kind"], verdict["cases"]) == (3, "deadline", 3)
     assert check(path, "--kind", "deadline")[::2] == (
-        2, "satview: deadline needs a file of timing that says a deadline or period (docs/late.md)\n")  # fmt: skip
+        2, "satview: deadline needs a timing file that says a deadline or period (docs/late.md)\n")  # fmt: skip
     code, out, _ = check(path, "-c", tmp_path / "timing.toml", "--format", "junit")
     cases = {case.get("name"): case for case in ET.fromstring(out).iter("testcase")}
     assert cases["deadline"].find("failure") is not None

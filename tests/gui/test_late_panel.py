@@ -1,4 +1,4 @@
-"""The panel Late: activities, their instances, blame, and a file of timing; by keys and clicks."""
+"""The panel Late: activities, their instances, blame, and a timing file; by keys and clicks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def looped(empty_window, load, looping):
 
 
 def set_deadline(path, deadline="5us"):
-    """Write a file of timing beside a trace; rounds of 5,100 ns are late by it."""
+    """Write a timing file beside a trace; rounds of 5,100 ns are late by it."""
     path.with_name("timing.toml").write_text(f'["control 1"]\ndeadline = "{deadline}"\n')
 
 
@@ -322,7 +322,7 @@ def test_a_key_explains_the_bar_that_is_selected_on_a_lane(looped, qtbot):
 
 @pytest.mark.thorough
 def test_lanes_of_activities_say_why_there_are_none(empty_window, load, looping, window, qtbot):
-    """Of a trace in which nothing comes again; and of a file of timing that names what is not there."""
+    """Of a trace in which nothing comes again; and of a timing file that names what is not there."""
     window.actions_by_id.by_id["lanes.show_activities"].trigger()
     qtbot.waitUntil(lambda: "no lanes of activities" in window.statusBar().currentMessage())
     load(window, looping)

@@ -399,7 +399,7 @@ def test_tables_on_activities_follow_a_file_of_timing(tmp_path, capsys):
     assert open_trace(path).export(tmp_path / "both", ["activity", "blame"], timing=read_timing(timing)) > 40
     capsys.readouterr()
     assert main(["export", path, "--table", "state", "-c", str(timing), "-o", str(out)]) == 2
-    assert "a file of timing is for the tables on activities: activity, activity_instance" in capsys.readouterr().err
+    assert "a timing file is for the tables on activities: activity, activity_instance" in capsys.readouterr().err
     assert main(["export", str(tmp_path), "-c", str(timing), "-o", str(tmp_path / "fleet")]) == 2
     assert "--timing is for one trace" in capsys.readouterr().err
 

@@ -492,7 +492,7 @@ def test_the_reaction_of_a_chain(tmp_path):
     assert said.chain("path").reaction.longest == 3_500
     with pytest.raises(KevFailure, match=r"The reaction of the chain path is 3\.500 µs"):
         said.no_verdict("chain")
-    with pytest.raises(UsageError, match="chain needs a file of timing"):
+    with pytest.raises(UsageError, match="chain needs a timing file"):
         kev.no_verdict("chain")
 
 

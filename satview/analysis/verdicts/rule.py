@@ -230,7 +230,7 @@ def read_thresholds(path: Path | str | None, timing: Path | str | None = None) -
 
     Args:
         path: The file, which may have only some of the tables and names; None = the defaults.
-        timing: A file of timing (docs/late.md), for the verdicts on deadlines, periods and chains; None = none.
+        timing: A timing file (docs/late.md), for the verdicts on deadlines, periods and chains; None = none.
 
     Raises:
         UsageError: The file cannot be read, is no TOML, or has an invalid name or value; the text names file, line and
@@ -255,7 +255,7 @@ def refuse_unsearched(kinds: Collection[str], thresholds: Thresholds) -> None:
     for kind in kinds:
         if not thresholds.has_timing_for(kind):
             keys = " or ".join(rules()[kind].timing)
-            raise UsageError(f"{kind} needs a file of timing that says a {keys} (docs/late.md)")
+            raise UsageError(f"{kind} needs a timing file that says a {keys} (docs/late.md)")
         if not thresholds.is_enabled(kind):
             raise UsageError(f"{kind} is switched off by the file of thresholds: enabled = false")
 

@@ -1,4 +1,4 @@
-"""Verdicts on late, starved and busy threads, and on deadlines, periods and chains from a file of timing."""
+"""Verdicts on late, starved and busy threads, and on deadlines, periods and chains from a timing file."""
 
 from __future__ import annotations
 
@@ -421,7 +421,7 @@ def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 _PROOF: Final = (
-    "A user event where the work begins and one where it is done, named by `start` and `end` in the file of timing."
+    "A user event where the work begins and one where it is done, named by `start` and `end` in the timing file."
 )
 _REMEDIES: Final = {
     Blame.EARLIER: "Do less work each time, so that it is done before the next trigger.",
@@ -456,8 +456,8 @@ def _threads(*rows: int) -> list[int]:
 
 @verdict_rule(
     "deadline",
-    meaning="Work took longer than its deadline in the file of timing.",
-    question="Is a deadline of the file of timing missed?",
+    meaning="Work took longer than its deadline in the timing file.",
+    question="Is a deadline of the timing file missed?",
     needs=(STATES,),
     proof=_PROOF,
     timing=("deadline", "period"),
@@ -500,8 +500,8 @@ def _cases(learned: Activities, late: NDArray[np.intp]) -> list[tuple[int, int, 
 
 @verdict_rule(
     "period",
-    meaning="Work was not triggered with the period that the file of timing says.",
-    question="Is work triggered as regularly as the file of timing says?",
+    meaning="Work was not triggered with the period that the timing file says.",
+    question="Is work triggered as regularly as the timing file says?",
     needs=(STATES,),
     thresholds={"tolerance_percent": (10, "of the period: so much sooner or later it may be triggered")},
     proof=_PROOF,
@@ -552,7 +552,7 @@ def missed_triggers(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 @verdict_rule(
     "chain",
-    meaning="A chain of work reacted late, or its output had older input, than the file of timing allows.",
+    meaning="A chain of work reacted late, or its output had older input, than the timing file allows.",
     question="Does a chain react in time, with input that is new enough?",
     needs=(STATES,),
     proof="User events that carry a number of what goes through the chain show which output belongs to which input.",

@@ -29,9 +29,9 @@ _TABLES = ("activities", "chains", "instances", "blame", "slow-against-fast", "m
 _MOST_FILES = 64
 _EPILOG = """\
 Activities are learned: what pulses, messages, interrupts or the end of a sleep begin at least 3 times. What comes
-regularly has a period, which is its deadline unless a file of timing says another. Without ACTIVITY the one that is
+regularly has a period, which is its deadline unless a timing file says another. Without ACTIVITY the one that is
 latest is explained, else the one that comes closest to its deadline. The parts of an instance add up to it.
-A file of timing is TOML: [NAME] with deadline = "8 ms", period, and for --schedulability cpus = [0, 1], on which its
+A timing file is TOML: [NAME] with deadline = "8 ms", period, and for --schedulability cpus = [0, 1], on which its
 thread may run. A NAME that is not learned needs start and end, expressions of the events that begin and end it.
 chain = "camera > fusion > control" is a chain of activities, with the bounds reaction (from a stimulus to the first
 response) and age (of the input of an output).

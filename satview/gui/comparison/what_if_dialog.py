@@ -189,7 +189,7 @@ class WhatIfDialog(Dialog):
         self.timing = QLineEdit(opened.timing_file, self)
         self.timing.setClearButtonEnabled(True)
         self.timing.setPlaceholderText("None: deadlines are the periods")
-        self.timing.setAccessibleName("File of timing")
+        self.timing.setAccessibleName("Timing file")
         self.timing.setToolTip(
             tool_tip("A TOML file with deadlines, activities and chains of your own, for this prediction")
         )
@@ -243,7 +243,7 @@ class WhatIfDialog(Dialog):
     def _timing_line(self) -> QHBoxLayout:
         choose = flat_button("Choose\N{HORIZONTAL ELLIPSIS}", self, self._on_choose)
         choose.setAutoDefault(False)
-        return line_up(QHBoxLayout(), PlainLabel("File of timing", self), (self.timing, 1), choose)
+        return line_up(QHBoxLayout(), PlainLabel("Timing file", self), (self.timing, 1), choose)
 
     def done(self, result: int) -> None:
         """Cancel background tasks; also called for Escape and the window's close button."""
@@ -328,7 +328,7 @@ class WhatIfDialog(Dialog):
 
     @Slot()
     def _on_choose(self) -> None:
-        path = dialogs.ask_file(self, "File of timing", "TOML (*.toml);;All files (*)")
+        path = dialogs.ask_file(self, "Timing file", "TOML (*.toml);;All files (*)")
         if path is not None:
             self.timing.setText(str(path))
 

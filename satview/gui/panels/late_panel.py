@@ -268,12 +268,12 @@ class LatePanel(Panel):
         self.timing = QLineEdit(self)
         self.timing.setMaximumWidth(_TIMING_PX)
         self.timing.setClearButtonEnabled(True)
-        self.timing.setPlaceholderText("File of timing")
-        self.timing.setAccessibleName("File of timing")
+        self.timing.setPlaceholderText("Timing file")
+        self.timing.setAccessibleName("Timing file")
         self.timing.setToolTip(tool_tip("A TOML file with deadlines, activities and chains of your own"))
         self.timing.editingFinished.connect(self._on_timing)
         self.on_lanes = QCheckBox("On the lanes", self)
-        self.on_lanes.setToolTip(tool_tip("A lane for each activity: those of the file of timing, else all"))
+        self.on_lanes.setToolTip(tool_tip("A lane for each activity: those of the timing file, else all"))
         self.on_lanes.clicked.connect(self._on_show)
         choose = flat_button("Choose\N{HORIZONTAL ELLIPSIS}", self, self._on_choose)
         return line_up(
@@ -348,7 +348,7 @@ class LatePanel(Panel):
 
     @Slot()
     def _on_choose(self) -> None:
-        path = dialogs.ask_file(self, "File of timing", "TOML (*.toml);;All files (*)")
+        path = dialogs.ask_file(self, "Timing file", "TOML (*.toml);;All files (*)")
         if path is not None:
             self.timing.setText(str(path))
             self._on_timing()

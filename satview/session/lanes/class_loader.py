@@ -53,7 +53,7 @@ def timing_of(trace: Trace, file: str) -> dict[str, Timing]:
 
 
 def timing_path(trace: Trace, file: str) -> Path:
-    """Return the path of a file of timing rules; arguments and errors as for `timing_of`."""
+    """Return the path of a timing file; arguments and errors as for `timing_of`."""
     path = trace.path.parent / file
     if not path.is_file():  # reading a pipe named by a saved session would never end
         raise UsageError(f"{path.name}: {'; '.join(NO_SUCH_FILE)}")
@@ -70,7 +70,7 @@ class ClassLoader(QObject):
         timeline: Returns the lanes that are shown now.
         requested: Returns the names of the lane classes that any view shows.
         described: Returns the descriptions of user events, by number.
-        timing_file: Returns the name of the file of timing rules, for the lanes of activities.
+        timing_file: Returns the name of the timing file, for the lanes of activities.
         settings: Holds the rules for user events.
         parent: Owner.
 

@@ -219,7 +219,7 @@ def run_query(trace: Trace, query: str, timing_file: str, is_cancelled: IsCancel
     Args:
         trace: The trace.
         query: A SELECT, WITH or similar statement over the tables, views and macros of the trace.
-        timing_file: Name of the file of timing rules, for the tables on activities; empty = none.
+        timing_file: Name of the timing file, for the tables on activities; empty = none.
         is_cancelled: Polled during the query; True stops the query.
 
     Raises:
