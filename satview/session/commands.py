@@ -461,7 +461,7 @@ COMMANDS: Final = (
     Command("go.path", "C&ritical path", Menu.GO, ("Shift+Y",),
             "Show the chain of work that took the selected thread from the start to the end of the selected range."),
     Command("go.late", "W&hy late?", Menu.GO, ("U",),
-            "Show how long what the selected thread does at that moment took, its deadline, and where the time went."),
+            "Show how long the selected thread's work at that moment took, its deadline, and where the time went."),
     Command("go.what_if", "What &if\N{HORIZONTAL ELLIPSIS}", Menu.GO, (),
             "Replay the trace with another priority, CPU or lock, and open the prediction below."),
     Command("go.lane_up", "Lane &up", Menu.GO, ("Up",), "Select the lane above.", scope=KeyScope.LANES,

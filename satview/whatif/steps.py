@@ -351,11 +351,11 @@ KEYS: Final = {
     "policy": "thread or process: `fifo`, `rr`",
     "runmask": "thread or process: CPUs on which it may run, `0x3` = 0 and 1",
     "speed": "thread or process: its work takes 1/speed of the time",
-    "threads": "process: so many threads receive its messages",
+    "threads": "process: this many threads receive its messages",
     "inherit": "lock: `yes` or `no`, priority inheritance",
     "ceiling": "lock: priority of the thread that holds it",
     "budget": "partition: share of the CPUs in percent",
-    "rate": "interrupt: comes so many times as often",
+    "rate": "interrupt: comes this many times as often",
     "handler": "interrupt: `thread 40` lets a thread of priority 40 do what its handlers do",
     "period": "`load NAME`, with work and priority: a thread that is added",
 }

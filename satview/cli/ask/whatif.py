@@ -32,7 +32,7 @@ changes. How far the unchanged replay is off is printed first, above {percent(ME
 {percent(P99_WARNS_ABOVE, 0)} in 99 % as a warning, with the activity that is furthest off: predictions are no better.
 
 What can be changed, by TARGET (a thread such as 'planner 1', a process, 'lock ADDRESS', 'interrupt NUMBER'):
-  cpus      without a target: CPUs that it has
+  cpus      without a TARGET: the number of CPUs
 """ + "".join(f"  {key:9} {meaning}\n" for key, meaning in KEYS.items()) + """
   satview whatif run.kev
   satview whatif run.kev --set 'planner 1:priority=22' --set cpus=2 -o predicted.kev

@@ -56,12 +56,12 @@ def add_parser(subparsers: Any) -> None:
                          _EPILOG)  # fmt: skip
     add = parser.add_argument
     add("targets_named", metavar="TARGET", nargs="+",
-        help="ssh://[user@]host[:port], sim:// for a simulated target that runs, or a name that `satview targets` "
+        help="ssh://[user@]host[:port], sim:// for a running simulated target, or a name that `satview targets` "
         "lists; several end as one axis")  # fmt: skip
     add("-o", "--output", metavar="OUT", type=OutputFile,
         help="the file to write (default: TARGET.kev); of several targets X.sataxis, beside X-TARGET.kev")  # fmt: skip
     add("-r", "--rules", metavar="RULES", type=RuleFile, default="",
-        help="capture what these rules let pass; what no option of tracelogger says is filtered later")  # fmt: skip
+        help="capture what these rules let pass; what no option of tracelogger can say is filtered later")  # fmt: skip
     add("--allow-code", action="store_true", help="let the rules call Python functions")
     add("-w", dest="wide", action="store_true", help="wide events")
     add("-F", dest="without", metavar="num", type=int, action="append", default=[],
@@ -73,10 +73,10 @@ def add_parser(subparsers: Any) -> None:
     add("--every", action="store_true",
         help="with --ring and a rule WHEN ... THEN STOP: a file for each incident, then the next one")  # fmt: skip
     add("--files", metavar="N", type=int, default=0, help="with --every: keep the newest N files")
-    add("--disk", metavar="SIZE", help="with --every: keep the newest files that take no more: 500M, 2GB")
+    add("--disk", metavar="SIZE", help="with --every: keep the newest files, up to this size in all: 500M, 2GB")
     end = parser.add_mutually_exclusive_group()
     end.add_argument("--for", dest="seconds", metavar="TIME", type=seconds,
-                     help="capture for so long: seconds, or 500ms, 2min")  # fmt: skip
+                     help="capture for this long: seconds, or 500ms, 2min")  # fmt: skip
     end.add_argument("--until-key", action="store_true",
                      help="capture until a key is pressed, the default on a terminal; Ctrl+C ends it too")  # fmt: skip
     _add_targets_file(add)

@@ -43,17 +43,17 @@ def add_parser(subparsers: Any) -> None:
                          "Boot a simulated target once and keep it: shells, loggers and captures come and go.",
                          _EPILOG)  # fmt: skip
     add = parser.add_argument
-    add("--name", help="name of the target, where there are several; sim://NAME captures")
+    add("--name", help="name of the target, if there are several; sim://NAME captures from it")
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--shell", action="store_true", help="open a shell on a target that runs")
-    what.add_argument("--run", metavar="COMMANDS", help="run commands as a shell on it does")
+    what.add_argument("--shell", action="store_true", help="open a shell on a running target")
+    what.add_argument("--run", metavar="COMMANDS", help="run commands as in a shell on it")
     what.add_argument("--sdk", metavar="FOLDER",
                       help="write what C programs for --release compile with: headers, library, examples")  # fmt: skip
-    what.add_argument("--end", action="store_true", help="end a target that runs")
+    what.add_argument("--end", action="store_true", help="end a running target")
     group = parser.add_argument_group("the target")
     group.add_argument("--release", choices=RELEASES, help="release (7.x)")
     group.add_argument("--cpus", type=int, help="1 to 64 (2)")
-    group.add_argument("--seed", type=int, help="of everything that varies (1)")
+    group.add_argument("--seed", type=int, help="seed for everything that varies (1)")
     group.add_argument(
         "--workload", metavar="NAME|FILE.py", type=InputFile, action="append",
         help="a workload that runs as long as the target; may be given several times",

@@ -65,7 +65,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--tid", type=int, action="append", default=[], metavar="N", help="only this thread; repeatable"
     )
-    parser.add_argument("--format", choices=("text", "csv", "jsonl"), default="text", help="default: %(default)s")
+    parser.add_argument("--format", choices=("text", "csv", "jsonl"), default="text", help="(default %(default)s)")
 
 
 def run(args: argparse.Namespace) -> int:

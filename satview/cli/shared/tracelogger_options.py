@@ -119,11 +119,11 @@ def add_target_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--every",
         action="store_true",
-        help="with -r and a rule WHEN ... THEN STOP: a file for each incident, and on with the next one",
+        help="with -r and a rule WHEN ... THEN STOP: a file for each incident, then the next one",
     )
     group.add_argument("--files", metavar="N", type=int, default=0, help="with --every: keep the newest N files")
     group.add_argument(
-        "--disk-limit", metavar="SIZE", help="with --every: keep the newest files that take no more: 500M, 2GB"
+        "--disk-limit", metavar="SIZE", help="with --every: keep the newest files, up to this size in all: 500M, 2GB"
     )
     group.add_argument("--allow-code", action="store_true", help="let the rules call Python functions")
     group.add_argument(

@@ -210,7 +210,7 @@ class Chip(QFrame):
         self.count.setObjectName("chipCount")
         self.cross = QToolButton(self)
         self.cross.setText("\N{MULTIPLICATION SIGN}")
-        self.cross.setToolTip("Take this filter away")
+        self.cross.setToolTip("Remove this filter")
         self.cross.clicked.connect(self._on_cross)
         self.cross.installEventFilter(self)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)

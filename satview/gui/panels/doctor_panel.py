@@ -94,7 +94,7 @@ class DoctorPanel(AnswerPanel):
         for button, does in ((self.copy_line, "Copy the tracelogger command line"), (self.capture, "Capture")):
             button.setEnabled(line is not None)
             command = f":\n{line.command}" if line is not None else ""
-            button.setToolTip(tool_tip(f"{does} for {names or 'all that is not exact'}{command}"))
+            button.setToolTip(tool_tip(f"{does} for {names or 'everything that is not exact'}{command}"))
 
     @Slot()
     def _on_copy_line(self) -> None:

@@ -80,7 +80,7 @@ class _Tables(AnswerPanel):
         head = line_up(QHBoxLayout(), self.tabs, (self.statement, 1), margins=(2, 0, 8, 0))
         self.add_buttons(buttons, self.statement)
         for button in self._buttons:
-            button.setToolTip(tool_tip(f"Of the table {name}"))
+            button.setToolTip(tool_tip(f"Rows of the table {name}"))
         self._lay_out(head, self.stack)
 
     def add_drawing(self, title: str, drawing: _Responses) -> None:
