@@ -96,18 +96,18 @@ def read_timing(path: Path | str) -> dict[str, Timing]:
         timing = tables_as_declared(content, Timing)
     except DamagedFileError as error:
         raise UsageError(f"{path.name}: {error}; {_EXAMPLE}") from error
-    for name, said in timing.items():
-        if bool(said.start) != bool(said.end):
+    for name, entry in timing.items():
+        if bool(entry.start) != bool(entry.end):
             raise UsageError(f"{path.name}: [{name}] needs start and end, or neither for one that is learned")
-        of_activity = [key for key in ("start", "period", "deadline", "cpus") if getattr(said, key)]
-        of_chain = [key for key in ("reaction", "age") if getattr(said, key)]
-        if misplaced := of_activity if said.chain else of_chain:
-            home = "an activity, and this is a chain" if said.chain else "a chain: chain = 'camera > control'"
+        of_activity = [key for key in ("start", "period", "deadline", "cpus") if getattr(entry, key)]
+        of_chain = [key for key in ("reaction", "age") if getattr(entry, key)]
+        if misplaced := of_activity if entry.chain else of_chain:
+            home = "an activity, and this is a chain" if entry.chain else "a chain: chain = 'camera > control'"
             raise UsageError(f"{path.name}: [{name}] {misplaced[0]} is for {home}")
-        if not (of_activity or said.chain):
+        if not (of_activity or entry.chain):
             raise UsageError(f"{path.name}: [{name}] needs start and end, period, deadline or cpus; or chain, with the "
                              "bounds reaction and age")  # fmt: skip
-        lengths = {"period": said.period, "deadline": said.deadline, "reaction": said.reaction, "age": said.age}
+        lengths = {"period": entry.period, "deadline": entry.deadline, "reaction": entry.reaction, "age": entry.age}
         for key, text in lengths.items():
             try:
                 is_fine = not text or parse_length(text) > 0
@@ -688,13 +688,13 @@ def _of_spans(trace: Trace, kind: Spans) -> _TriggeredWork:
 def _with_said(trace: Trace, learned: Activities, timing: Mapping[str, Timing]) -> Activities:
     named, columns = list(learned.activities), [learned.instances]
     unseen, said_by = set[int](), dict[int, str]()
-    for name, said in timing.items():
-        if said.chain:
+    for name, entry in timing.items():
+        if entry.chain:
             continue
-        if said.start:
-            group = _said(trace, name, said)
+        if entry.start:
+            group = _said(trace, name, entry)
             group.activity[:] = position = len(named)
-            if any(events_need(trace, text).reason(trace) for text in (said.start, said.end)):
+            if any(events_need(trace, text).reason(trace) for text in (entry.start, entry.end)):
                 group.is_known[:] = False
                 unseen.add(position)
             columns.append(group)
@@ -705,21 +705,21 @@ def _with_said(trace: Trace, learned: Activities, timing: Mapping[str, Timing]) 
         activity = named[position]
         if (other := said_by.setdefault(position, name)) != name:
             raise UsageError(f"[{other}] and [{name}] of the timing file are one activity: {activity.name}")
-        period = bound_cycles(trace, said.period) if said.period else activity.period_cycles
+        period = bound_cycles(trace, entry.period) if entry.period else activity.period_cycles
         deadline, source = (activity.deadline_cycles, activity.deadline_from)
-        if said.deadline:
-            deadline, source = bound_cycles(trace, said.deadline), "said"
+        if entry.deadline:
+            deadline, source = bound_cycles(trace, entry.deadline), "said"
         elif period > 0:
             deadline, source = period, "period"
-        named[position] = Activity(name if said.start else activity.name, activity.trigger, activity.thread, period,
-                                  bool(said.period), deadline, source)  # fmt: skip
+        named[position] = Activity(name if entry.start else activity.name, activity.trigger, activity.thread, period,
+                                  bool(entry.period), deadline, source)  # fmt: skip
     return replace(learned, activities=tuple(named), instances=_joined(columns), unseen=frozenset(unseen))
 
 
-def _said(trace: Trace, name: str, said: Timing) -> Instances:
+def _said(trace: Trace, name: str, entry: Timing) -> Instances:
     """Return the instances of an activity of a user's timing file: from each event of `start` to the next of `end`."""
     try:
-        starts, ends = (select(trace, text).astype(np.int64) for text in (said.start, said.end))
+        starts, ends = (select(trace, text).astype(np.int64) for text in (entry.start, entry.end))
     except UsageError as error:
         raise UsageError(f"[{name}] {error}") from error
     by, of = (trace.events.thread[rows].astype(np.int64) for rows in (starts, ends))
@@ -745,7 +745,7 @@ def said_needs(trace: Trace, timing: Mapping[str, Timing], fields: Collection[st
     Raises:
         UsageError: An expression is wrong, or a chain names an activity that does not exist.
     """
-    names = [name for name, said in timing.items() if not fields or any(getattr(said, key) for key in fields)]
+    names = [name for name, entry in timing.items() if not fields or any(getattr(entry, key) for key in fields)]
     chains = [timing[name].chain for name in names if timing[name].chain]
     if fields and chains:
         learned = activities(trace, timing)
@@ -814,14 +814,14 @@ def reactions(trace: Trace, learned: Activities, chain: Sequence[int]) -> ChainT
     it is done. This is the reaction of an event chain in the AUTOSAR timing extensions.
     """
     positions, parts = _parts_of(learned, chain)
-    begun, steps = parts[0], [np.arange(len(parts[0]))]
+    first_part, steps = parts[0], [np.arange(len(parts[0]))]
     for one, other in itertools.pairwise(parts):
         steps.append(_followed(steps[-1], _next_of(trace, one, other)))
     is_missing = steps[-1] < 0
-    last = parts[-1].taken(np.maximum(steps[-1], 0)) if len(parts[-1]) else begun
+    last = parts[-1].taken(np.maximum(steps[-1], 0)) if len(parts[-1]) else first_part
     if not learned.unseen.isdisjoint(chain):  # it may have gone on
-        begun = replace(begun, is_known=begun.is_known & ~is_missing)
-    return _chain_times(trace, begun, last, is_missing, (positions, steps))
+        first_part = replace(first_part, is_known=first_part.is_known & ~is_missing)
+    return _chain_times(trace, first_part, last, is_missing, (positions, steps))
 
 
 def ages(trace: Trace, learned: Activities, chain: Sequence[int]) -> ChainTimes:
@@ -848,15 +848,15 @@ def _parts_of(learned: Activities, chain: Sequence[int]) -> tuple[list[NDArray[n
 
 
 def _chain_times(
-    trace: Trace, begun: Instances, last: Instances, is_missing: NDArray[np.bool_],
+    trace: Trace, first_part: Instances, last: Instances, is_missing: NDArray[np.bool_],
     steps: tuple[list[NDArray[np.intp]], list[_Ints]],
 ) -> ChainTimes:  # fmt: skip
     is_open = is_missing | last.is_open
-    end_row = np.where(is_open, last_rows(trace, begun.start_row), last.end_row)
-    end_cycles = np.where(is_open, ends_of_files(trace, begun.start_row), last.end_cycles)
-    is_known = is_whole(trace, begun.start_row, end_row) & begun.is_known
+    end_row = np.where(is_open, last_rows(trace, first_part.start_row), last.end_row)
+    end_cycles = np.where(is_open, ends_of_files(trace, first_part.start_row), last.end_cycles)
+    is_known = is_whole(trace, first_part.start_row, end_row) & first_part.is_known
     gone_through = np.stack([_followed(step, own) for own, step in zip(*steps, strict=True)], axis=1)
-    return ChainTimes(begun.start_cycles, end_cycles, begun.start_row, is_open, is_known, gone_through)
+    return ChainTimes(first_part.start_cycles, end_cycles, first_part.start_row, is_open, is_known, gone_through)
 
 
 def _followed(position: _Ints, following: _Ints) -> _Ints:

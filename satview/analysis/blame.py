@@ -393,9 +393,9 @@ def _of_thread(
     for number in np.unique(cpu[is_on_cpu]).tolist():
         some = np.flatnonzero(is_on_cpu & (cpu == number))
         lane, runner, interrupt = running.timeline(number)
-        piece, segment, begun, over = cut_at(start[some], end[some], lane)
+        piece, segment, piece_start, piece_end = cut_at(start[some], end[some], lane)
         some = some[piece]
-        pieces = _on_cpu(trace, thread, (of[some], begun, over), value[some] == RUNNING, runner[segment],
+        pieces = _on_cpu(trace, thread, (of[some], piece_start, piece_end), value[some] == RUNNING, runner[segment],
                          interrupt[segment])  # fmt: skip
         is_free = (pieces.kind == Blame.NO_CPU) & (runner[segment] == _IDLE)
         parts.append(_kept_from_cpu(running, thread, number, (pieces, event[some]), is_free))
@@ -456,12 +456,12 @@ def _kept_from_cpu(
         if other == cpu or not len(waiting):
             continue
         edges, is_idle = running.idle(other)
-        piece, segment, begun, over = cut_at(waiting.start, waiting.end, edges)
-        outside = waiting.cycles - np.bincount(piece, over - begun, len(waiting)).astype(np.int64)
+        piece, segment, piece_start, piece_end = cut_at(waiting.start, waiting.end, edges)
+        outside = waiting.cycles - np.bincount(piece, piece_end - piece_start, len(waiting)).astype(np.int64)
         if outside.any():  # the CPU is not known all the time
             continue
-        waiting = replace(waiting.taken(piece), start=begun, end=over)
-        is_kept = is_idle[segment] & (over - begun >= least)
+        waiting = replace(waiting.taken(piece), start=piece_start, end=piece_end)
+        is_kept = is_idle[segment] & (piece_end - piece_start >= least)
         kept = waiting.taken(np.flatnonzero(is_kept))
         allows = _allows(trace, thread, kept.start, other - first_cpu)
         unlogged = Kept.RUNMASK_OR_BUDGET if by_budget else Kept.UNLOGGED_RUNMASK

@@ -169,16 +169,16 @@ def partition_times(scope: Scope) -> PartitionTable:
     broke = bankruptcies(scope)
     broke_in = np.searchsorted(edges, trace.events.time_cycles[broke.row], side="right") - 1
     known = np.unique(np.concatenate((budgets.partition, partition_of_run[ran[pieces]], broke.partition)))
-    many, count = len(known), (len(edges) - 1) * len(known)
-    key = number * many + np.searchsorted(known, partition_of_run[ran[pieces]])
+    partition_count, count = len(known), (len(edges) - 1) * len(known)
+    key = number * partition_count + np.searchsorted(known, partition_of_run[ran[pieces]])
     total = sum_by(key, end - start, count)
     is_critical = critical[ran[pieces]]
     in_critical = sum_by(key[is_critical], (end - start)[is_critical], count)
     peak, peak_start = _peaks(scope, known, partition_of_run[ran], runs.start[ran], runs.end[ran])
-    broken = np.bincount(broke_in * many + np.searchsorted(known, broke.partition), minlength=count)
+    broken = np.bincount(broke_in * partition_count + np.searchsorted(known, broke.partition), minlength=count)
     budget, critical_ms = _in_force(budgets, edges, known)
     rows = np.flatnonzero((total > 0) | (budget >= 0) | (broken > 0))
-    of_edge, of_known = rows // many, rows % many
+    of_edge, of_known = rows // partition_count, rows % partition_count
     order = np.lexsort((known[of_known], known[of_known] < 0, of_edge))  # `IDLE` and `NOT_LOGGED` come last
     rows, of_edge, of_known = rows[order], of_edge[order], of_known[order]
     return PartitionTable(

@@ -141,8 +141,8 @@ def response_bound(
                 return None
             work = arrived * costs
             # A thread runs on one CPU at a time: not longer than the window.
-            met = int(np.minimum(work[shared], window).sum()) if cpus > 1 else int(work[shared].sum())
-            longer = base + -(-met // cpus) + int(work[~shared].sum())
+            shared_work = int(np.minimum(work[shared], window).sum()) if cpus > 1 else int(work[shared].sum())
+            longer = base + -(-shared_work // cpus) + int(work[~shared].sum())
             if longer > most_cycles or steps > most_steps:
                 return None
             if longer == window:
@@ -226,20 +226,28 @@ def _bounds_on_axis(
     bounds: dict[int, Bound] = {}
     file_of = files.part_of[learned.instances.start_row]
     for number, part in enumerate(files.parts):
-        here = learned.instances.taken(file_of == number)
-        start, begin, end = (part.own_times(times) for times in (here.start_cycles, here.begin_cycles, here.end_cycles))
+        instances = learned.instances.taken(file_of == number)
+        start, begin, end = (
+            part.own_times(times) for times in (instances.start_cycles, instances.begin_cycles, instances.end_cycles)
+        )
         in_file = replace(
-            here, thread=np.searchsorted(part.threads, here.thread), start_cycles=start, begin_cycles=begin,
-            end_cycles=end, start_row=files.own_row[here.start_row].astype(np.int64),
-            end_row=np.where(here.end_row >= 0, files.own_row[here.end_row].astype(np.int64), here.end_row),
-        )  # fmt: skip
+            instances,
+            thread=np.searchsorted(part.threads, instances.thread),
+            start_cycles=start,
+            begin_cycles=begin,
+            end_cycles=end,
+            start_row=files.own_row[instances.start_row].astype(np.int64),
+            end_row=np.where(
+                instances.end_row >= 0, files.own_row[instances.end_row].astype(np.int64), instances.end_row
+            ),
+        )
         rate, cpus = part.trace.clock.cycles_per_s, range(part.first_cpu, part.first_cpu + part.trace.cpu_count)
         bounds_of_part = response_bounds(
             part.trace, replace(learned, instances=in_file),
             scaled(np.array(periods, np.int64), part.rate, rate).tolist(),
-            {position: [cpu - cpus.start for cpu in said if cpu in cpus] for position, said in said_cpus.items()},
+            {position: [cpu - cpus.start for cpu in allowed if cpu in cpus] for position, allowed in said_cpus.items()},
         )  # fmt: skip
-        for position in np.unique(here.activity).tolist():
+        for position in np.unique(instances.activity).tolist():
             is_first = position not in bounds
             bounds[position] = (
                 _on_axis(part, bounds_of_part[position]) if is_first else Bound("several files have instances")

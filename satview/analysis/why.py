@@ -468,19 +468,21 @@ class _Chain:
         )
         if ready >= 0 and step.ready_row >= 0 and ready != int(self.trace.events.time_cycles[step.ready_row]):
             because = f"{because}; it was ready since {self._moment(ready, step)}"
-        before, took = self._before(step)
-        return replace(step, before=before, says=f"{self._begins(step)}: {because}{took}.")
+        before, arrival = self._before(step)
+        return replace(step, before=before, says=f"{self._begins(step)}: {because}{arrival}.")
 
     def _ready(self, step: WhyStep, spans: LaneSpans, position: int) -> WhyStep:
         """Return the step of a ready thread, completed by the threads that run instead, and what made it ready."""
         step, because = self._woken(step, spans, position)
         (on_cpus, idle), instead = self._on_cpus(step), self._instead(step)
-        has = [f"{self._named(row, priority, step)} has {self.trace.cpu_title(cpu)} since {self._moment(since, step)}"
-               for cpu, row, priority, since in on_cpus[:_MOST_CPUS]]  # fmt: skip
+        occupants = [
+            f"{self._named(row, priority, step)} has {self.trace.cpu_title(cpu)} since {self._moment(since, step)}"
+            for cpu, row, priority, since in on_cpus[:_MOST_CPUS]
+        ]
         if len(on_cpus) > _MOST_CPUS:
-            has.append(f"others have {len(on_cpus) - _MOST_CPUS} more CPUs")
-        has += [f"{self.trace.cpu_title(cpu)} is idle" for cpu in idle[:_MOST_CPUS]]
-        now = f": {', '.join(has)}" if has else ""
+            occupants.append(f"others have {len(on_cpus) - _MOST_CPUS} more CPUs")
+        occupants += [f"{self.trace.cpu_title(cpu)} is idle" for cpu in idle[:_MOST_CPUS]]
+        now = f": {', '.join(occupants)}" if occupants else ""
         priorities = {row: priority for row, priority, _ in instead}
         ran = self.evidence.shares([(row, cycles) for row, _, cycles in instead],
                                    lambda row: self._named(row, priorities[row], step))  # fmt: skip
@@ -494,8 +496,8 @@ class _Chain:
             text = f"{text}; only {keeps} can keep it from a CPU that is idle"
         text = f"{text}."
         if position and spans.value[position - 1] == RUNNING:
-            got = _row(spans, position - 1)
-            cpu = f" {self.trace.cpu_title(int(self.trace.events.cpu[got]))}" if got >= 0 else " the CPU"
+            row_before = _row(spans, position - 1)
+            cpu = f" {self.trace.cpu_title(int(self.trace.events.cpu[row_before]))}" if row_before >= 0 else " the CPU"
             had = self.evidence.length(step.since_cycles - int(spans.start_cycles[position - 1]))
             text = f"{text} It lost{cpu} at {self._moment(step.since_cycles, step)}, after {had} on it; {because}."
         else:
@@ -546,10 +548,10 @@ class _Chain:
         trace = self.trace
         if step.row < 0:
             return _NONE, ""
-        here = np.array([step.row])
-        last = int(last_before(trace, rows_by_cpu(trace, wire.THREAD_RUNNING), here)[0])
+        rows = np.array([step.row])
+        last = int(last_before(trace, rows_by_cpu(trace, wire.THREAD_RUNNING), rows)[0])
         cpu = int(trace.events.cpu[step.row])
-        if last == NO_EVENT or not is_whole_on(trace, cpu, np.array([last]), here)[0]:
+        if last == NO_EVENT or not is_whole_on(trace, cpu, np.array([last]), rows)[0]:
             return _NONE, f"; it got {trace.cpu_title(cpu)}"
         other = int(trace.events.thread[last])
         if other == step.thread:

@@ -268,14 +268,14 @@ class Late:
     def _cannot_tell_of(self, numbers: Iterable[int]) -> str:
         """Return the reasons why the trace has no full answer on the activities with these `numbers`, a line each."""
         names, needs = {self._names[number] for number in numbers}, said_needs(self.trace, self.timing)
-        said = lacks(self.trace, {name: own for name, own in needs.items() if name in names})
-        return "\n".join(filter(None, (self._cannot_tell, *said)))
+        reasons = lacks(self.trace, {name: own for name, own in needs.items() if name in names})
+        return "\n".join(filter(None, (self._cannot_tell, *reasons)))
 
     def _why_not_all(self, activity: int | None = None) -> tuple[str, ...]:
         """Return the reasons why instances of an activity may be missing; None = why whole activities may be."""
-        said = self._cannot_tell_of(range(len(self._names)) if activity is None else [activity]).splitlines()
+        reasons = self._cannot_tell_of(range(len(self._names)) if activity is None else [activity]).splitlines()
         unseen = _unseen_triggers(self.trace) if activity is None else ()
-        return tuple(dict.fromkeys(filter(None, (*said, *unseen, may_be_more(self.trace)))))
+        return tuple(dict.fromkeys(filter(None, (*reasons, *unseen, may_be_more(self.trace)))))
 
     def worst(self, activity: int | None = None, count: int | None = None) -> _Ints:
         """Return indices of instances by overrun of the deadline, then response, longest first, int64 (k,).
@@ -454,13 +454,13 @@ class Late:
         """
         names, times, bounds = list[str](), list[ChainTimes](), list[int]()
         is_lossy = bool(len(losses(self.trace)))
-        for name, said in self.timing.items():
-            if said.chain:
-                chain = chain_of(self.learned, said.chain)
+        for name, entry in self.timing.items():
+            if entry.chain:
+                chain = chain_of(self.learned, entry.chain)
                 names.append(name)
                 times += [reactions(self.trace, self.learned, chain), ages(self.trace, self.learned, chain)]
                 bounds += [bound_cycles(self.trace, text) if text else -1
-                           for text in (said.reaction, said.age)]  # fmt: skip
+                           for text in (entry.reaction, entry.age)]  # fmt: skip
         figures, doubt = np.full((len(times), 6), -1, np.int64), np.zeros(len(times), np.uint8)
         for row, measured in enumerate(times):
             length, known = measured.length_cycles, np.flatnonzero(measured.is_known)

@@ -104,7 +104,7 @@ def run_satview(arguments: list[str], patience_s: float, is_cancelled: Callable[
     ) as child:  # fmt: skip
         while True:
             try:
-                printed, said = child.communicate(timeout=_POLL_S)
+                printed, errors = child.communicate(timeout=_POLL_S)
                 break
             except subprocess.TimeoutExpired:
                 if is_cancelled() or time.monotonic() > end_s:
@@ -114,7 +114,7 @@ def run_satview(arguments: list[str], patience_s: float, is_cancelled: Callable[
                         raise Cancelled from None
                     raise UsageError(f"satview did not end within {patience_s:g} s") from None
     if child.returncode not in (0, 1):  # 1: data was lost to problems of the trace
-        last = said.strip().splitlines()
+        last = errors.strip().splitlines()
         raise UsageError(last[-1].removeprefix("satview: ") if last else f"satview ended with {child.returncode}")
     return printed
 

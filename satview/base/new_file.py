@@ -117,8 +117,8 @@ def refuse_ending(path: Path | str, *endings: str, reading: Sources = ()) -> Non
     """
     if find_target(path, reading, streams=True).kind is not TargetKind.FILE or Path(path).suffix.lower() in endings:
         return
-    there = f"there is {endings[0]}" if len(endings) == 1 else f"there are {', '.join(endings)}"
-    raise WriteError(path, f"the ending says what is written; {there}")
+    known_endings = f"there is {endings[0]}" if len(endings) == 1 else f"there are {', '.join(endings)}"
+    raise WriteError(path, f"the ending says what is written; {known_endings}")
 
 
 def refuse_missing_folder(path: Path) -> None:

@@ -223,11 +223,11 @@ def scheduling(
     for table, names in ((sums.runs, RUN_SUMS), (sums.cpus, CPU_SUMS)):
         table[:, [name.endswith("_start") for name in names]] = -1
     cut, lost, regained = map(np.ascontiguousarray, (missing.cut, missing.lost, missing.regained))
-    gone, back = lost[regained - lost > 1], regained[regained - lost > 1]
+    silent_from, silent_to = lost[regained - lost > 1], regained[regained - lost > 1]
     now = np.empty((threads, _THREAD_WORDS), np.int64)
     is_other = call(
         "scheduling", *map(np.ascontiguousarray, (code, thread, cpu, time, rules.kind, rules.value, idle)),
-        *(getattr(rules, name) for name in _RULES), cpus, cut, lost, regained, gone, back, now, sums.states,
+        *(getattr(rules, name) for name in _RULES), cpus, cut, lost, regained, silent_from, silent_to, now, sums.states,
         sums.runs, sums.cpus, sums.busy, sums.known,
     )  # fmt: skip
     if is_other:

@@ -150,15 +150,15 @@ def _last_switches(trace: Trace, row: int) -> NDArray[np.int64]:
 
 def _gone(trace: Trace, row: int, last: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which threads ended before a row: destroyed after their `last` state, or dead; bool (threads,)."""
-    gone = np.zeros(len(trace.threads), np.bool_)
+    has_ended = np.zeros(len(trace.threads), np.bool_)
     destroyed = rows_of_codes(trace, wire.THREAD_DESTROY)
     destroyed = destroyed[destroyed < row]
     threads = trace.events.thread[destroyed]
-    gone[threads[destroyed >= last[threads]]] = True
+    has_ended[threads[destroyed >= last[threads]]] = True
     known = last >= 0
     values = trace.catalogue.state_value_of_code[trace.events.code[last[known]]]
-    gone[np.flatnonzero(known)[values == states.DEAD]] = True
-    return gone
+    has_ended[np.flatnonzero(known)[values == states.DEAD]] = True
+    return has_ended
 
 
 def _processes(trace: Trace, row: int, alive: NDArray[np.int64]) -> list[int]:

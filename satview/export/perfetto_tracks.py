@@ -553,8 +553,8 @@ def _packets(trace: Trace, changes: _Changes) -> _Packets:
     runs = np.flatnonzero(state == _RUNNING)
     comes = _Packets(thread[runs], cycles[runs], np.full(len(runs), 4), state[runs], cpu[runs], changes.priority[runs])
     moves = runs[before[runs] == _RUNNING]
-    gone = np.flatnonzero(state == _GONE)
-    ends = gone[before[gone] != _DEAD]
+    destroyed = np.flatnonzero(state == _GONE)
+    ends = destroyed[before[destroyed] != _DEAD]
     # If a thread's state becomes unknown, `unknown` gets its CPU, unless another thread gets it at the same time.
     lost = np.flatnonzero((state == _NOT_KNOWN) & (before > 0) & (before != _DEAD))
     ran, slept = lost[had[lost] >= 0], lost[had[lost] < 0]
@@ -566,7 +566,7 @@ def _packets(trace: Trace, changes: _Changes) -> _Packets:
     _, once = np.unique(cycles[left] * cpus + of_cpu, return_index=True)
     return _Packets.concatenated([
         leaves, of(moves, 0, _RUNNABLE, had[moves]),
-        of(ends, 0, _DEAD, np.maximum(had[ends], 0)), of(gone, 1, _DESTROYED, np.maximum(had[gone], 0)),
+        of(ends, 0, _DEAD, np.maximum(had[ends], 0)), of(destroyed, 1, _DESTROYED, np.maximum(had[destroyed], 0)),
         of(slept, 2, _RUNNING, free), of(left[once], 3, _RUNNING, of_cpu[once], -1 - of_cpu[once]), comes,
     ])  # fmt: skip
 

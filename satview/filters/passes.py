@@ -117,9 +117,9 @@ class _Parser:
         return ExpressionError.of(self.token, message)
 
     def takes(self, word: str) -> bool:
-        is_it = self.token.kind is not TokenKind.TEXT and self.token.text == word
-        self.position += is_it
-        return is_it
+        is_taken = self.token.kind is not TokenKind.TEXT and self.token.text == word
+        self.position += is_taken
+        return is_taken
 
     def any_of(self, depth: int) -> FilterCombination:
         if depth > _NESTING_LIMIT:

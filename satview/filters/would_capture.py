@@ -319,8 +319,8 @@ def why_nothing(
 
 def _reads_priority(node: nodes.Node) -> bool:
     """Return whether an expression reads the priority of a thread."""
-    is_it = isinstance(node, nodes.EventField) and node.name == "priority"
-    return is_it or any(map(_reads_priority, nodes.children(node)))
+    is_priority = isinstance(node, nodes.EventField) and node.name == "priority"
+    return is_priority or any(map(_reads_priority, nodes.children(node)))
 
 
 def _needed(trace: Trace, codes: Bools) -> str:

@@ -131,8 +131,8 @@ class Dataset:
 
     def gone(self, sources: Iterable[DatasetSource]) -> list[str]:
         """Return the names of completely exported traces that are not in `sources` and whose files no longer exist."""
-        there = {source.name for source in sources}
-        return [name for name in self.names() if name not in there and not Path(self._path_of(name)).is_file()]
+        source_names = {source.name for source in sources}
+        return [name for name in self.names() if name not in source_names and not Path(self._path_of(name)).is_file()]
 
     def _path_of(self, name: str) -> str:
         """Return the path of a trace's file at the time of export; empty if the table `trace` cannot be read."""
@@ -381,9 +381,9 @@ def _kind_rows(dataset: Dataset) -> Iterator[tuple[str, str, str]]:
 
 def _tables(dataset: Dataset, query: str) -> Iterator[str]:
     """Yield the SQL statements that create the tables that a query uses."""
-    there = dataset.tables
+    existing = dataset.tables
     yield f"CREATE VIEW {_CLOCK} AS SELECT * FROM {_rows(dataset, RECORD)}"  # noqa: S608
-    for name in (RECORD, *(table for table in mentioned(query, there)[0] if table in there and table != RECORD)):
+    for name in (RECORD, *(table for table in mentioned(query, existing)[0] if table in existing and table != RECORD)):
         columns = SCHEMAS[name].names if name in SCHEMAS else ("time_cycles",)
         cycles = ", ".join(column for column in columns if column.endswith("_cycles"))
         shown = f"* EXCLUDE ({cycles})" if cycles else "*"  # cycles of different clocks cannot be compared

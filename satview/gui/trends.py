@@ -210,8 +210,8 @@ class TrendsWindow(QWidget):
 
     @Slot(object)
     def _on_done(self, traces: Table) -> None:
-        said = [f"{traces.question.note}. A click opens a trace there", *traces.missing]
-        self.message.say(" ".join(map(sentence, said)), "dim")
+        sentences = [f"{traces.question.note}. A click opens a trace there", *traces.missing]
+        self.message.say(" ".join(map(sentence, sentences)), "dim")
         self._show(traces)
 
     @Slot(object)

@@ -172,8 +172,8 @@ def _laid_out(part: QWidget | QLayout | None) -> Iterator[QWidget]:
         layout = part.layout() if isinstance(part, QWidget) else part
         items = map(layout.itemAt, range(layout.count())) if layout is not None else ()
         inner = [item.widget() or item.layout() for item in items if item is not None]
-    for each in inner:
-        yield from _laid_out(each)
+    for inner_part in inner:
+        yield from _laid_out(inner_part)
 
 
 def drop_down(parent: QWidget, name: str, titles: Mapping[Any, str] | Iterable[str]) -> QComboBox:

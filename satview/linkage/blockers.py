@@ -283,8 +283,10 @@ def _have_given(known: Mutexes, holder: _Ints, mutex: _Ints, row: _Ints, bound: 
     stop = int(np.searchsorted(gives.row, bound))
     for i, start in enumerate(np.searchsorted(gives.row, row, side="right").tolist()):
         part = slice(start, max(stop, start))
-        is_it = (gives.mutex[part] == mutex[i]) | (gives.mutex[part] < 0)
-        out[i] = holder[i] > 0 and bool(np.any(is_it & ((gives.thread[part] == holder[i]) | (gives.thread[part] == 0))))
+        is_same_mutex = (gives.mutex[part] == mutex[i]) | (gives.mutex[part] < 0)
+        out[i] = holder[i] > 0 and bool(
+            np.any(is_same_mutex & ((gives.thread[part] == holder[i]) | (gives.thread[part] == 0)))
+        )
     return out
 
 

@@ -328,9 +328,9 @@ def _only(start: NDArray[np.intp], stop: NDArray[np.intp], pid: _Ints, requested
     for step in range(int(count.max(initial=0))):  # over the handlers of one interrupt: a handful
         several = several[start[several] + step < stop[several]]
         position = start[several] + step
-        is_it = pid[position] == requested[several]
-        selected[several[is_it]] = position[is_it]
-        fits[several] += is_it
+        is_requested = pid[position] == requested[several]
+        selected[several[is_requested]] = position[is_requested]
+        fits[several] += is_requested
     return np.where((count == 1) | (fits == 1), selected, -1)
 
 

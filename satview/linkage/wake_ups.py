@@ -215,11 +215,11 @@ class _WakeUps:
         for table in (messages.messages(trace), messages.pulses(trace)):
             link = table.ended_by(receipt)
             known = np.flatnonzero(link >= 0)
-            begun = table.from_row[link[known]]
-            is_cause = (begun == last[known]) & (begun > self.begin[wakeups[known]])
+            cause = table.from_row[link[known]]
+            is_cause = (cause == last[known]) & (cause > self.begin[wakeups[known]])
             exact = table.certainty[link[known]] == Certainty.EXACT
-            self._offer(wakeups[known[is_cause & exact]], begun[is_cause & exact], Certainty.EXACT)
-            self._offer(wakeups[known[is_cause & ~exact]], begun[is_cause & ~exact], Certainty.INFERRED)
+            self._offer(wakeups[known[is_cause & exact]], cause[is_cause & exact], Certainty.EXACT)
+            self._offer(wakeups[known[is_cause & ~exact]], cause[is_cause & ~exact], Certainty.INFERRED)
 
     def _objects(self) -> None:
         for state, ends in _ENDS_BY_OBJECT.items():

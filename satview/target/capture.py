@@ -448,8 +448,8 @@ class _ScriptRun:
         files = "" if self._file == "-" else f"rm -f {self._file}; "
         if self._program:
             files += f"rm -f {self._program}; "
-            if begun := re.search(rf"^{PROGRAM} (\d+)", self._stderr, re.MULTILINE):
-                files += f"kill -TERM {begun[1]} 2>/dev/null; "
+            if match := re.search(rf"^{PROGRAM} (\d+)", self._stderr, re.MULTILINE):
+                files += f"kill -TERM {match[1]} 2>/dev/null; "
         look = f"{PATHS}; {files}kill -0 {pid} 2>/dev/null && echo runs; true" if pid else f"{files}true"
         deadline_s = time.monotonic() + _GONE_S
         try:

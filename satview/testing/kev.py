@@ -543,8 +543,8 @@ class Kev:
 
     def _durations(self, times: Instances | ChainTimes, says: str, of: Sequence[int]) -> MeasuredDurations:
         """Return the durations of the instances of an activity, or of the passes through a chain."""
-        said, known = said_needs(self.trace, self.timing), activities(self.trace, self.timing).activities
-        missing = lacks(self.trace, {known[number].name: said.get(known[number].name, ()) for number in of})
+        needs, known = said_needs(self.trace, self.timing), activities(self.trace, self.timing).activities
+        missing = lacks(self.trace, {known[number].name: needs.get(known[number].name, ()) for number in of})
         said_missing = "" if self.is_lenient else "; ".join(missing)
         is_done, goes_on = times.is_known & ~times.is_open, times.is_known & times.is_open
         return MeasuredDurations(

@@ -255,30 +255,30 @@ def _thread_patches() -> list[Patch]:
         quietly(state.current(), init_original, self, *args, **named)
 
     def start(self: threading.Thread) -> None:
-        log, here = state.current(), self.__dict__
-        if log.busy or not here.get("_initialized") or self.ident is not None or _TID in here:
+        log, attributes = state.current(), self.__dict__
+        if log.busy or not attributes.get("_initialized") or self.ident is not None or _TID in attributes:
             start_original(self)  # raises as it should
             return
-        tid = here[_TID] = next(state.recorder().tids)
+        tid = attributes[_TID] = next(state.recorder().tids)
         state.recorder().name("thread", tid, self.name)
-        run, own_run = self.run, here.get("run")
+        run, own_run = self.run, attributes.get("run")
         begun_ns: list[int] = []
 
         def traced_run() -> None:
             # Restore the attribute before the program's own code runs.
             if own_run is None:
-                here.pop("run", None)
+                attributes.pop("run", None)
             else:
-                here["run"] = own_run
+                attributes["run"] = own_run
             _run_in_log(tid, begun_ns, run)
 
-        here["run"] = traced_run
-        routine = _routine(here.get("_target") or type(self).run, type(self).__name__)
+        attributes["run"] = traced_run
+        routine = _routine(attributes.get("_target") or type(self).run, type(self).__name__)
         try:
             _create(log, routine, _DAEMON_FLAG if self.daemon else 0, tid, begun_ns, lambda: start_original(self))
         except BaseException:
-            here.pop(_TID, None)
-            here.pop("run", None)
+            attributes.pop(_TID, None)
+            attributes.pop("run", None)
             raise
 
     def join(self: threading.Thread, timeout: float | None = None) -> None:
@@ -334,9 +334,9 @@ def _low_level_patches() -> list[tuple[Any, str, Any]]:
 
 def adopt_main_thread() -> None:
     """Give the calling thread the next thread number of the recorder, and record the start and name of the thread."""
-    here = threading.current_thread()
-    tid = here.__dict__[_TID] = next(state.recorder().tids)
-    state.recorder().name("thread", tid, here.name)
+    thread = threading.current_thread()
+    tid = thread.__dict__[_TID] = next(state.recorder().tids)
+    state.recorder().name("thread", tid, thread.name)
     begin_thread(tid, [])
 
 

@@ -212,9 +212,11 @@ def _semaphore() -> list[Patch]:
                 _pair(acquire_original, log, codes.SEMA, codes.SEMA_WAIT, arguments, _in_time, self, True, timeout)
             )
         start_ns = now()
-        got: bool = quietly(log, acquire_original, self, blocking, timeout)
-        log.note(start_ns, codes.SEMA, codes.SEMA_TRYWAIT, codes.SINGLE, address, codes.OK if got else codes.EBUSY)
-        return got
+        is_acquired: bool = quietly(log, acquire_original, self, blocking, timeout)
+        log.note(
+            start_ns, codes.SEMA, codes.SEMA_TRYWAIT, codes.SINGLE, address, codes.OK if is_acquired else codes.EBUSY
+        )
+        return is_acquired
 
     def traced_release(original: Method) -> Method:
         return _traced_single(original, codes.SEMA, codes.SEMA_POST, lambda semaphore: int(semaphore._value))
@@ -273,12 +275,12 @@ class TracedSimpleQueue(queue.SimpleQueue[Any]):
         if block:
             arguments = (self._trace_address, self.qsize())
             return _pair(super().get, log, codes.SEMA, codes.SEMA_WAIT, arguments, _succeeded, True, timeout)
-        start_ns, got = now(), False
+        start_ns, has_item = now(), False
         try:
             item = super().get(False)
-            got = True
+            has_item = True
         finally:
-            result = codes.OK if got else codes.EBUSY
+            result = codes.OK if has_item else codes.EBUSY
             log.note(start_ns, codes.SEMA, codes.SEMA_TRYWAIT, codes.SINGLE, self._trace_address, result)
         return item
 
@@ -341,38 +343,38 @@ class _Traced:
         log = state.current()
         if timeout != -1 and not (blocking and 0 <= timeout <= _thread.TIMEOUT_MAX):
             return bool(self._take(blocking, timeout))  # raises as it should
-        got: bool = self._take(False)
+        is_acquired: bool = self._take(False)
         if log.busy:
-            if not got and blocking:
-                got = self._take(True, timeout)
-            if got:
+            if not is_acquired and blocking:
+                is_acquired = self._take(True, timeout)
+            if is_acquired:
                 self._depth_now()
         elif blocking:
-            if not got:
+            if not is_acquired:
                 return self._wait(log, timeout)
             log.put(self._got(now()))
         else:
-            if got:
+            if is_acquired:
                 self._depth_now()
-            log.note(now(), self._category, _TRY, codes.SINGLE, self.address, codes.OK if got else codes.EBUSY)
-        return got
+            log.note(now(), self._category, _TRY, codes.SINGLE, self.address, codes.OK if is_acquired else codes.EBUSY)
+        return is_acquired
 
     def _wait(self, log: Log, timeout: float = -1) -> bool:
         start_ns = now()
         log.note(start_ns, self._category, _LOCK, codes.FIRST, self.address)
         log.sample_cpu(start_ns)
-        result, depth, got = codes.EINTR, 0, False
+        result, depth, is_acquired = codes.EINTR, 0, False
         self._waiting.append(None)
         try:
-            got = (timeout == -1 and self._take_soon()) or self._take(True, timeout)
-            result = codes.OK if got else codes.ETIME
-            depth = self._depth_now() if got else 0
+            is_acquired = (timeout == -1 and self._take_soon()) or self._take(True, timeout)
+            result = codes.OK if is_acquired else codes.ETIME
+            depth = self._depth_now() if is_acquired else 0
         finally:
             self._waiting.pop()
             end_ns = now()
             log.note(end_ns, self._category, _LOCK, codes.SECOND, result, 1, depth)
             log.sample_cpu(end_ns)
-        return got
+        return is_acquired
 
     def _take_soon(self) -> bool:
         """Poll the lock a few times, with pauses; return whether it was acquired.

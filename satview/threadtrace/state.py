@@ -220,11 +220,11 @@ def start(new: ThreadRecorder) -> None:
 def fork_child() -> None:
     """Start new files in a forked child; the forking thread keeps its number."""
     tid = getattr(getattr(OwnState.local, "log", None), "tid", 0)
-    here = recorder()
-    here.after_fork()
+    own_recorder = recorder()
+    own_recorder.after_fork()
     OwnState.local = _thread._local()
-    if not here.is_closed:
-        begin(tid or next(here.tids))
+    if not own_recorder.is_closed:
+        begin(tid or next(own_recorder.tids))
 
 
 def new_object(kind: str) -> int:
@@ -232,9 +232,9 @@ def new_object(kind: str) -> int:
 
     Addresses of Python objects cannot be used, as they are reused after an object is deleted.
     """
-    here = recorder()
-    address = next(here.addresses)
-    here.name("object", address, f"{kind} {_maker()}")
+    own_recorder = recorder()
+    address = next(own_recorder.addresses)
+    own_recorder.name("object", address, f"{kind} {_maker()}")
     return address
 
 
@@ -244,9 +244,9 @@ def routine(code: CodeType | None, name: str) -> int:
         return 0
     address = OwnState.routines.get(code)
     if address is None:
-        here = recorder()
-        address = OwnState.routines[code] = next(here.addresses)
-        here.name("object", address, f"{name} {_position(code.co_filename, code.co_firstlineno)}")
+        own_recorder = recorder()
+        address = OwnState.routines[code] = next(own_recorder.addresses)
+        own_recorder.name("object", address, f"{name} {_position(code.co_filename, code.co_firstlineno)}")
     return address
 
 

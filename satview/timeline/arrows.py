@@ -171,8 +171,8 @@ class _Lanes:
         code = trace.events.code[origin]
         is_interrupt = (code >> wire.CLASS_SHIFT == wire.WireClass.INT) | (code == TIMER_EVENT)
         cpu = trace.events.cpu[rows]
-        there = np.where(self._of_interrupts[cpu] == _ABSENT, self._of_cpu[cpu], self._of_interrupts[cpu])
-        return np.where(is_interrupt & (there != _ABSENT), there, self.of(rows))
+        lane = np.where(self._of_interrupts[cpu] == _ABSENT, self._of_cpu[cpu], self._of_interrupts[cpu])
+        return np.where(is_interrupt & (lane != _ABSENT), lane, self.of(rows))
 
 
 _NEAR_PX: Final = 2  # arrows that begin within this distance are drawn as one

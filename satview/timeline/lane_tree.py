@@ -618,7 +618,7 @@ def _doubts_text(trace: Trace, doubtful: Doubts) -> str:
         (int(doubtful.processes.sum()), "process", "processes"),
         (int(of_real.sum()), "thread", "threads"),
     )
-    return ", ".join(f"{count} {one if count == 1 else many}" for count, one, many in counts if count)
+    return ", ".join(f"{count} {singular if count == 1 else plural}" for count, singular, plural in counts if count)
 
 
 # Converts lanes to arrays and plain values for a cache, and back.

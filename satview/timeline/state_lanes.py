@@ -388,9 +388,9 @@ def slices_by_cpu(trace: Trace) -> list[NDArray[np.uint32]]:
 
 def _within(rows: NDArray[np.uint32], own: NDArray[np.uint32], windows: RowBounds) -> NDArray[np.int64]:
     """Return indices in `own` of the CPU's first slice and of all slices that may overlap windows, int64, ascending."""
-    begun, end = (positions(own, positions(rows, bound)) for bound in windows)
+    begin, end = (positions(own, positions(rows, bound)) for bound in windows)
     # The last one that begins before a window may still run within it.
-    return np.union1d(0, numbers_within(np.maximum(begun - 1, 0), end))
+    return np.union1d(0, numbers_within(np.maximum(begin - 1, 0), end))
 
 
 def _call_spans(trace: Trace, cpu: int) -> LaneSpans:

@@ -233,7 +233,7 @@ def fit_of(
 
 def own_activities(timing: Mapping[str, Timing] | None) -> dict[str, Timing]:
     """Return the timing entries that define activities by expressions: names of learned ones may differ in a replay."""
-    return {name: said for name, said in (timing or {}).items() if said.start}
+    return {name: entry for name, entry in (timing or {}).items() if entry.start}
 
 
 def _same_order(one: tuple[Trace, int], other: tuple[Trace, int]) -> float:

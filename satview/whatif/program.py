@@ -326,9 +326,9 @@ class _Builder:
         """
         every_wait, time = self.waits, self.events.time_cycles
         (seconds, has_s), (rest, has_ns) = arguments(self.trace, entries, "ntime_sec", "ntime_nsec")
-        said = np.where(has_s & has_ns, seconds * 1_000_000_000 + rest, -1)
+        requested_ns = np.where(has_s & has_ns, seconds * 1_000_000_000 + rest, -1)
         end = every_wait.end_row[wait_at].astype(np.int64)
-        is_over = (end < OPEN) & (said < 0)
+        is_over = (end < OPEN) & (requested_ns < 0)
         cycles = np.where(is_over, time[np.where(is_over, end, 0)] - time[every_wait.row[wait_at]], 0)
         high = np.array([self.ns(length) for length in cycles.tolist()], np.int64)
         low = np.maximum(high - tick_ns, 1)
@@ -336,12 +336,12 @@ class _Builder:
         for number in np.unique(thread[is_over]).tolist():
             own = np.flatnonzero(is_over & (thread == number))
             least, most = int(low[own].max()), int(high[own].min())
-            said[own] = roundest(least, most) if least <= most else (low[own] + high[own]) // 2
-        for unknown in np.flatnonzero(~is_over & (said < 0)).tolist():  # the trace ends before the sleep
-            others = said[(thread == thread[unknown]) & (said >= 0)]
-            gone = self.ns(int(time[-1] - time[every_wait.row[wait_at[unknown]]]))
-            said[unknown] = max(gone, int(np.median(others))) if len(others) else gone + _LATER_NS
-        return np.asarray(said)
+            requested_ns[own] = roundest(least, most) if least <= most else (low[own] + high[own]) // 2
+        for unknown in np.flatnonzero(~is_over & (requested_ns < 0)).tolist():  # the trace ends before the sleep
+            others = requested_ns[(thread == thread[unknown]) & (requested_ns >= 0)]
+            elapsed_ns = self.ns(int(time[-1] - time[every_wait.row[wait_at[unknown]]]))
+            requested_ns[unknown] = max(elapsed_ns, int(np.median(others))) if len(others) else elapsed_ns + _LATER_NS
+        return np.asarray(requested_ns)
 
     # The programs.
 
@@ -622,14 +622,14 @@ class _Items:
     def _first_waits(self, every_wait: Waits) -> _Ints:
         """Return for each entry the position in `every_wait` of the first wait in its call, int64 (n,); -1 for none."""
         out = np.full(len(self.row), -1, np.int64)
-        begun = np.flatnonzero((every_wait.call_row != NO_EVENT) & (every_wait.row == every_wait.first_row))
-        keys = every_wait.thread[begun].astype(np.int64) << 32 | every_wait.call_row[begun]
+        positions = np.flatnonzero((every_wait.call_row != NO_EVENT) & (every_wait.row == every_wait.first_row))
+        keys = every_wait.thread[positions].astype(np.int64) << 32 | every_wait.call_row[positions]
         order = np.argsort(keys, kind="stable")
         position = np.searchsorted(keys[order], self.key)
         position[position == len(keys)] = 0
         if len(keys):
             fits = keys[order][position] == self.key
-            out[fits] = begun[order[position[fits]]]
+            out[fits] = positions[order[position[fits]]]
         return out
 
     def _messages(self) -> None:

@@ -511,7 +511,7 @@ def replay(
     trace = programs.trace
     base = target(trace.release, cpus or programs.cpus)
     tick_ns = (programs.tick_ns or base.tick_ns) if base.tick_ns else 0
-    here = replace(base, cycles_per_s=int(trace.clock.cycles_per_s), tick_ns=tick_ns)
+    own_target = replace(base, cycles_per_s=int(trace.clock.cycles_per_s), tick_ns=tick_ns)
     lead_ns = -(-LEAD_NS // (tick_ns or BEAT_NS)) * (tick_ns or BEAT_NS) + programs.tick_offset_ns
     begin_cycles = 0
     machine: Machine | None = None
@@ -519,13 +519,13 @@ def replay(
     def setup(kernel: Kernel) -> None:
         nonlocal begin_cycles, machine
         machine = kernel.machine
-        begin_cycles = kernel.machine.now + here.cycles(lead_ns)
+        begin_cycles = kernel.machine.now + own_target.cycles(lead_ns)
         _Replay(programs, kernel, begin_cycles).set_up()
 
-    workload = Workload("whatif", "a trace, again", setup, here.cpus, programs.length_ns, lead_ns)
+    workload = Workload("whatif", "a trace, again", setup, own_target.cpus, programs.length_ns, lead_ns)
     options = LoggerOptions(iterations=0, is_wide=True, is_probe=True)
-    capture = Capture(workload, seed, here.cpus, trace.release, programs.length_ns, options, lead_in_ns=lead_ns,
-                      attributes=attributes, keeps_truth=False, target=here)  # fmt: skip
+    capture = Capture(workload, seed, own_target.cpus, trace.release, programs.length_ns, options, lead_in_ns=lead_ns,
+                      attributes=attributes, keeps_truth=False, target=own_target)  # fmt: skip
     result = run(capture, path, cancelled=lambda: machine is not None and machine.steps > MOST_REPLAYED)
     if machine is not None and machine.steps > MOST_REPLAYED:
         raise UsageError(f"{trace.path.name}: the replay does more than {MOST_REPLAYED:,} steps; cut out a part")

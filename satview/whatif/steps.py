@@ -442,9 +442,9 @@ def with_changes(programs: Programs, changes: Sequence[ProgramChange]) -> Change
     out.programs.interrupts = [copy.copy(line) for line in programs.interrupts]
     out.programs.things = [copy.copy(thing) for thing in programs.things]
     out.programs.partitions = [copy.copy(partition) for partition in programs.partitions]
-    made: dict[tuple[str, str], ProgramChange] = {}
+    change_of_key: dict[tuple[str, str], ProgramChange] = {}
     for change in changes:
-        earlier = made.setdefault((change.target.casefold(), change.key), change)
+        earlier = change_of_key.setdefault((change.target.casefold(), change.key), change)
         if earlier is not change:
             raise UsageError(f"{change}: {earlier} changes the same; leave one of them out")
         _check(change)
@@ -541,23 +541,23 @@ def _handler_priority(change: ProgramChange) -> int:
 
 def _load(change: ProgramChange) -> tuple[int, int, int]:
     """Return period, ns, work per period, ns, and priority of an added thread."""
-    said = dict.fromkeys(("period", "work", "priority"), "")
+    values = dict.fromkeys(("period", "work", "priority"), "")
     for word in f"{change.key}={change.value}".split(","):
         key, _, value = word.partition("=")
-        if key.strip() not in said or not value.strip():
-            raise UsageError(f"{change}: a load is said as 'load NAME:period=10ms,work=2ms,priority=20'")
-        said[key.strip()] = value.strip()
-    if not all(said.values()):
-        lacks = " and ".join(key for key, value in said.items() if not value)
+        if key.strip() not in values or not value.strip():
+            raise UsageError(f"{change}: a load is written as 'load NAME:period=10ms,work=2ms,priority=20'")
+        values[key.strip()] = value.strip()
+    if not all(values.values()):
+        lacks = " and ".join(key for key, value in values.items() if not value)
         raise UsageError(f"{change}: the load has no {lacks}; say it as 'load NAME:period=10ms,work=2ms,priority=20'")
     try:
-        period_ns, work_ns = int(parse_length(said["period"])), int(parse_length(said["work"]))
+        period_ns, work_ns = int(parse_length(values["period"])), int(parse_length(values["work"]))
     except UsageError as error:
         raise UsageError(f"{change}: {error}") from error
     if period_ns < _LEAST_PERIOD_NS or not 0 < work_ns <= period_ns:
         raise UsageError(f"{change}: the period is 10 us at least; the work is above 0 and fits into the period, as "
                          "one thread does it")  # fmt: skip
-    return period_ns, work_ns, int(_number(ProgramChange(change.target, "priority", said["priority"])))
+    return period_ns, work_ns, int(_number(ProgramChange(change.target, "priority", values["priority"])))
 
 
 # The changes.

@@ -571,6 +571,6 @@ def divisions(trace: Trace, window: TimeWindow, count: int, kinds: Sequence[NDAr
     for kind, rows in enumerate(kinds):
         bounds = np.searchsorted(rows, bounds_of)
         counts[kind] = np.diff(bounds)
-        has = np.flatnonzero(counts[kind])
-        earliest[kind, has] = rows[bounds[has]]
+        filled = np.flatnonzero(counts[kind])
+        earliest[kind, filled] = rows[bounds[filled]]
     return Divisions(edges, counts, earliest)

@@ -109,12 +109,12 @@ def _count(
 ) -> None:
     """Add events, in time order, to the sums of `event_counts`, which are changed in place."""
     count, earliest, latest, by_thread = sums
-    here = np.bincount(code, minlength=CODE_COUNT)
-    if np.any((here > 0) & (count == 0)):
+    in_block = np.bincount(code, minlength=CODE_COUNT)
+    if np.any((in_block > 0) & (count == 0)):
         fresh = count[code] == 0
         earliest[code[fresh][::-1]] = row[fresh][::-1]  # backwards, so that the earliest is written last
     latest[code] = row
-    count += here
+    count += in_block
     of_roles = np.bincount(thread * np.intp(_ROLES) + _ROLE[code], minlength=by_thread.size)
     by_thread += of_roles.reshape(by_thread.shape)
 
@@ -170,9 +170,9 @@ class RunSums:
 
     def _up_to(self, thread: _Ints, moment: _Ints) -> Cycles:
         position = np.searchsorted(self.key, thread << 32 | moment)
-        begun = position > self.start[thread]
+        has_begun = position > self.start[thread]
         beyond = np.zeros(len(thread), np.int64)
-        beyond[begun] = np.maximum(self.end[position[begun] - 1] - self.time[moment[begun]], 0)
+        beyond[has_begun] = np.maximum(self.end[position[has_begun] - 1] - self.time[moment[has_begun]], 0)
         return self.before[position] - self.before[self.start[thread]] - beyond
 
 
@@ -818,33 +818,33 @@ def _messages(scope: Scope, column: str, threads: Mask | None) -> Occurrences:
 def _runs(scope: Scope, threads: Mask | None) -> Occurrences:
     """Return the runs that begin in the window, without idle threads; as in `CpuTable`, they include interrupts."""
     runs, trace = scope.basis.runs, scope.trace
-    begun = np.flatnonzero((runs.value >= FIRST_PROCESS) & (runs.thread > 0) & _begin_in(scope, runs.start))
-    cpu, start, end, thread = runs.cpu[begun], runs.start[begun], runs.end[begun], runs.thread[begun]
+    positions = np.flatnonzero((runs.value >= FIRST_PROCESS) & (runs.thread > 0) & _begin_in(scope, runs.start))
+    cpu, start, end, thread = runs.cpu[positions], runs.start[positions], runs.end[positions], runs.thread[positions]
     cycles = np.where(runs_are_cut(trace, cpu, start, end), -1, end - start)
-    return _known(cycles, start, thread, np.full(len(begun), -1, np.int64), threads)
+    return _known(cycles, start, thread, np.full(len(positions), -1, np.int64), threads)
 
 
 def _activations(scope: Scope, is_period: bool, threads: Mask | None) -> Occurrences:
     """Return the durations of the activations that begin in the window, or the periods that end with these."""
     spans = activations(scope)
-    begun = np.flatnonzero(_begin_in(scope, spans.start))
+    positions = np.flatnonzero(_begin_in(scope, spans.start))
     cycles = spans.period_cycles if is_period else np.where(spans.is_cut, -1, spans.end - spans.start)
     if is_period:  # no period ends with the first activation of a thread
-        begun = begun[np.append(False, spans.thread[1:] == spans.thread[:-1])[: len(spans)][begun]]
-    start = spans.start[begun] - np.maximum(cycles[begun], 0) if is_period else spans.start[begun]
-    return _known(cycles[begun], start, spans.thread[begun], np.full(len(begun), -1, np.int64), threads)
+        positions = positions[np.append(False, spans.thread[1:] == spans.thread[:-1])[: len(spans)][positions]]
+    start = spans.start[positions] - np.maximum(cycles[positions], 0) if is_period else spans.start[positions]
+    return _known(cycles[positions], start, spans.thread[positions], np.full(len(positions), -1, np.int64), threads)
 
 
 def _states(scope: Scope, value: int, threads: Mask | None) -> Occurrences:
     """Return the intervals in a state; an interval that ends where events are missing has no known end."""
     trace, parts = scope.trace, []
     for spans in state_spans(scope):
-        begun = np.flatnonzero((spans.value == value) & _begin_in(scope, spans.start))
+        positions = np.flatnonzero((spans.value == value) & _begin_in(scope, spans.start))
         parts.append(
             (
-                np.where(states_are_cut(trace, spans, begun), -1, spans.end[begun] - spans.start[begun]),
-                spans.start[begun],
-                spans.thread[begun].astype(np.int64),
+                np.where(states_are_cut(trace, spans, positions), -1, spans.end[positions] - spans.start[positions]),
+                spans.start[positions],
+                spans.thread[positions].astype(np.int64),
             )
         )
     none = np.empty(0, np.int64)

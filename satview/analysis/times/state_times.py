@@ -479,9 +479,9 @@ def runs_are_cut(trace: Trace, cpu: NDArray[np.uint8], start: Cycles, end: Cycle
     """
     lost, is_cut = losses(trace), _is_cut(trace, start, end, files_of_cpus(trace, cpu))
     for number in range(trace.cpu_count if len(lost) else 0):
-        here = cpu == number
+        on_cpu = cpu == number
         # A run that a loss cuts ends a cycle after the last event before it.
-        is_cut[here] |= TimeRanges.of_rows(losses_of(lost, number)).meet(end[here] - 1, end[here])
+        is_cut[on_cpu] |= TimeRanges.of_rows(losses_of(lost, number)).meet(end[on_cpu] - 1, end[on_cpu])
     return is_cut
 
 

@@ -68,7 +68,7 @@ class Thresholds:
     def has_timing_for(self, kind: str) -> bool:
         """Return whether the timing file has the entries that a kind needs; most kinds need none."""
         keys = rules()[kind].timing if kind in rules() else ()
-        return not keys or any(getattr(said, key) for said in self.timing.values() for key in keys)
+        return not keys or any(getattr(entry, key) for entry in self.timing.values() for key in keys)
 
 
 @dataclass(frozen=True, slots=True)

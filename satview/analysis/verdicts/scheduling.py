@@ -94,15 +94,15 @@ def _times_of(windows: TimeRanges, ready: StateIntervals, begin: _Ints, end: _In
     """
     spans = []
     for start, stop in zip(windows.start, windows.end, strict=True):
-        met = np.flatnonzero((end > start) & (begin < stop))
-        earliest, latest = 0, len(met) - 1
+        overlapping = np.flatnonzero((end > start) & (begin < stop))
+        earliest, latest = 0, len(overlapping) - 1
         # Leave out short intervals at the edges of a window that longer pauses separate from the rest.
-        length, pause = (end - begin)[met], begin[met][1:] - end[met][:-1]
+        length, pause = (end - begin)[overlapping], begin[overlapping][1:] - end[overlapping][:-1]
         while earliest < latest and length[earliest] < pause[earliest]:
             earliest += 1
         while latest > earliest and length[latest] < pause[latest - 1]:
             latest -= 1
-        spans.append((int(begin[met[earliest]]), int(end[met[latest]])))
+        spans.append((int(begin[overlapping[earliest]]), int(end[overlapping[latest]])))
     ranges = TimeRanges.of_rows(np.array(spans, np.int64))
     first_rows = ready.row[np.searchsorted(begin, ranges.start)]
     return list(zip(ranges.start.tolist(), ranges.end.tolist(), first_rows.tolist(), strict=True))
@@ -562,11 +562,11 @@ def late_chains(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return verdicts on chains whose reaction time or input age exceeded the bound in the user's file."""
     trace = evidence.trace
     learned, verdicts = activities(trace, limits.timing), []
-    for name, said in limits.timing.items():
-        for times_of, text, what in ((reactions, said.reaction, "reaction"), (ages, said.age, "age of the input")):
+    for name, entry in limits.timing.items():
+        for times_of, text, what in ((reactions, entry.reaction, "reaction"), (ages, entry.age, "age of the input")):
             if not text:
                 continue
-            times, bound = times_of(trace, learned, chain_of(learned, said.chain)), bound_cycles(trace, text)
+            times, bound = times_of(trace, learned, chain_of(learned, entry.chain)), bound_cycles(trace, text)
             late = np.flatnonzero(times.is_known & (times.length_cycles > bound))
             if not len(late):
                 continue

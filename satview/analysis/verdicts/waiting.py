@@ -236,11 +236,11 @@ def _for_ever(evidence: Evidence, graph: WaitGraph, wait: int, keepers: frozense
     if state == REPLY and graph.knows_all_threads and receiver >= 0:
         holders = graph.reply_ways(wait)
         pid = int(graph.blockers.pid[wait])
-        if not holders.ways | holders.guesses and (gone := graph.dead_repliers(pid)):
-            have = "has" if len(gone) == 1 else "have"
-            return _Reason(f"which {evidence.name(receiver)} received; {_some(evidence, gone, 'and')}, which replied "
+        if not holders.ways | holders.guesses and (dead := graph.dead_repliers(pid)):
+            have = "has" if len(dead) == 1 else "have"
+            return _Reason(f"which {evidence.name(receiver)} received; {_some(evidence, dead, 'and')}, which replied "
                            f"before, {have} ended", "Reply to what is left before the thread ends that replies.",
-                           Severity.WARNING, Certainty.INFERRED, (receiver, *gone))  # fmt: skip
+                           Severity.WARNING, Certainty.INFERRED, (receiver, *dead))  # fmt: skip
         if pid not in keepers and not graph.has_repliers(pid) and graph.has_moved_on(wait):
             is_lost = not (holders.ways | holders.guesses) - {receiver}
             rest = "no thread holds" if is_lost else "did not reply to before it turned to others"
@@ -512,10 +512,12 @@ def _lock_row(evidence: Evidence, blocked_by: Blockers, wait: int) -> int | None
     asks = int(min(waiting.call_row[wait], waiting.row[wait]))
     held = np.flatnonzero((table.from_row < asks) & (table.to_row > asks))
     call = np.searchsorted(gets.row, table.from_row[held])
-    is_it = (gets.thread[call] == blocked_by.thread[wait]) & (gets.mutex[call] == mutexes(evidence.trace).of_wait[wait])
-    if not is_it.any():
+    is_lock = (gets.thread[call] == blocked_by.thread[wait]) & (
+        gets.mutex[call] == mutexes(evidence.trace).of_wait[wait]
+    )
+    if not is_lock.any():
         return None
-    get = table.from_row[held[is_it]][-1]
+    get = table.from_row[held[is_lock]][-1]
     ends = waiting.end_row[(waiting.call_row == get) & (waiting.value == MUTEX)]
     lock_row = int(ends[-1] if len(ends) else partners(evidence.trace)[get])
     return lock_row if lock_row < asks else None

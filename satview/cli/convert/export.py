@@ -179,8 +179,8 @@ def _report(exported: Exported, name: str) -> int:
         say(line)
     if len(misfits) > _MOST_FAULTS:
         say(f"and {len(misfits) - _MOST_FAULTS:,} more descriptions that do not fit")
-    for gone in exported.gone[:_MOST_FAULTS]:
-        say(f"{visible_line(gone)} is gone; its tables stay in the data set")
+    for trace_name in exported.gone[:_MOST_FAULTS]:
+        say(f"{visible_line(trace_name)} is gone; its tables stay in the data set")
     if len(exported.gone) > _MOST_FAULTS:
         say(f"and {len(exported.gone) - _MOST_FAULTS:,} more that are gone")
     events = sum(trace.events for trace in exported.done)

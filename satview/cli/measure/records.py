@@ -81,14 +81,16 @@ def run(args: argparse.Namespace) -> int:
 
 def _say_missing(trace: Trace, tids: list[int], categories: str | None) -> int:
     """Name on standard error selected threads or categories without records; return 1 if nothing was printed, or 0."""
-    there = np.unique(trace.threads.tid[trace.events.thread]).tolist()
-    missing = [tid for tid in tids if tid not in there]
+    present = np.unique(trace.threads.tid[trace.events.thread]).tolist()
+    missing = [tid for tid in tids if tid not in present]
     if missing:
-        known = f"there are records of {listed([str(tid) for tid in there], _MANY)}" if there else "there is no record"
+        known = (
+            f"there are records of {listed([str(tid) for tid in present], _MANY)}" if present else "there is no record"
+        )
         say(f"no record is of thread {' or '.join(map(str, missing))}; {known}")
-    elif categories and not there:
+    elif categories and not present:
         say(f"no record is of {visible_line(categories)}")
-    is_nothing = len(missing) == len(tids) if tids else bool(categories) and not there
+    is_nothing = len(missing) == len(tids) if tids else bool(categories) and not present
     return COST_DATA if is_nothing else FINE
 
 

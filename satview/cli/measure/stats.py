@@ -130,8 +130,8 @@ def _ordered(table: Table, key: str) -> Table:
         return table.sorted_by(question.sort_name) if question.sort_name else table
     columns = {column.key: column for column in question.columns if column.title}
     if key not in columns:
-        has = f"{question.title.lower()} have no column {key[:40]!r}; they have {', '.join(columns)}"
-        raise UsageError(f"--sort: {has}")
+        fault = f"{question.title.lower()} have no column {key[:40]!r}; they have {', '.join(columns)}"
+        raise UsageError(f"--sort: {fault}")
     return table.sorted_by(columns[key].name, descending=not columns[key].kind.is_words)
 
 

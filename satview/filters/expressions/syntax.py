@@ -531,20 +531,20 @@ def completions(text: str, position: int, release: Release, trace: Trace | None 
     """
     before = text[max(0, position - _LOOK_BACK) : position]
     if argument := _ARGUMENT.search(before):
-        begun, items = argument.group(1), _arguments(before, release, trace)
+        typed, items = argument.group(1), _arguments(before, release, trace)
     elif (quoted := _QUOTED.search(before)) and before.count('"') % 2:
-        begun = quoted.group()
+        typed = quoted.group()
         items = list(_values(before[: quoted.start()], release, trace, in_quotes=True))
     else:
         word = _WORD.search(before)
-        begun = word.group() if word else ""
-        items = list(_completions(before[: len(before) - len(begun)], release, trace))
-    requested = begun.strip('"').upper()
-    start = position - len(begun)
+        typed = word.group() if word else ""
+        items = list(_completions(before[: len(before) - len(typed)], release, trace))
+    requested = typed.strip('"').upper()
+    start = position - len(typed)
     bare = [(name.strip('"').upper(), name, note) for name, note in dict(items).items()]
     beginning = [(name, note) for key, name, note in bare if key.startswith(requested)]
     containing = [(name, note) for key, name, note in bare if requested in key and not key.startswith(requested)]
-    return [Completion(name, start, position, note) for name, note in (*beginning, *containing) if name != begun][
+    return [Completion(name, start, position, note) for name, note in (*beginning, *containing) if name != typed][
         :LIMIT
     ]
 

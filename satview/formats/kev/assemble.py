@@ -473,10 +473,12 @@ def _has_common_clock(system: SystemInfo | None, release: Release) -> bool:
 
 def _declared_cpus(header: Header, system: SystemInfo | None, problems: Problems) -> int:
     """Return the number of CPUs according to header and system page, 0 to 64; report an impossible number."""
-    said, in_page = header.get("CPU_NUM"), len(system.cpus) if system else 0
+    declared, in_page = header.get("CPU_NUM"), len(system.cpus) if system else 0
     cpus = header.number("CPU_NUM")
-    if said and (cpus is None or not 1 <= cpus <= _CPUS_MAX):
-        problems.add("header", f"TRACE_CPU_NUM is {said[:20]!r}, not 1 to {_CPUS_MAX}: system page and events count", 0)
+    if declared and (cpus is None or not 1 <= cpus <= _CPUS_MAX):
+        problems.add(
+            "header", f"TRACE_CPU_NUM is {declared[:20]!r}, not 1 to {_CPUS_MAX}: system page and events count", 0
+        )
         cpus = 0
     return min(_CPUS_MAX, max(cpus or 0, in_page))
 

@@ -57,12 +57,12 @@ def contested(event_keys: NDArray[np.uint64], is_open: NDArray[np.bool_]) -> NDA
     return np.asarray(is_open_key & (counts[position] > 1))
 
 
-def is_expired(now: NDArray[np.int64], begun: NDArray[np.int64]) -> NDArray[np.bool_]:
+def is_expired(now: NDArray[np.int64], start: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which open events are given up: those whose start is a rollover or more from `now`, bool (n,).
 
     `now` is the current time of each event's CPU, `begun` the start of the event, both in cycles.
     """
-    return np.asarray(np.abs(now - begun) >= ROLLOVER)
+    return np.asarray(np.abs(now - start) >= ROLLOVER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,8 +290,8 @@ def _may_be_given_up(
     is_near = last_block - first_block <= 1
     lowest = np.where(is_near, np.minimum(low[first_block], low[last_block]), low.min())
     highest = np.where(is_near, np.maximum(high[first_block], high[last_block]), high.max())
-    begun = event_times[owner]
-    return np.asarray(is_expired(lowest, begun) | is_expired(highest, begun))
+    start = event_times[owner]
+    return np.asarray(is_expired(lowest, start) | is_expired(highest, start))
 
 
 def _owners_one_by_one(

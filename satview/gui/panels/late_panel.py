@@ -298,8 +298,8 @@ class LatePanel(Panel):
         if track is None or track.lane_class.name != ACTIVITY_LANES or event == NO_EVENT:
             return False
         name = track.content.key.rpartition(":")[0]
-        gone = f"{visible_line(name)} is no longer an activity"
-        self._ask(lambda late: "" if self.instance_view.explain_bar(late, name, event) else gone)
+        message = f"{visible_line(name)} is no longer an activity"
+        self._ask(lambda late: "" if self.instance_view.explain_bar(late, name, event) else message)
         return True
 
     def _ask(self, request: Callable[[Late], str]) -> None:

@@ -345,9 +345,9 @@ class CountPlot(TimePlot):
         """Send `event_requested` with the first event of the clicked division, for the line nearest to the click."""
         assert self._plotted is not None
         divisions = self._plotted.divisions
-        has = np.flatnonzero(divisions.counts[:, number])
-        if len(has):
-            nearest = has[np.argmin(np.abs(divisions.counts[has, number] - height))]
+        filled = np.flatnonzero(divisions.counts[:, number])
+        if len(filled):
+            nearest = filled[np.argmin(np.abs(divisions.counts[filled, number] - height))]
             self.event_requested.emit(int(divisions.first_row[nearest, number]))
         else:
             super().bin_clicked(number, height)

@@ -399,15 +399,18 @@ class ArrowLayer(QObject):
 
     def _draw_counts(self, painter: QPainter, groups: ArrowGroups, theme: Theme) -> None:
         """Write the number of arrows in the middle of the largest groups of arrows."""
-        many = np.flatnonzero(groups.count >= _COUNT_FROM)
-        if groups.is_sample or not len(many):
+        counted_groups = np.flatnonzero(groups.count >= _COUNT_FROM)
+        if groups.is_sample or not len(counted_groups):
             return
-        many = many[np.argsort(-groups.count[many], kind="stable")][:_COUNTS]
+        counted_groups = counted_groups[np.argsort(-groups.count[counted_groups], kind="stable")][:_COUNTS]
         texts = self._small_texts(painter.font(), theme)
-        laid = [texts.uncut(f"{count:,}") for count in groups.count[many].tolist()]
+        laid = [texts.uncut(f"{count:,}") for count in groups.count[counted_groups].tolist()]
         sizes = np.array([(text.width_px + 4, text.height_px) for text in laid])
         boxes = np.empty((len(laid), 4))
-        boxes[:, :2], boxes[:, 2:] = (self._end_px[many, :2] + self._end_px[many, 2:] - sizes) / 2, sizes
+        boxes[:, :2], boxes[:, 2:] = (
+            (self._end_px[counted_groups, :2] + self._end_px[counted_groups, 2:] - sizes) / 2,
+            sizes,
+        )
         free = _without_overlap(boxes.tolist())
         painter.setBrush(colour(theme.base, 215))
         fill_rects(painter, boxes[free])

@@ -82,14 +82,14 @@ class LaneCommands(_OfTrace):
         registry.bind("lanes.hide_empty", partial(run, self._hide_empty), lambda: self._opened.lanes.hides_empty)
         registry.bind("view.cpu_kinds", partial(run, self._show_kinds), self._shows_kinds)
         for sort in SortBy:
-            is_it = partial(lambda sort: self._arrangement.sort is sort, sort)
+            is_checked = partial(lambda sort: self._arrangement.sort is sort, sort)
             arrange: Run = partial(lambda sort, views: views.active.opened.sort_lanes(sort), sort)
-            registry.bind(f"lanes.sort_{sort.value}", partial(run, arrange), is_it)
+            registry.bind(f"lanes.sort_{sort.value}", partial(run, arrange), is_checked)
         for group in GroupBy:
-            is_it = partial(lambda group: self._arrangement.group is group, group)
+            is_checked = partial(lambda group: self._arrangement.group is group, group)
             arrange = partial(lambda group, views: views.active.opened.group_lanes(group), group)
             arrange = _ask_groups if group is GroupBy.PATTERN else arrange
-            registry.bind(f"lanes.group_{group.value}", partial(run, arrange), is_it)
+            registry.bind(f"lanes.group_{group.value}", partial(run, arrange), is_checked)
         registry.bind("lanes.user_file", partial(run, self._ask_user_file))
         registry.bind("lanes.no_user_file", partial(run, self._forget_user_file))
         registry.bind("lanes.symbols", partial(run, _ask_symbols))

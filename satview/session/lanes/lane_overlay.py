@@ -167,7 +167,7 @@ class LaneOverlay:
 
 def _reach(spans: LaneSpans, edges: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return first interval, and last plus one, of each pixel; both 0 before the first interval."""
-    begun = np.searchsorted(spans.start_cycles, edges[:-1], side="right")
-    stop = np.maximum(np.searchsorted(spans.start_cycles, edges[1:]), begun)
-    begin = np.maximum(begun - 1, 0)
+    begun_count = np.searchsorted(spans.start_cycles, edges[:-1], side="right")
+    stop = np.maximum(np.searchsorted(spans.start_cycles, edges[1:]), begun_count)
+    begin = np.maximum(begun_count - 1, 0)
     return np.where(stop > 0, begin, 0), stop

@@ -49,8 +49,8 @@ def sql_completions(
     before = text[:position]
     if _TEXT.search(re.sub(r"'(?:[^']|'')*'", "0", before)):
         return []
-    begun = _WORD.search(before)
-    start = begun.start() if begun else position
+    typed = _WORD.search(before)
+    start = typed.start() if typed else position
     word, head = before[start:].lower(), before[:start]
     if owner := _OWNER.search(head):
         offered = _columns(_sources(text).get(owner[1].lower(), owner[1].lower()))

@@ -371,9 +371,9 @@ def _take_queued(kernel: KernelServices, cpu: Cpu, server: Thread, envelope: Env
     if envelope.dropped:
         kernel.fail(server, Errno.ESRCH)
         return
-    here = kernel.cpus[server.cpu] if server.cpu >= 0 else cpu
+    server_cpu = kernel.cpus[server.cpu] if server.cpu >= 0 else cpu
     hand_over(kernel, server, envelope)
-    kernel.change_wait(here, envelope.client, "REPLY", envelope, (server,), server)
+    kernel.change_wait(server_cpu, envelope.client, "REPLY", envelope, (server,), server)
 
 
 @dataclass(slots=True)
