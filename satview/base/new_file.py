@@ -117,8 +117,7 @@ def refuse_ending(path: Path | str, *endings: str, reading: Sources = ()) -> Non
     """
     if find_target(path, reading, streams=True).kind is not TargetKind.FILE or Path(path).suffix.lower() in endings:
         return
-    known_endings = f"there is {endings[0]}" if len(endings) == 1 else f"there are {', '.join(endings)}"
-    raise WriteError(path, f"the ending says what is written; {known_endings}")
+    raise WriteError(path, f"the file extension selects the format; use {' or '.join(endings)}")
 
 
 def refuse_missing_folder(path: Path) -> None:

@@ -102,7 +102,7 @@ def format_of(path: Path | str, form: str = "", tables: Sequence[str] = (), *, b
         return "parquet"
     known = ", ".join((*ENDINGS, *plugged))
     folder = "; a folder takes --arguments, --by-class or --table all" if not ending else ""
-    raise UsageError(f"{path or 'no name'}: the ending says what is written; there are {known}, and --format{folder}")
+    raise UsageError(f"{path or 'no name'}: the file extension selects the format; use {known}, or --format{folder}")
 
 
 def export(

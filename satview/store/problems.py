@@ -116,7 +116,7 @@ _KINDS: Final = (
         "clock-doubt",
         "Times in doubt",
         "TIME events contradict each other, and neither other CPUs nor stamps nor the header settle which are right. "
-        "Events are where most of that puts them, and may be off by as much as is said.",
+        "Events are where most of that puts them, and may be off by as much as is reported.",
         True,
     ),
     ProblemKind(
@@ -153,7 +153,7 @@ _KINDS: Final = (
     ProblemKind(
         "byte-order",
         "Byte order not given",
-        "None, both, or a contradiction of the byte order keys; it was found by looking at the data.",
+        "The keys for the byte order are missing or contradict each other; the data decided.",
         False,
     ),
     ProblemKind("header", "Header incomplete", "Parts of the header are missing or cannot be read.", False),
@@ -172,7 +172,7 @@ _KINDS: Final = (
     ProblemKind(
         "contradiction",
         "Events that contradict each other",
-        "A CPU does what it cannot do after its last events: one is damaged or missing. What none supports is shown as "
+        "A CPU does what it cannot do after its last events: one is damaged or missing. What no event supports is "
         "unknown.",
         True,
     ),
@@ -186,8 +186,8 @@ _KINDS: Final = (
     ProblemKind(
         "ring-names",
         "Names after the capture",
-        "The kernel reported what processes and threads are called after the capture. They are named; the pause counts "
-        "nowhere.",
+        "The kernel reported the names of processes and threads after the capture. They have these names; the pause "
+        "is not counted.",
         False,
     ),
     ProblemKind(
@@ -196,7 +196,7 @@ _KINDS: Final = (
     ProblemKind(
         "unlisted-line",
         "Line that fits no row",
-        "An event of a listing has other arguments than the catalogue knows, or is in no table. It is there with those "
+        "An event of a listing has other arguments than the catalogue knows, or is in no table. It has the arguments "
         "that its line shows; `satview catalogue learn` proposes rows.",
         False,
     ),
@@ -210,8 +210,8 @@ _KINDS: Final = (
     ProblemKind(
         "section-cut",
         "Part of the file missing or not known",
-        "A section is shorter than it announces, or is none: the file was cut short or damaged there. What is complete "
-        "is shown.",
+        "A section is shorter than it announces, or not valid: the file was cut short or damaged there. Complete parts "
+        "are shown.",
         True,
     ),
     ProblemKind(

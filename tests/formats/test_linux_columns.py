@@ -222,7 +222,7 @@ def test_what_is_odd_about_a_file_of_perf(tmp_path):
                                EVENTS[1].replace(" 0 client", " 1 client")]  # fmt: skip
     assert problems(trace) == [
         ("section-cut", "a record of no length; what follows it is left out", data_at + sum(map(len, records)), 1),
-        ("lost-events", "perf was too slow: so many samples are missing", data_at + sum(map(len, records[:6])), 12),
+        ("lost-events", "perf was too slow: samples are missing", data_at + sum(map(len, records[:6])), 12),
         ("unknown-events", "the file brings no format for these tracepoints", None, 1),
         ("foreign", "perf.data of perf: names, states and events are those of Linux", None, 1),
     ]

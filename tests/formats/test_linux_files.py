@@ -148,7 +148,7 @@ def test_losses_of_both_kinds(lost, lost_samples, expected):
     problems = Problems()
     trace_dat._report_lost(heads, ints(0)[: len(lost)], ints(1)[: len(lost_samples)], problems)
     assert rows(problems) == (
-        [("lost-events", "perf was too slow: so many samples are missing", *expected)] if expected else []
+        [("lost-events", "perf was too slow: samples are missing", *expected)] if expected else []
     )
 
 

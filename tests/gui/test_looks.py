@@ -302,7 +302,9 @@ def test_settings_lead_to_the_colours(window, qtbot):
 @pytest.mark.thorough
 def test_lanes_are_rectangles_in_an_svg_unless_they_are_too_many(window, tmp_path, monkeypatch):
     """The strip and the hatched piece of the legend are images, lanes are none: READY is in the file by its colour."""
-    with pytest.raises(WriteError, match=r"exp\.foo: the ending says what is written; there are \.png, \.svg, \.pdf"):
+    with pytest.raises(
+        WriteError, match=r"exp\.foo: the file extension selects the format; use \.png or \.svg or \.pdf"
+    ):
         window.workspace.area.save_picture(tmp_path / "exp.foo", [])
     window.workspace.area.save_picture(tmp_path / "lanes.svg", [])
     text = (tmp_path / "lanes.svg").read_text()

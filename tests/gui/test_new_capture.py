@@ -228,7 +228,7 @@ def test_save_as_is_checked(dialog, tmp_path, monkeypatch):
     assert dialog.message.text() == "null is a device or a pipe, not a file."
     assert not dialog.start_button.isEnabled()
     dialog.path.setText(str(tmp_path / "ct2.txt"))
-    assert dialog.message.text() == "ct2.txt: the ending says what is written; there is .kev."
+    assert dialog.message.text() == "ct2.txt: the file extension selects the format; use .kev."
     assert not dialog.start_button.isEnabled()
     (tmp_path / "old.kev").write_bytes(b"old")
     dialog.path.setText(str(tmp_path / "old.kev"))

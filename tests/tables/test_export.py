@@ -256,7 +256,7 @@ def test_nothing_is_left_of_a_folder_that_fails(dense, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["-o", "a.xyz"], "the ending says what is written"),
+        (["-o", "a.xyz"], "the file extension selects the format"),
         (["-o", "folder/"], "a folder takes --arguments, --by-class or --table all"),
         (["-o", "a.kev", "--table", "state"], "a .kev file holds events alone"),
         (["-o", "a.csv", "--table", "stat"], "there is no table 'stat'"),

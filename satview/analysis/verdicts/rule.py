@@ -195,7 +195,7 @@ def rules() -> Mapping[str, Rule]:
 _MOST_BYTES: Final = 1 << 16
 _MOST: Final = 1e9
 _HEAD: Final = """\
-# When something is a verdict: `satview check --rules FILE`, satview.read_thresholds(FILE).
+# What counts as a verdict: `satview check --rules FILE`, satview.read_thresholds(FILE).
 # The end of a name is its unit: _ms, _us (time), _percent, _count. The file may have any of these tables and names;
 # what it leaves out stays as it is here. `enabled = false` turns a kind off, `severity = "error"` says what its
 # verdicts count as (error, warning or info), `threads = ["planner", "2:3"]` that only those of some threads count.

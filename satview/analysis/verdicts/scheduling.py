@@ -503,7 +503,7 @@ def _cases(learned: Activities, late: NDArray[np.intp]) -> list[tuple[int, int, 
     meaning="Work was not triggered with the period that the timing file says.",
     question="Is work triggered as regularly as the timing file says?",
     needs=(STATES,),
-    thresholds={"tolerance_percent": (10, "of the period: so much sooner or later it may be triggered")},
+    thresholds={"tolerance_percent": (10, "of the period: it may be triggered this much sooner or later")},
     proof=_PROOF,
     timing=("period",),
 )
@@ -552,7 +552,7 @@ def missed_triggers(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 @verdict_rule(
     "chain",
-    meaning="A chain of work reacted late, or its output had older input, than the timing file allows.",
+    meaning="A chain of work reacted later, or its output had older input, than the timing file allows.",
     question="Does a chain react in time, with input that is new enough?",
     needs=(STATES,),
     proof="User events that carry a number of what goes through the chain show which output belongs to which input.",
@@ -623,15 +623,15 @@ _REMEDY: Final = (
 
 @verdict_rule(
     "missed-period",
-    meaning="A periodic thread began its work so late that the period was as good as over.",
+    meaning="A periodic thread began its work much too late in its period.",
     question="Does a periodic thread begin too late?",
     needs=(PERIODS, WAITS),
     bounds=(PULSES_SENT, STATES, NO_DAMAGE, NO_LOSS),
     thresholds={
-        "least_count": (LEAST_PERIODS, "so many periods are needed to learn the period"),
-        "regular_percent": (REGULAR_PERCENT, "of the periods, so many must be as long as the learned one ..."),
+        "least_count": (LEAST_PERIODS, "periods that are needed to learn the period"),
+        "regular_percent": (REGULAR_PERCENT, "of the periods must be as long as the learned one ..."),
         "tolerance_percent": (TOLERANCE_PERCENT, "... within this"),
-        "late_percent": (50, "of the period: the work begins at least so much later than it should"),
+        "late_percent": (50, "of the period: the work begins at least this much later than it should"),
     },
     proof="A user event where the work of a period begins, or the timers' own events (class KER_CALL), tell "
     "when each one was due.",

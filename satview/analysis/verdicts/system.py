@@ -65,7 +65,7 @@ _Ints = NDArray[np.int64]
         "window_ms": (20, "the length of the window"),
         "taken_percent": (25, "of the window on one CPU, by interrupts of one number with all their handlers"),
         "serious_percent": (50, "of the window: from that share on it is an error"),
-        "least_count": (300, "interrupts within the window, where the trace has no ends of them: 15,000 a second"),
+        "least_count": (300, "interrupts within the window, where the trace does not show their ends: 15,000 a second"),
     },
     proof="Up to QNX 7.x entries and exits (class INT) show how long interrupts are handled; from 8.0 on threads "
     "handle them, which the class THREAD shows.",

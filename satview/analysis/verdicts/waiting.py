@@ -258,7 +258,7 @@ def _for_ever(evidence: Evidence, graph: WaitGraph, wait: int, keepers: frozense
     bounds=(NO_DAMAGE,),
     thresholds={
         "least_ms": (100, "the wait that nobody ended, up to the end of the trace"),
-        "work_us": (100, "who ran longer between signal and wait has worked, if it waited only once"),
+        "work_us": (100, "a thread that ran longer between signal and wait has worked, if it waited only once"),
     },
     proof="The source shows whether the thread tests its condition under the mutex before it waits.",
 )

@@ -614,7 +614,7 @@ def _report_lost(heads: Records, lost: Ints, lost_samples: Ints, problems: Probl
                                                                                   is_signed=False).sum())  # fmt: skip
     if count:
         offset = int(heads.offsets[lost[0]] if len(lost) else heads.offsets[lost_samples[0]])
-        problems.add("lost-events", "perf was too slow: so many samples are missing", offset, count)
+        problems.add("lost-events", "perf was too slow: samples are missing", offset, count)
 
 
 @dataclass(frozen=True, slots=True)
