@@ -356,7 +356,7 @@ class EventListPanel(TablePanel[EventListModel]):
         """Create the check box at the right end of the headings."""
         head = self.table.horizontalHeader()
         pin = QCheckBox("Pin", head)
-        pin.setToolTip(tool_tip("Keep the list where it is while the lanes move; else it follows them"))
+        pin.setToolTip(tool_tip("Keep the list where it is while the lanes move; otherwise it follows them"))
         pin.setAccessibleName("Pin")
         pin.toggled.connect(self._on_pin)
         pin.setAutoFillBackground(True)

@@ -101,9 +101,9 @@ def event_mask(trace: Trace, rows: NDArray[np.uint32] | None, window: TimeWindow
 
 _WIDTH_PX: Final = 600
 _NOTES = {
-    "kev": "Opens in satview and in the vendor's tools. Times stay; names, opening states and what else the events "
-    "need to be understood come with them.",
-    "txt": "In the layout of the release's own traceprinter, in the order in which the events are in the file.",
+    "kev": "Opens in satview and in the vendor's tools. Times stay the same; the names, initial states and other "
+    "context that the events need are included.",
+    "txt": "In the layout of the release's own traceprinter, in the order of the file.",
     "csv": "In the order of the list, with times in nanoseconds and in cycles, process and thread names, arguments.",
 }
 

@@ -319,8 +319,8 @@ class NewCaptureDialog(CaptureDialog):
         self.mode = drop_down(self, "Buffers", ("Linear: everything", "Ring: the newest only"))
         self.probe = QCheckBox("Probe: no logger on the target", self)
         self.probe.setToolTip(
-            "The buffers are taken from outside, so that the same seed is the same run whatever the rules are:\n"
-            'the capture has exactly what "Would capture?" says of such a trace of everything.'
+            "The buffers are read from outside, so that the same seed gives the same run whatever the rules are:\n"
+            'the capture has exactly the events that "Would capture?" forecasts from such a trace of everything.'
         )
         self.live = QCheckBox("In real time, and watch it live", self)
         self.rules = RuleBox(self)

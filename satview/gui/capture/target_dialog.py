@@ -61,7 +61,7 @@ _TARGETS_KEPT: Final = 10
 _LONGEST_S: Final = 86_400.0
 _FIELD_PX: Final = 26
 _HINT: Final = (
-    "A target is reached by your own ssh, without a password: an address, or a name of your file of targets. "
+    "A target is reached by your own ssh, without a password: an address, or a name in your file of targets. "
     "sim:// is the one that `satview target` runs on this machine."
 )
 _SHARED_ROWS: Final = ("Incidents", "Buffers")  # rows with editors of equal widths
@@ -157,11 +157,11 @@ class TargetDialog(CaptureDialog):
         self.files = named(self._spin_box(0, _MOST_FILES, " newest files stay"), "Files that stay")
         self.files.setSpecialValueText("all files stay")
         self.disk = named(QLineEdit(self, placeholderText="any size on the disk"), "Disk at most",
-                          "How much of the disk all files take at most: 500M, 2GB.")  # fmt: skip
+                          "The most that all files may take together: 500M, 2GB.")  # fmt: skip
         self.kernel_buffers = named(self._spin_box(1, MOST_BUFFERS, " in the kernel"), "Buffers in the kernel",
-                                    "-k of tracelogger, 16 KiB each: for bursts. A ring has so many.")  # fmt: skip
+                                    "-k of tracelogger, 16 KiB each: for bursts. A ring keeps this many.")  # fmt: skip
         self.own_buffers = named(self._spin_box(1, MOST_BUFFERS, " in the logger"), "Buffers in the logger",
-                                 "-b of tracelogger: for a line that is too slow for a while.")  # fmt: skip
+                                 "-b of tracelogger: for a line that is sometimes too slow.")  # fmt: skip
 
     def _spin_box(self, least: int, most: int, unit: str) -> QSpinBox:
         box = QSpinBox(self, suffix=unit)

@@ -467,7 +467,7 @@ class AxisDialog(Dialog):
         self.table.setAccessibleName("Files")
         self.align.setEditable(True)
         self.align.setAccessibleName("Align files without an offset")
-        self.align.setToolTip("Or an expression: the first event of each file that fits is at the same time.")
+        self.align.setToolTip("Or an expression: the first matching event of each file is placed at the same time.")
         for key, title in _ALIGN.items():
             self.align.addItem(title, key)
         if comparison.second is not None:

@@ -364,8 +364,8 @@ class ChipBar(QFrame):
         self._combine_button = self._button("", "How the filters are combined", self._ask_combination)
         self._buttons = (
             self._combine_button,
-            self._button("To rules", "Make rules of this filter, for the next capture", self.rules_requested.emit),
-            self._button("Clear", "Take all filters away (Shift+F)", opened.filters.show_all),
+            self._button("To rules", "Turn this filter into rules for the next capture", self.rules_requested.emit),
+            self._button("Clear", "Remove all filters (Shift+F)", opened.filters.show_all),
         )
         self._flow = FlowLayout(self)
         self._flow.setContentsMargins(10, 5, 10, 5)

@@ -405,7 +405,7 @@ class RulesTab(QWidget):
             flat_button("Save\N{HORIZONTAL ELLIPSIS}", self, partial(self._run_reporting, self.save)),
             flat_button("From header", self, partial(self._run_reporting, self.import_arguments)),
         ]
-        tip = "Make rules of the filter in force: check boxes, forms and conditions"
+        tip = "Turn the current filter into rules: check boxes, forms and conditions"
         self.from_filter = flat_button("From filter", self, partial(self._run_reporting, self.use_filter), tip)
         line_up(QHBoxLayout(above), *flat_buttons, self.from_filter, None, margins=(0, 0, 0, 0))
         capture = QPushButton("Capture", self)

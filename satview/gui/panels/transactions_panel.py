@@ -187,7 +187,7 @@ class FilterLine(QWidget):
         try:
             number = None if not text else int(text, 16) if text[:2].lower() == "0x" else int(text)
         except ValueError:
-            self.statement.setText("The number is to be decimal, or hexadecimal with 0x in front")
+            self.statement.setText("Write the number in decimal, or in hexadecimal with 0x")
             return
         self.statement.setText(self._statement_text)
         requested = (self.client.text(), self.server.text(), number)

@@ -388,8 +388,8 @@ class SwimlaneArea(QWidget):
         noun = self._opened.trace.cpu_noun
         text = f"{_TIME}, processes up to {counted(cpus, noun)}" if cpus else _TIME
         self._show_head(1, text)
-        words = (f"Lanes of processes: the height of green is the {noun}s in use, of orange threads that are READY; "
-                 f"the whole height is {counted(cpus, noun)}")  # fmt: skip
+        words = (f"Lanes of processes: the height of green is the number of {noun}s in use, that of orange the threads "
+                 f"that are READY; the whole height is {counted(cpus, noun)}")  # fmt: skip
         self._heads[1].setToolTip(tool_tip(words if cpus else ""))
 
     def _show_head(self, number: int, text: str) -> None:
