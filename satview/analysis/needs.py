@@ -146,8 +146,8 @@ def _states(trace: Trace) -> str:
     if trace.pairs is not None:
         return ""
     if not len(trace.states.event):
-        return "no states of threads are there"
-    return "" if has_whole_states(trace) else "not all events of threads are there"
+        return "the trace has no states of threads"
+    return "" if has_whole_states(trace) else "the trace has only some events of threads"
 
 
 def _cpus(trace: Trace) -> str:
@@ -166,17 +166,17 @@ def _waits(trace: Trace) -> str:
 
 
 def _priorities(trace: Trace) -> str:
-    return "" if TraceDerivedColumns(trace).has_priorities() else "no priorities are there"
+    return "" if TraceDerivedColumns(trace).has_priorities() else "the trace has no priorities"
 
 
 def _calls(trace: Trace) -> str:
-    return "" if has_class(trace, wire.WireClass.KER_CALL) else "no kernel calls are there"
+    return "" if has_class(trace, wire.WireClass.KER_CALL) else "the trace has no kernel calls"
 
 
 def _exits(trace: Trace) -> str:
     codes = np.arange(wire.CODE_COUNT)
     ends = (codes >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL) & (codes & wire.KER_FORM != 0)
-    return "" if trace.pairs is not None or trace.code_counts[ends].any() else "no exits of kernel calls are there"
+    return "" if trace.pairs is not None or trace.code_counts[ends].any() else "the trace has no exits of kernel calls"
 
 
 def _callers(trace: Trace) -> str:
@@ -186,7 +186,7 @@ def _callers(trace: Trace) -> str:
 
 
 def _messages(trace: Trace) -> str:
-    return "" if has_class(trace, wire.WireClass.COMM) else "no messages are there"
+    return "" if has_class(trace, wire.WireClass.COMM) else "the trace has no messages"
 
 
 def _messages_sent(trace: Trace) -> str:
@@ -199,7 +199,7 @@ def _messages_sent(trace: Trace) -> str:
 
 
 def _pulses_sent(trace: Trace) -> str:
-    return "" if has_class(trace, wire.WireClass.COMM) else "no pulses are there"
+    return "" if has_class(trace, wire.WireClass.COMM) else "the trace has no pulses"
 
 
 def _pulses(trace: Trace) -> str:
@@ -216,7 +216,7 @@ def _sizes(trace: Trace) -> str:
 
 
 def _interrupts(trace: Trace) -> str:
-    return "" if trace.pairs is None and len(interrupt_rows(trace)) else "no interrupts are there"
+    return "" if trace.pairs is None and len(interrupt_rows(trace)) else "the trace has no interrupts"
 
 
 def _interrupted(trace: Trace) -> str:
@@ -240,7 +240,7 @@ def _idle(trace: Trace) -> str:
 
 
 def _interrupt_exits(trace: Trace) -> str:
-    return "" if trace.code_counts[_INT_EXIT] else "no exits of interrupts are there"
+    return "" if trace.code_counts[_INT_EXIT] else "the trace has no exits of interrupts"
 
 
 def _logged_interrupts(trace: Trace) -> str:
@@ -252,17 +252,17 @@ def _logged_interrupts(trace: Trace) -> str:
 def _timers(trace: Trace) -> str:
     # Up to 6.5 kernels do not log timers.
     is_there = trace.release is Release.QNX_6 or has_class(trace, wire.WireClass.SYSTEM)
-    return "" if is_there else "no expiries of timers are there"
+    return "" if is_there else "the trace has no expiries of timers"
 
 
 def _wakings(trace: Trace) -> str:
     is_there = trace.release is not Release.LINUX or trace.code_counts[linux.point_codes()[linux.WAKING]]
-    return "" if is_there else "no events sched_waking are there"
+    return "" if is_there else "the trace has no events sched_waking"
 
 
 def _functions(trace: Trace) -> str:
     is_there = not trace.release.is_qnx or trace.pairs is not None or has_class(trace, wire.WireClass.SYSTEM)
-    return "" if is_there else "no calls of functions and no samples of a profiler are there"
+    return "" if is_there else "the trace has no calls of functions and no samples of a profiler"
 
 
 def _budgets(trace: Trace) -> str:
@@ -399,7 +399,7 @@ def missing_class(trace: Trace, codes: NDArray[np.integer]) -> str:
     )
     if not len(classes) or np.isin(classes, present).any():
         return ""
-    return f"no events of the class {' or '.join(sorted(book.classes[row].name for row in classes))} are there"
+    return f"the trace has no events of the class {' or '.join(sorted(book.classes[row].name for row in classes))}"
 
 
 def events_need(trace: Trace, text: str) -> Need:

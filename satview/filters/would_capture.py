@@ -313,7 +313,7 @@ def why_nothing(
         if not condition.mask(trace, np.arange(rows.start, rows.stop), derived).any():
             none = f"`{condition.text}` holds for none of {counted(len(code), 'event')}"
             is_unknown = _reads_priority(condition.tree) and not TraceDerivedColumns(trace).has_priorities()
-            return none + (": no priorities are there, which wide events of THREAD show" if is_unknown else "")
+            return none + (": the trace has no priorities, which wide events of THREAD show" if is_unknown else "")
     return "each rule and condition lets some events pass, but none of them passes all"
 
 

@@ -39,8 +39,8 @@ class Result(Frames):
     Attributes:
         is_cut: Whether rows beyond the size limit were cut off.
         cannot_tell: Reasons why the trace cannot show rows of tables and views of the query, each a sentence:
-            `message: no messages are there; capture the class COMM`. Views are named only if the result shows nothing,
-            or if no such trace can show their rows.
+            `message: the trace has no messages; capture the class COMM`. Views are named only if the result shows
+            nothing, or if no such trace can show their rows.
         not_all: Reasons why rows are missing, or show less than happened, each a sentence: events that the trace lost,
             classes that it captured in part.
         silent_traces: Names of the traces of a data set that cannot show rows of a table of the query.

@@ -772,7 +772,7 @@ def table(trace: Trace, name: str, timing: Mapping[str, Timing] | None = None) -
 
 
 def why_empty(trace: Trace, name: str, timing: Mapping[str, Timing] | None = None) -> tuple[str, ...]:
-    """Return why the trace cannot show rows of an empty table, `state: no states of threads are there; ...`."""
+    """Return why the trace cannot show rows of an empty table, `state: the trace has no states of threads; ...`."""
     if name in SCHEMAS:
         return tuple(f"{name}: {why}" for why in table(trace, name, timing).missing)
     missing = need.missing_class(trace, np.array(kinds(trace).get(name, ()), np.int64))

@@ -110,7 +110,7 @@ def test_fast_events_show_no_priorities_and_no_sizes(tmp_path):
 
 def test_some_threads_only_are_not_all_events_of_threads(tmp_path):
     trace = trace_of("automotive", tmp_path, Release.QNX_7, (*without("THREAD"), ("ADDEVENT", 10, 2)))
-    assert diagnosis(trace, "states").trust == Trust(Mark.NEEDS_CLASS, "not all events of threads are there")
+    assert diagnosis(trace, "states").trust == Trust(Mark.NEEDS_CLASS, "the trace has only some events of threads")
 
 
 @pytest.mark.parametrize("release", RELEASES, ids=str)
@@ -268,7 +268,7 @@ def test_each_file_of_an_axis_has_to_show_something(tmp_path):
     alone, found = ({row["kind"]: row["reason"] for row in undecided_table(trace)} for trace in (guest, both))
     assert found.keys() == alone.keys()
     assert not PRIORITIES.reason(host)
-    assert alone["priority-inversion"] == "no priorities are there; capture wide events of the class THREAD"
+    assert alone["priority-inversion"] == "the trace has no priorities; capture wide events of the class THREAD"
     assert found["priority-inversion"] == f"guest: {alone['priority-inversion']}"
     assert found["server-saturation"] == alone["server-saturation"], "neither has messages"
     assert marks(both)["priorities"] is Mark.NEEDS_WIDE

@@ -111,7 +111,7 @@ def test_what_cannot_be_covered_is_refused_with_the_reason(tmp_path: Path) -> No
         assert len(bounds) > 3
         assert all(one.bound_cycles == -1 for one in bounds)
         reasons += [{one.reason.partition(";")[0] for one in bounds}]
-    assert reasons[0] == {"no priorities are there"}
+    assert reasons[0] == {"the trace has no priorities"}
     assert len(reasons[1]) == 1
     assert "lost" in reasons[1].pop()
 
@@ -281,4 +281,4 @@ def test_bounds_on_an_axis_are_those_of_the_file_alone(tmp_path: Path) -> None:
     assert bounds(guest)["control 1"][:2] == [7_020, 7_000]
     assert {row["cpus"] for row in schedulability(both).records() if row["bound_ns"]} == {"1"}
     (reason,) = {found[5] for found in bounds(both, "host:").values()}
-    assert reason == "no priorities are there; capture wide events of the class THREAD", "not taken as the highest"
+    assert reason == "the trace has no priorities; capture wide events of the class THREAD", "not taken as the highest"

@@ -116,7 +116,7 @@ def test_work_of_a_class_that_the_trace_does_not_have_is_undecided(tmp_path: Pat
               "path": Timing(chain="wait > serve", reaction="1us")}  # fmt: skip
     answer = find(trace, replace(default_thresholds(), timing=timing), KINDS)
     assert not answer.verdicts
-    reason = "serve: no events of the class COMM are there; capture them"
+    reason = "serve: the trace has no events of the class COMM; capture them"
     assert {row["kind"]: row["reason"] for row in answer.undecided.records()} == dict.fromkeys(KINDS, reason)
     assert "DELCLASS COMM" not in answer.capture.rules
     table = late(trace, timing).activities()

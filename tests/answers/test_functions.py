@@ -109,7 +109,7 @@ def test_where_events_are_lost_figures_are_bounds_and_none_is_no_answer(tmp_path
 
 def test_without_the_class_of_functions_their_absence_says_nothing(tmp_path: Path) -> None:
     builder = TraceBuilder().time_event(0).state("RUNNING", 2, 7, 1).state("READY", 9, 7, 1)
-    missing = "no calls of functions and no samples of a profiler are there; capture the class SYSTEM"
+    missing = "the trace has no calls of functions and no samples of a profiler; capture the class SYSTEM"
     assert function_table(builder.open(tmp_path)).cannot_tell == missing
     trace = builder.event(wire.code(wire.WireClass.SYSTEM, 2), 10, (0, 0)).open(tmp_path)
     assert function_table(trace).outcome is Outcome.NOTHING

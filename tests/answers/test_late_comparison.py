@@ -146,7 +146,9 @@ def test_the_command_prints_every_table_of_a_trace_without_activities(
         document = json.loads(capsys.readouterr().out)
         assert (document["outcome"], document[table.replace("-", "_")]) == (outcome, [])
         assert main(["late", path, "--table", table]) == 0
-        assert ("Cannot tell: no states of threads are there" in capsys.readouterr().out) == (outcome == "cannot tell")
+        assert ("Cannot tell: the trace has no states of threads" in capsys.readouterr().out) == (
+            outcome == "cannot tell"
+        )
 
 
 def locking(kernel: Kernel) -> None:

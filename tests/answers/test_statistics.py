@@ -114,7 +114,7 @@ def test_no_name_of_a_trace_is_a_formula_in_a_spreadsheet(found):
 
 
 @pytest.mark.parametrize(
-    ("key", "reason"), [("message", "no messages are there"), ("call", "no kernel calls are there")]
+    ("key", "reason"), [("message", "the trace has no messages"), ("call", "the trace has no kernel calls")]
 )
 def test_a_table_of_a_class_that_is_missing_cannot_tell(key, reason, tmp_path):
     trace = TraceBuilder().time_event(0).state("RUNNING", 10, 7, 1).state("RECEIVE", 20, 7, 1).open(tmp_path)

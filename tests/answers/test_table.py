@@ -159,9 +159,9 @@ def test_an_empty_table_says_why(trace: Trace) -> None:
         Outcome.NOTHING,
         "Nobody waits.",
     )
-    table = waits(trace, cannot_tell="no messages are there").rows(none)
-    assert (table.outcome, table.says_why_empty) == (Outcome.CANNOT_TELL, "Cannot tell: no messages are there.")
-    assert table.document("waits")["reason"] == "no messages are there"
+    table = waits(trace, cannot_tell="the trace has no messages").rows(none)
+    assert (table.outcome, table.says_why_empty) == (Outcome.CANNOT_TELL, "Cannot tell: the trace has no messages.")
+    assert table.document("waits")["reason"] == "the trace has no messages"
 
 
 def test_rows_below_others(trace: Trace) -> None:

@@ -104,7 +104,7 @@ def test_what_a_trace_cannot_show_is_said(check, tmp_path):
     run(Capture("polite"), tmp_path / "fast.kev")
     code, out, _ = check(tmp_path / "fast.kev")
     assert code == 4
-    assert "Cannot tell: priority-inversion: no priorities are there; capture wide events" in out
+    assert "Cannot tell: priority-inversion: the trace has no priorities; capture wide events" in out
     assert out.splitlines()[0] == "fast.kev: nothing found, 1 of the kinds cannot be decided"
     reported = json.loads(check(tmp_path / "fast.kev", "--format", "json")[1])
     assert (reported["outcome"], [row["kind"] for row in reported["undecided"]]) == (
@@ -122,7 +122,7 @@ def test_kinds_that_a_trace_shows_only_in_part_are_not_nothing_found(check, tmp_
     assert main(["tracelogger", "--workload", "message-deadlock", "-w", "-F6", "-f", str(path)]) in (0, 1)
     code, out, _ = check(path, "--kind", "deadlock")
     assert (code, out.splitlines()[0]) == (4, "part.kev: nothing found, 1 of the kinds cannot be decided")
-    assert "Cannot tell: deadlock: no messages are there; capture the class COMM." in out
+    assert "Cannot tell: deadlock: the trace has no messages; capture the class COMM." in out
     [row] = json.loads(check(path, "--kind", "deadlock", "--format", "json")[1])["undecided"]
     assert (row["kind"], row["shown"]) == ("deadlock", "some")
     assert check(path, "--kind", "leak")[0] == 0
@@ -261,4 +261,4 @@ def test_a_file_of_timing_is_checked(check, tmp_path):
                                          'deadline = "5us"\n')  # fmt: skip
     code, out, _ = check(path, "-c", tmp_path / "other.toml", "--kind", "deadline")
     assert (code, out.splitlines()[1]) == (
-        4, "Cannot tell: deadline: serve: no events of the class COMM are there; capture them.")  # fmt: skip
+        4, "Cannot tell: deadline: serve: the trace has no events of the class COMM; capture them.")  # fmt: skip

@@ -193,11 +193,11 @@ def test_a_class_that_one_trace_lacks_is_not_gone(pair, tmp_path, capsys):
     arguments = ["compare", str(pair[0]), other, "--by", "call"]
     assert main([*arguments, "--worse-than", "5"]) == 4
     out = capsys.readouterr().out
-    assert "Cannot tell: call of states.kev: no kernel calls are there; capture the class KERCALL.\n" in out
+    assert "Cannot tell: call of states.kev: the trace has no kernel calls; capture the class KERCALL.\n" in out
     assert "none in either\n  cannot tell of a.kev: " in out
     assert "\n  cannot tell of states.kev: " in out
     assert main([*arguments, "--format", "json"]) == 0
-    assert "no kernel calls are there" in json.loads(capsys.readouterr().out)["incomplete"]
+    assert "the trace has no kernel calls" in json.loads(capsys.readouterr().out)["incomplete"]
 
 
 def bounded(before, after, known, name="mean"):

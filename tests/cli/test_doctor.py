@@ -38,7 +38,7 @@ def test_a_table_for_people(satview, fast):
     assert code == 0
     lines = out.splitlines()
     assert lines[0].startswith("fast.kev: exact in ")
-    at = lines.index("  no priorities are there; capture wide events of the class THREAD")
+    at = lines.index("  the trace has no priorities; capture wide events of the class THREAD")
     assert lines[at - 1] == "Needs wide events: Priorities, verdicts (priority inversion)"
     assert lines[at + 1] == "  Capture with: tracelogger -F2 -F5 -F7 -w -f /dev/shmem/tracebuffer.kev"
     assert lines[-1].startswith("Exact: Who used the CPUs, States of threads, ")
@@ -55,7 +55,7 @@ def test_json_has_one_record_for_each_analysis(satview, fast):
     assert found["priorities"] == {
         "key": "priorities", "title": "Priorities", "question": "At which priority does each thread run?",
         "mark": "needs-wide", "trust": "Needs wide events",
-        "reason": "no priorities are there", "remedy": "capture wide events of the class THREAD",
+        "reason": "the trace has no priorities", "remedy": "capture wide events of the class THREAD",
         "command": "tracelogger -F1 -F2 -F5 -F6 -F7 -w -f /dev/shmem/tracebuffer.kev",
         "rules": "ADDALLCLASSES\nDELCLASS KERCALL\nDELCLASS INT\nDELCLASS VTHREAD\nDELCLASS COMM\nDELCLASS SYSTEM\n"
                  "SETALLCLASSESWIDE\n",
@@ -103,10 +103,10 @@ def test_an_empty_trace(satview, tmp_path):
 def test_info_says_it_in_one_line(satview, fast):
     lines = [line.strip() for line in satview("info", fast)[1].splitlines() if "Cannot show" in line]
     assert len(lines) == 1
-    assert "priorities (no priorities are there)" in lines[0]
+    assert "priorities (the trace has no priorities)" in lines[0]
     assert lines[0].endswith("; satview doctor says what to capture")
     reported = json.loads(satview("info", fast, "--json")[1])["untold"]
-    assert {"key": "priorities", "mark": "needs-wide", "reason": "no priorities are there"} in reported
+    assert {"key": "priorities", "mark": "needs-wide", "reason": "the trace has no priorities"} in reported
 
 
 def test_info_proposes_no_capture_of_a_threads_library(satview):

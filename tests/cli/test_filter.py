@@ -62,7 +62,7 @@ def test_without_output_events_are_counted(trace_file, capsys):
             ["-e", "cpu == 0 and priority > 10"],
             "",
             1,
-            "holds for none of 16 events: no priorities are there, which wide",
+            "holds for none of 16 events: the trace has no priorities, which wide",
         ),
         (["-e", "class == THREAD", "-e", "event != THREADY"], "", 1, "none of them passes all"),
         (["-e", "event == THREADY"], "DELALLCLASSES\nADDCLASS COMM\n", 1, "the rules leave out all that is there, "),

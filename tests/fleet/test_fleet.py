@@ -176,13 +176,13 @@ def test_a_query_says_of_how_many_traces_it_cannot_tell(traces, out):
     export.export_folder(traces, out, ("message", "interrupt"))
     rows = query_dataset(out, "select trace from message")
     assert rows.rows() == [(with_message.name,)]
-    assert rows.cannot_tell == ("message: no messages are there; capture the class COMM (3 of 4 traces)",)
+    assert rows.cannot_tell == ("message: the trace has no messages; capture the class COMM (3 of 4 traces)",)
     assert query_dataset(out, "select count(*) from trace").cannot_tell == ()
     record = Dataset(out).part("trace", "a.kev")
     table = pyarrow.parquet.read_table(record, partitioning=None)
     pyarrow.parquet.write_table(table.drop_columns(["cannot_show"]), record)
     assert query_dataset(out, "select trace from message").cannot_tell == (
-        "message: no messages are there; capture the class COMM (2 of 4 traces)",
+        "message: the trace has no messages; capture the class COMM (2 of 4 traces)",
     )
 
 
@@ -581,4 +581,4 @@ def test_a_figure_that_a_trace_cannot_show_is_unknown_and_a_count_of_nothing_a_b
     assert query.middle(rate["value"]) == rate["value"][0] > 0
     assert ", 2 traces, 1 without a value, 0 far" in rate.question.note
     assert query.trend(out, "verdicts").text(1, "value") == "≥ 0"
-    assert "no states of threads are there" in query.trend(out, "verdicts").cannot_tell
+    assert "the trace has no states of threads" in query.trend(out, "verdicts").cannot_tell

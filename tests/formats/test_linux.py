@@ -113,7 +113,7 @@ def test_what_a_schedule_cannot_tell_is_said_in_its_own_words(tmp_path, capsys):
     assert len(switches) == 7
     path.write_bytes(linux_scene.as_trace_dat(switches))
     assert main(["doctor", str(path)]) == 0
-    assert "Lower bound: Wake-ups\n  no events sched_waking are there" in capsys.readouterr().out
+    assert "Lower bound: Wake-ups\n  the trace has no events sched_waking" in capsys.readouterr().out
 
 
 @pytest.mark.thorough
@@ -126,7 +126,7 @@ def test_no_capture_helps_a_schedule_beside_a_trace_of_qnx(tmp_path, capsys):
     capsys.readouterr()
     assert main(["doctor", axis]) == 0
     said = capsys.readouterr().out
-    assert "q: no messages are there; s: a schedule has no kernel calls, messages, pulses, interrupts and " in said
+    assert "q: the trace has no messages; s: a schedule has no kernel calls, messages, pulses, interrupts and " in said
     assert "s: a schedule does not say for whom a thread waits\n\n" in said
     assert main(["check", axis, "--kind", "deadlock"]) == 4
     assert "capture" not in capsys.readouterr().out

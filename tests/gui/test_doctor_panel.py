@@ -65,7 +65,7 @@ def test_nothing_is_requested_before_the_panel_is_seen(window, qtbot):
 @pytest.mark.thorough
 def test_a_row_says_mark_reason_and_capture(panel):
     assert texts(panel, "Interrupts") == [
-        "Interrupts", "Needs other events", "no interrupts are there", "capture the class INTR",
+        "Interrupts", "Needs other events", "the trace has no interrupts", "capture the class INTR",
         "tracelogger -k 128 -b 256 -F1 -F5 -F6 -F7 -f /dev/shmem/tracebuffer.kev",
     ]  # fmt: skip
     tip = panel.model.index(row_of(panel, "Interrupts"), 0).data(Qt.ItemDataRole.ToolTipRole)

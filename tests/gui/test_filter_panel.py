@@ -572,7 +572,7 @@ def test_theme_change_reaches_every_part(window, opened, settled):
 def test_a_condition_that_holds_nowhere_says_why(panel, qtbot):
     line = panel.condition.line
     for text, why in (
-        ("priority > 10", "`priority > 10` holds for none of 17 events: no priorities are there"),
+        ("priority > 10", "`priority > 10` holds for none of 17 events: the trace has no priorities"),
         ("class == SYSTEM", "`class == SYSTEM` needs events of SYSTEM, of which there are none."),
     ):
         line.setText(text)

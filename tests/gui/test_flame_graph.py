@@ -152,7 +152,7 @@ def test_a_trace_without_functions_says_whether_it_would_show_them(window, load,
     panel = shown(window, qtbot)
     missing, lost = panel.message.text().splitlines()
     assert missing == (
-        "Cannot tell: no calls of functions and no samples of a profiler are there; capture the class SYSTEM."
+        "Cannot tell: the trace has no calls of functions and no samples of a profiler; capture the class SYSTEM."
     )
     assert lost.startswith("Cannot tell: events were lost for 4.000 \N{MICRO SIGN}s of it; ")
     assert panel.stack.currentWidget() is panel.message

@@ -53,7 +53,7 @@ def test_a_query_that_is_typed(panel, qtbot):
 @pytest.mark.thorough
 def test_an_empty_answer_says_what_the_trace_cannot_show(panel, qtbot):
     run_query(panel, qtbot, "select * from interrupt")
-    missing = "Cannot tell: interrupt: no interrupts are there; capture the class INTR"
+    missing = "Cannot tell: interrupt: the trace has no interrupts; capture the class INTR"
     assert panel.message.text() == f"0 rows\n{missing}, and 1 more reason"
     assert panel.message.toolTip() == f"{missing}\nNot all: {LOST}"
 

@@ -279,7 +279,7 @@ def test_copy_takes_the_selected_rows(shown, qapp, qtbot):
 def test_a_trace_without_threads_says_what_is_missing(empty_window, load, tmp_path, qtbot):
     path = TraceBuilder().time_event(0).call(11, 100, (1, 2)).exit(11, 200).write(tmp_path / "calls.kev")
     panel = panel_of(load(empty_window, path), qtbot)
-    assert panel.message.text() == "Cannot tell: no messages are there; capture the class COMM."
+    assert panel.message.text() == "Cannot tell: the trace has no messages; capture the class COMM."
 
 
 @pytest.mark.thorough

@@ -133,10 +133,10 @@ def test_what_a_trace_cannot_tell_of_late_work_is_said(call, folder):
                       ("verdicts", {**asked, "trace": "loop.kev"}))  # fmt: skip
     assert not any(is_error for is_error, _ in answers)
     one, timed, late, verdicts = (content.text for _, content in answers)
-    reason = "serve: no events of the class COMM are there; capture them"
+    reason = "serve: the trace has no events of the class COMM; capture them"
     assert one.endswith(f"The worst instance\n    Cannot tell: {reason}.")
     assert f"not all: {reason}" in timed
-    assert "cannot tell: no states of threads are there; capture the class THREAD whole" in late
+    assert "cannot tell: the trace has no states of threads; capture the class THREAD whole" in late
     assert verdicts == f"cannot tell: deadline: {reason}"
 
 

@@ -414,9 +414,9 @@ def test_an_empty_table_is_written_with_the_reason(tmp_path, capsys):
     path = str(TraceBuilder().time_event(0).write(tmp_path / "t.kev"))
     assert main(["export", path, "-o", str(tmp_path / "state.csv"), "--table", "state"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1:] == ["  state: no states of threads are there; capture the class THREAD whole"]
+    assert lines[1:] == ["  state: the trace has no states of threads; capture the class THREAD whole"]
     names = [word for name in ("call", "loss", "cpu") for word in ("--table", name)]
     assert main(["export", path, "-o", str(tmp_path / "out"), *names]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].endswith("out: 1 row of call, loss, cpu")
-    assert lines[1:] == ["  call: no kernel calls are there; capture the class KERCALL"]
+    assert lines[1:] == ["  call: the trace has no kernel calls; capture the class KERCALL"]

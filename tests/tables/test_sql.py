@@ -42,12 +42,14 @@ def test_a_query(small):
 @pytest.mark.thorough
 def test_an_empty_table_says_what_the_trace_cannot_show(small):
     """The trace has neither messages nor kernel calls; of runs it has one, of losses none, which is exact."""
-    says = ("message: no messages are there; capture the class COMM",)
+    says = ("message: the trace has no messages; capture the class COMM",)
     for _ in range(2):  # the second time the process has the table
         counted = small.sql("select count(*) as n from message, run")
         assert (counted["n"].tolist(), counted.cannot_tell) == ([0], says)
     assert small.sql("select * from loss").cannot_tell == small.sql("select * from run").cannot_tell == ()
-    assert small.table("call").says_why_empty == "Cannot tell: no kernel calls are there; capture the class KERCALL."
+    assert (
+        small.table("call").says_why_empty == "Cannot tell: the trace has no kernel calls; capture the class KERCALL."
+    )
 
 
 UNSEEN = "interrupts were not captured, so their time counts for what they interrupt"
@@ -62,8 +64,8 @@ OPENING = "the dump at its start lacks 1 of 1 thread, each unknown before its fi
         ("thread_load", "", f"run: {UNSEEN}; {OPENING}"),
         ("thread_states", "", f"state: {OPENING}"),
         ("interrupted_threads", f"interrupted_threads: {UNSEEN}; capture the class INTR", f"run: {UNSEEN}; {OPENING}"),
-        ("lock_contention", "lock_contention: no kernel calls are there; capture the class KERCALL", ""),
-        ("lock_holders", "lock_holders: no kernel calls are there; capture the class KERCALL", ""),
+        ("lock_contention", "lock_contention: the trace has no kernel calls; capture the class KERCALL", ""),
+        ("lock_holders", "lock_holders: the trace has no kernel calls; capture the class KERCALL", ""),
     ],
 )
 def test_a_view_says_what_its_columns_lack(view, cannot_tell, not_all, small):
@@ -108,7 +110,7 @@ def test_rows_of_a_trace_that_lost_events_are_not_all(tmp_path):
 def test_rows_that_a_class_captured_in_part_leaves_are_not_all(capsys):
     """Of the threads, only kernel calls and the states of their beginning are there, which `stats` marks with `≈`."""
     path = "sample_traces/vendor-ker_calls-14.kev"
-    missing = "not all events of threads are there; capture the class THREAD whole"
+    missing = "the trace has only some events of threads; capture the class THREAD whole"
     result = with_answers(open_trace(path)).sql("select * from run")
     assert (len(result), result.cannot_tell, result.not_all) == (5, (), (f"run: {missing}",))
     assert main(["query", path, "select count(*) as n from run"]) == 0
@@ -127,17 +129,17 @@ def test_waits_for_a_cpu_that_nothing_logs_are_no_answer():
 @pytest.mark.parametrize(
     ("query", "says"),
     [
-        ("* from periods", "activation: no states of threads are there; capture the class THREAD whole"),
-        ("* from server_time", "server_time: no states of threads are there; capture the class THREAD whole"),
+        ("* from periods", "activation: the trace has no states of threads; capture the class THREAD whole"),
+        ("* from server_time", "server_time: the trace has no states of threads; capture the class THREAD whole"),
         (
             "count(*) from round_trips",
-            "round_trips: no states of threads are there; capture the class THREAD whole",
+            "round_trips: the trace has no states of threads; capture the class THREAD whole",
         ),
         (
             "count(*) from call_msg_sendv",
-            "call_msg_sendv: no events of the class KER_CALL are there; capture them",
+            "call_msg_sendv: the trace has no events of the class KER_CALL; capture them",
         ),
-        ("* from blame", "blame: no states of threads are there; capture the class THREAD whole"),
+        ("* from blame", "blame: the trace has no states of threads; capture the class THREAD whole"),
     ],
 )
 def test_what_drops_rows_that_are_not_known_says_so(query, says, tmp_path):

@@ -250,4 +250,6 @@ def test_what_a_file_of_timing_says_of_a_class_that_is_not_there_is_not_known(pr
         "def test_d(kev):\n    assert kev.if_known.activity('serve').count == 0\n"
     )
     result.assert_outcomes(failed=3, passed=1)
-    result.stdout.fnmatch_lines(["E*cannot tell whether*serve: no events of the class COMM are there; capture them"])
+    result.stdout.fnmatch_lines(
+        ["E*cannot tell whether*serve: the trace has no events of the class COMM; capture them"]
+    )

@@ -181,7 +181,7 @@ def test_a_value_of_sql(kev):
     assert "3.000" in repr(kev.value("select max(length_ns) as most_ns from state where state = 'MUTEX'"))
     with pytest.raises(KevFailure, match="no row"):
         kev.value("select 1 from event where false")
-    with pytest.raises(KevFailure, match="cannot tell: interrupt: no interrupts are there; capture the class INTR"):
+    with pytest.raises(KevFailure, match="cannot tell: interrupt: the trace has no interrupts; capture the class INTR"):
         kev.value("select count(*) from interrupt")
 
 
@@ -287,12 +287,12 @@ def test_names_in_every_form_that_is_shown(tmp_path):
 def test_what_cannot_be_decided_fails_unless_it_is_asked_otherwise(kev):
     """The trace has user events only: nothing shows whether messages failed or interrupts came."""
     with pytest.raises(
-        KevFailure, match="cannot tell whether number of events MSG_ERROR is == 0: no events of the class"
+        KevFailure, match="cannot tell whether number of events MSG_ERROR is == 0: the trace has no events of the class"
     ):
         assert kev.events("MSG_ERROR") == 0
-    with pytest.raises(KevFailure, match="number of kernel calls MSG_SENDV is < 5: no events of the class"):
+    with pytest.raises(KevFailure, match="number of kernel calls MSG_SENDV is < 5: the trace has no events of the class"):
         assert kev.calls("MSG_SENDV").count < 5
-    with pytest.raises(KevFailure, match="interrupt 0x1b is == 0: no interrupts are there; capture the class INTR"):
+    with pytest.raises(KevFailure, match="interrupt 0x1b is == 0: the trace has no interrupts; capture the class INTR"):
         assert kev.interrupts(0x1B).count == 0
     assert kev.if_known.events("MSG_ERROR") == 0
     assert kev.if_known.calls("MSG_SENDV").count == 0
@@ -327,7 +327,7 @@ def test_states_before_the_first_event_of_a_ring_are_not_known(tmp_path):
 def test_no_states_do_not_show_that_a_thread_is_in_none(tmp_path, claim):
     kev = without_states(tmp_path)
     with pytest.raises(
-        KevFailure, match=r"^cannot tell .*: not all events of threads are there; capture the class THREAD"
+        KevFailure, match=r"^cannot tell .*: the trace has only some events of threads; capture the class THREAD"
     ):
         assert eval(f"thread.{claim}", {"thread": kev.thread("logger")})
     for thread in (kev.if_known.thread("logger"), kev.if_known.threads("log*")):
@@ -343,7 +343,7 @@ def test_some_states_do_not_show_that_a_thread_is_in_no_other(tmp_path):
         builder.state("RUNNING", at, 7, 1).state("RUNNING", at + 10, 8, 1)
     thread = kev_of(builder, tmp_path).thread("7:1")
     for claim in (lambda: thread.never("MUTEX"), lambda: thread.runs.longest < 1 * s):
-        with pytest.raises(KevFailure, match=r"cannot tell .*: not all events of threads are there"):
+        with pytest.raises(KevFailure, match=r"cannot tell .*: the trace has only some events of threads"):
             claim()
 
 
@@ -352,7 +352,7 @@ def test_a_latency_needs_the_classes_of_both_events(tmp_path):
     kev = without_states(tmp_path)
     # A listing read before has an event of another class, which this trace cannot have.
     listed_catalogue(kev.trace.release).learn("CLASS 31", "OF_A_LISTING")
-    reason = "no events of the class COMM are there; capture them"
+    reason = "the trace has no events of the class COMM; capture them"
     for begin, end in (("REC_MESSAGE", "EVENT 7"), ("EVENT 7", "REC_MESSAGE"), ("EVENT 7", "event == REC_MESSAGE"),
                        ("EVENT 7", "event == REC_MESSAGE or event == OF_A_LISTING")):  # fmt: skip
         found = kev.latency(begin, end)
@@ -367,7 +367,7 @@ def test_no_thread_is_known_without_events_of_threads(tmp_path):
     kev = kev_of(TraceBuilder().time_event(0).process_name(1, 7, "logger").event(wire.code(6, 7), 9), tmp_path)
     for claim in (kev.thread, kev.threads):
         with pytest.raises(
-            KevFailure, match=r"no thread .*logger.*; no states of threads are there; capture the class"
+            KevFailure, match=r"no thread .*logger.*; the trace has no states of threads; capture the class"
         ):
             claim("logger")
 
@@ -375,7 +375,7 @@ def test_no_thread_is_known_without_events_of_threads(tmp_path):
 def test_a_text_needs_the_class_of_user_events(tmp_path):
     kev = kev_of(TraceBuilder().time_event(0).process_name(1, 7, "logger"), tmp_path)
     for text in ("panic", "a longer text"):
-        with pytest.raises(KevFailure, match=f"{text} is == 0: no events of the class USREVENT are there; capture"):
+        with pytest.raises(KevFailure, match=f"{text} is == 0: the trace has no events of the class USREVENT; capture"):
             assert kev.events(text) == 0
         assert kev.if_known.events(text) == 0
 
@@ -383,9 +383,9 @@ def test_a_text_needs_the_class_of_user_events(tmp_path):
 def test_calls_and_interrupts_without_exits_have_no_lengths(tmp_path):
     builder = TraceBuilder().time_event(0).call(11, 1_000).event(wire.code(3, 1), 2_000, (0x1B, 0))
     kev = kev_of(builder, tmp_path)
-    with pytest.raises(KevFailure, match="MSG_SENDV is == 0: no exits of kernel calls are there"):
+    with pytest.raises(KevFailure, match="MSG_SENDV is == 0: the trace has no exits of kernel calls"):
         assert kev.calls("MSG_SENDV").count == 0
-    with pytest.raises(KevFailure, match="0x1b is == 0: no exits of interrupts are there"):
+    with pytest.raises(KevFailure, match="0x1b is == 0: the trace has no exits of interrupts"):
         assert kev.interrupts(0x1B).count == 0
 
 
