@@ -91,7 +91,7 @@ def test_kinds_by_their_names(text, kind, monkeypatch):
 @pytest.mark.parametrize(("text", "says"), [
     ("lock", "'lock' is more than one kind of verdict; there are busy-loop, chain, data-loss, deadline, deadlock"),
     ("", "'' is more than one kind of verdict; there are"),
-    ("x" * 41, f"{'x' * 40!r} is no kind of verdict; there are busy-loop"),
+    ("x" * 41, f"{'x' * 40!r} is not a kind of verdict; there are busy-loop"),
 ])  # fmt: skip
 def test_texts_that_mean_no_kind(text, says):
     with pytest.raises(UsageError) as caught:
@@ -108,8 +108,8 @@ def test_a_whole_name_comes_before_a_part_of_another_one(monkeypatch):
 def test_kinds_are_named_in_any_form_and_others_are_refused(tmp_path):
     trace = TraceBuilder().time_event(0).state("RUNNING", 10, 5, 1).open(tmp_path)
     assert find_verdicts(trace, kinds=["inversion", "Data loss"]) == ()
-    with pytest.raises(UsageError, match="'nosuch' is no kind of verdict; there are "):
+    with pytest.raises(UsageError, match="'nosuch' is not a kind of verdict; there are "):
         find_verdicts(trace, kinds=["nosuch"])
     assert find(trace, kinds=["inversion"]).undecided["kind"].tolist() == ["priority-inversion"]
-    with pytest.raises(UsageError, match="'nosuch' is no kind of verdict"):
+    with pytest.raises(UsageError, match="'nosuch' is not a kind of verdict"):
         find(trace, kinds=["nosuch"])

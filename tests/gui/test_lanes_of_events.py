@@ -246,7 +246,7 @@ def test_a_text_of_pidin_names_processes_and_threads(window, application, load, 
     text.write_text("no titles")
     with qtbot.waitSignal(opened.named):
         application.windows[0].actions_by_id.by_id["lanes.pidin"].trigger()
-    assert "board.txt: line 1 is no line of titles" in application.windows[0].statusBar().currentMessage()
+    assert "board.txt: line 1 is not a line of titles" in application.windows[0].statusBar().currentMessage()
     assert opened.pidin_file == str(text)  # the names that show are still from it
 
 

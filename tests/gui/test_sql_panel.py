@@ -90,7 +90,7 @@ def test_mistakes_and_a_missing_package_are_reported(panel, qtbot, monkeypatch):
     assert '"nothing" not found' in panel.message.text()
     assert panel.model.rowCount() == 0
     run_query(panel, qtbot, "create table a as select 1")
-    assert "CREATE is no query" in panel.message.text()
+    assert "CREATE is not a query" in panel.message.text()
     monkeypatch.setitem(sys.modules, "duckdb", None)
     run_query(panel, qtbot, "select 1")
     assert "pip install 'duckdb>=" in panel.message.text()

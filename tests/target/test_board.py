@@ -52,7 +52,7 @@ def test_a_file_of_targets_gives_profiles_by_name(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('[rig]\naddress = "rig"\n', "target 'rig': 'rig' is no address"),
+        ('[rig]\naddress = "rig"\n', "target 'rig': 'rig' is not the address of a target"),
         ('[rig]\naddress = "ssh://rig"\npassword = "x"\n', "unknown field `password`"),
         (
             '[rig]\naddress = "ssh://rig"\nkernel_buffers = 0\n',

@@ -220,7 +220,7 @@ def test_verdicts(deadlock):
         deadlock.no_verdict()
     with pytest.raises(UsageError, match="more than one kind"):
         deadlock.no_verdict("lo")
-    with pytest.raises(UsageError, match="no kind of verdict"):
+    with pytest.raises(UsageError, match="not a kind of verdict"):
         deadlock.no_verdict("none-is-called-so")
 
 
@@ -290,7 +290,7 @@ def test_what_cannot_be_decided_fails_unless_it_is_asked_otherwise(kev):
         KevFailure, match="cannot tell whether number of events MSG_ERROR is == 0: the trace has no events of the class"
     ):
         assert kev.events("MSG_ERROR") == 0
-    with pytest.raises(KevFailure, match="number of kernel calls MSG_SENDV is < 5: the trace has no events of the class"):
+    with pytest.raises(KevFailure, match="MSG_SENDV is < 5: the trace has no events of the class"):
         assert kev.calls("MSG_SENDV").count < 5
     with pytest.raises(KevFailure, match="interrupt 0x1b is == 0: the trace has no interrupts; capture the class INTR"):
         assert kev.interrupts(0x1B).count == 0

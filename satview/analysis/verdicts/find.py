@@ -225,9 +225,8 @@ def kind_of(text: str) -> str:
     kinds, requested = all_kinds(), "-".join(text.casefold().replace("_", " ").split())
     matches = [kinds[row] for row in named_by(requested, kinds)]
     if len(matches) != 1 or not requested:
-        raise UsageError(
-            f"{text[:40]!r} is {'no' if not matches else 'more than one'} kind of verdict; there are {', '.join(kinds)}"
-        )
+        what = "more than one" if matches else "not a"
+        raise UsageError(f"{text[:40]!r} is {what} kind of verdict; there are {', '.join(kinds)}")
     return matches[0]
 
 
