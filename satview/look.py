@@ -37,7 +37,7 @@ from satview.base.plugins import required
 from satview.base.safe_text import AT_LEAST_SIGN, counted, percent, visible_line, with_sign
 from satview.base.time import format_duration, format_moment, parse_moment_inside
 from satview.events.user_events import UserEvent
-from satview.formats.registry import open_trace
+from satview.formats.registry import TRACE_PATTERNS, open_trace
 from satview.linkage.chain import connections, link_of
 from satview.linkage.transactions import transactions
 from satview.session.event_text import (
@@ -97,7 +97,7 @@ def handle_of(text: str) -> Handle:
     parts = _HANDLE.fullmatch(text.strip().lower())
     if parts is None or parts[1] not in list(Subject):
         kinds = ", ".join(f"{subject.value}-N ({subject.name.lower()})" for subject in Subject)
-        raise UsageError(f"{text.strip()[:40]!r} is no handle; there are {kinds}")
+        raise UsageError(f"{text.strip()[:40]!r} is not a handle; there are {kinds}")
     return Handle(Subject(parts[1]), int(parts[2]))
 
 
@@ -164,7 +164,7 @@ _MAX_EVIDENCE: Final = 24
 def look(trace: Trace, handle: str = "") -> Details:
     """Return details of a trace or of an object in it, by its handle such as `t-7`; empty = the whole trace.
 
-    Raises UsageError if the text is no handle, or the trace has no object with that number.
+    Raises UsageError if the text is not a handle, or the trace has no object with that number.
     """
     if not handle.strip():
         return overview(trace)
@@ -529,7 +529,6 @@ _MAX_ROWS: Final = 200
 _LIMITS: Final = Limits(time_s=30.0, memory_bytes=1 << 30, answer_bytes=64 << 20)
 _SIZE: Final = "1400x860"
 _MAX_TRACES: Final = 500
-_PATTERNS: Final = ("*.kev", "*.kev.gz", "*.kev.zst", "*.qst")
 _Tool = Callable[..., str | bytes]
 
 
@@ -555,7 +554,7 @@ class Answers:
             path = (root / name).resolve()
             if self._is_open(path) and path.exists():
                 return path
-        raise UsageError(f"{name[:200]!a} is no file below {', '.join(map(str, self.roots))}; `traces` lists them")
+        raise UsageError(f"{name[:200]!a} is not a file below {', '.join(map(str, self.roots))}; `traces` lists them")
 
     def trace(self, name: str) -> Trace:
         """Return an opened trace; a cached trace is used if its file has not changed."""
@@ -577,7 +576,7 @@ class Answers:
 
     def traces(self) -> str:
         """List the traces below the folders that the server was started with."""
-        names = sorted(str(path.relative_to(root)) for root in self.roots for pattern in _PATTERNS
+        names = sorted(str(path.relative_to(root)) for root in self.roots for pattern in TRACE_PATTERNS
                        for path in root.rglob(pattern) if path.is_file() and self._is_open(path))  # fmt: skip
         more = f"\nand {len(names) - _MAX_TRACES:,} more" if len(names) > _MAX_TRACES else ""
         return "\n".join(names[:_MAX_TRACES]) + more if names else "there are none"

@@ -370,7 +370,7 @@ def _culprits(statistics: Statistics, row: int) -> str:
 
 _NOTE = ("Own and caused times add up to the time that threads ran; imposed times may add up to more, "
          "as a server works for all its clients at once.")  # fmt: skip
-_NO_MESSAGES = "No messages are there, so that all time is own time; capture the class COMM."
+_NO_MESSAGES = "The trace has no messages, so that all time is own time; capture the class COMM."
 _LOST = " Events were lost: self and imposed are lower bounds, and some of what is own may be for clients not known."
 
 

@@ -33,7 +33,7 @@ from satview.base.plugins import required
 from satview.base.safe_text import counted, percent
 from satview.base.time import NS_PER_S, Clock, TimeWindow, format_duration
 from satview.events.user_events import UserEvent
-from satview.formats.registry import open_trace
+from satview.formats.registry import TRACE_PATTERNS, open_trace
 from satview.store.arguments import describe_events
 from satview.store.time_ranges import Location
 from satview.tables.result import Result
@@ -61,7 +61,6 @@ MARK: Final = "satview-fleet.json"  # in the folder of a data set
 PART: Final = "part.parquet"
 SKIPPED: Final = "skipped.csv"
 RECORD: Final = "trace"  # the table with one row per trace
-PATTERNS: Final = ("*.kev", "*.kev.gz", "*.kev.zst", "*.qst")
 _UNASKED: Final = frozenset(("slow_against_fast", "more_in_slow", "slow_path", "chain"))
 """Tables that are written only on request: they take longer than all others, or need a timing file."""
 DEFAULT_TABLES: Final = tuple(name for name in SCHEMAS if name not in {"mark", "argument", RECORD} | _UNASKED)
@@ -202,14 +201,14 @@ def find_sources(
 
     Args:
         folder: Folder to search recursively.
-        patterns: Patterns of file names; none = `PATTERNS`.
+        patterns: Patterns of file names; none = `TRACE_PATTERNS`.
         out: A folder to leave out, as it holds the data set.
         user_events: Descriptions of events of all traces; None = none.
 
     Raises:
         UsageError: No file matches.
     """
-    root, given = Path(folder), tuple(patterns) or PATTERNS
+    root, given = Path(folder), tuple(patterns) or TRACE_PATTERNS
     sources: dict[str, DatasetSource] = {}
     for path in sorted({path for pattern in given for path in root.rglob(pattern)}):
         below = path.relative_to(root)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 # `.gz` is read by Python itself, `.zst` by Python from 3.14 on and by the package `zstandard` before.
 
 
+TRACE_PATTERNS: Final = ("*.kev", "*.kev.gz", "*.kev.zst", "*.qst")  # of the traces in a folder
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _BLOCK: Final = 1 << 18

@@ -39,7 +39,7 @@ def test_handles():
     assert handle_of("t-7") == handle_of(" T7 ") == Handle(Subject.THREAD, 7)
     assert str(Handle(Subject.EVENT, 28700)) == "e-28700"
     for text in ("x-1", "t", "t-", "7", "t--7", "t-7x", ""):
-        with pytest.raises(UsageError, match="is no handle; there are t-N"):
+        with pytest.raises(UsageError, match="is not a handle; there are t-N"):
             handle_of(text)
 
 
@@ -219,7 +219,7 @@ def test_the_commands(path, capsys):
     assert (found["kind"], found["title"]) == ("trace", "inversion.kev")
     assert found["sections"][0]["lines"][0]["name"] == "v-1"
     assert main(["look", str(path), "--handle", "x"]) == 2
-    assert "'x' is no handle" in capsys.readouterr().err
+    assert "'x' is not a handle" in capsys.readouterr().err
     assert main(["guide"]) == 0
 
 

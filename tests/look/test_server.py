@@ -143,9 +143,9 @@ def test_what_a_trace_cannot_tell_of_late_work_is_said(call, folder):
 @pytest.mark.parametrize(
     ("tool", "arguments", "says"),
     [
-        ("look", {"trace": "../secret.kev"}, "is no file below"),
-        ("look", {"trace": "/etc/passwd"}, "is no file below"),
-        ("look", {"trace": "none.kev"}, "is no file below"),
+        ("look", {"trace": "../secret.kev"}, "is not a file below"),
+        ("look", {"trace": "/etc/passwd"}, "is not a file below"),
+        ("look", {"trace": "none.kev"}, "is not a file below"),
         ("look", {"trace": "sub"}, "directory"),
         ("look", {"trace": "sub/a.kev", "handle": "t-9"}, "there is no thread t-9"),
         ("why", {"trace": "sub/a.kev", "thread": "nobody", "at": "1us"}, "the trace has no thread 'nobody'"),
@@ -164,7 +164,7 @@ def test_links_lead_nowhere_else(call, folder):
     (folder / "link.kev").symlink_to(folder.parent / "secret.kev")
     _, [(is_error, content)] = call(("look", {"trace": "link.kev"}))
     assert is_error
-    assert "is no file below" in content.text
+    assert "is not a file below" in content.text
 
 
 @pytest.fixture
@@ -211,7 +211,7 @@ def test_notes_and_members_of_a_set_that_lead_outside_are_not_read(call, folder)
 
 @pytest.mark.parametrize("name", ["a\0b", "\udcff\0"])
 def test_a_name_that_no_file_can_have(folder, name):
-    with pytest.raises(UsageError, match="is no file below"):
+    with pytest.raises(UsageError, match="is not a file below"):
         server.Answers([folder]).look(name)
 
 

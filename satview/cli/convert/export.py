@@ -21,7 +21,8 @@ from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.traces import open_named, range_of, read_descriptions
 from satview.export.by_ending import FORMATS, STACKS, argument_tables, export, format_of, is_file_name
 from satview.fleet.export import Exported, export_folder, export_on_cluster
-from satview.fleet.query import DEFAULT_TABLES, PATTERNS, SKIPPED
+from satview.fleet.query import DEFAULT_TABLES, SKIPPED
+from satview.formats.registry import TRACE_PATTERNS
 from satview.formats.unixware import columns
 from satview.tables.schema import SCHEMAS
 
@@ -74,7 +75,7 @@ def add_parser(subparsers: Any) -> None:
     files = parser.add_argument_group("for a folder of traces")
     files.add_argument("--jobs", type=int, metavar="N", help="parallel processes (default: one per processor)")
     files.add_argument("--pattern", action="append", default=[], metavar="GLOB",
-                       help="files to read, e.g. '*.txt'; repeatable (default: .kev, also compressed)")  # fmt: skip
+                       help="files to read, e.g. '*.txt'; repeatable (default: .kev, also compressed, and .qst)")  # fmt: skip
     files.add_argument("--dask", metavar="ADDRESS", help="scheduler of a Dask cluster that sees the same folders")
     add_names(parser.add_argument, symbols=True)
 
@@ -134,7 +135,7 @@ def _is_folder_of_traces(args: argparse.Namespace, *, is_fleet: bool) -> bool:
     folder = Path(args.file)
     if not folder.is_dir() or not columns.is_set(folder):
         return folder.is_dir()
-    has_others = any(path for pattern in args.pattern or PATTERNS for path in folder.rglob(pattern))
+    has_others = any(path for pattern in args.pattern or TRACE_PATTERNS for path in folder.rglob(pattern))
     return has_others and (is_fleet or not is_file_name(args.output))
 
 
