@@ -147,5 +147,5 @@ def test_a_trace_writes_itself_by_the_ending(path, tmp_path):
     assert trace.export(tmp_path / "states.parquet", "state") == len(trace.table("state"))
     assert trace.export(tmp_path / "both", ("state", "run")) > 0
     assert sorted(file.name for file in (tmp_path / "both").iterdir()) == ["run.parquet", "state.parquet"]
-    with pytest.raises(UsageError, match=r"the ending says what is written; there are \.parquet"):
+    with pytest.raises(UsageError, match=r"the file extension selects the format; use \.parquet"):
         trace.export(tmp_path / "x.docx")
