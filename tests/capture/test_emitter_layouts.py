@@ -4,7 +4,6 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
-import pytest
 
 from satview.capture.emit import ON, WIDE, Emitter, call_form
 from satview.capture.sim.calls import Mmap
@@ -17,9 +16,16 @@ from satview.events.spec import Release, Show
 from satview.events.variants import BY_COUNT, WORD_MASK, encode, variant_of, word_bytes
 from satview.filters.external import COMM_NAMES
 from satview.formats.kev.payloads import build, prepared
+from tests.helpers.extent import WIDTH, points
 
 QNX = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
-every = pytest.mark.parametrize(("release", "order"), [(r, o) for r in QNX for o in ("little", "big")], ids=str)
+FORMS = {
+    f"{release}-{mode}-{bits}": (release, is_wide, bits == 64)
+    for release in QNX
+    for mode, is_wide in WIDTH.items()
+    for bits in (32, 64)
+}
+every = points(form=FORMS, order=("little", "big"))
 IN_EITHER_MODE = {"IPI_64"}
 PID, TID, PARENT, PRIORITY, ADDRESS, VECTOR = 0x51001, 3, 0x2001, 21, 0x12_3456_789A, 0x1F
 
@@ -40,10 +46,9 @@ def parsed(release, code, words, order):
 
 
 @every
-@pytest.mark.parametrize("is_wide", [False, True], ids=["fast", "wide"])
-@pytest.mark.parametrize("is_64bit", [False, True], ids=["32", "64"])
-def test_kernel_calls(release, order, is_wide, is_64bit):
+def test_kernel_calls(form, order):
     """Entry and exit of every call of the release: other values in every argument, read back by name."""
+    release, is_wide, is_64bit = form
     rng, checked = np.random.default_rng(5), 0
     for number in range(wire.KER_EXIT_OFFSET):
         for event in (number, number + wire.KER_EXIT_OFFSET):
@@ -196,9 +201,8 @@ def interrupts(emitter, process, address):
 
 
 @every
-@pytest.mark.parametrize("is_wide", [False, True], ids=["fast", "wide"])
-@pytest.mark.parametrize("is_64bit", [False, True], ids=["32", "64"])
-def test_all_other_events(release, order, is_wide, is_64bit):
+def test_all_other_events(form, order):
+    release, is_wide, is_64bit = form
     emitter = Recorder(release, order, is_wide, is_64bit)
     expected = list(everything(emitter, release))
     assert len(emitter.events) == len(expected) > 70

@@ -99,8 +99,7 @@ def test_the_dense_sample_is_what_its_script_makes() -> None:
     )
 
 
-@pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_7, Release.QNX_8], ids=str)
-@pytest.mark.parametrize("modes", [FAST, WIDE], ids=["fast", "wide"])
+@points(release=[Release.QNX_6, Release.QNX_7, Release.QNX_8], modes={"fast": FAST, "wide": WIDE})
 def test_a_new_process_is_set_up_and_mapped(
     modes: tuple[tuple[str, ...], ...], release: Release, tmp_path: Path
 ) -> None:

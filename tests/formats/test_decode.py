@@ -18,6 +18,7 @@ from satview.store.problems import Problems
 from satview.store.trace import Header
 from tests.core.reference.replacing import numpy_passes
 from tests.helpers import naive
+from tests.helpers.extent import points
 from tests.helpers.growth import cpu_s
 
 HEADER = Header((("SYS_RELEASE", "7.1.0"), ("CYCLES_PER_SEC", "1000000000")))
@@ -235,8 +236,7 @@ def test_thread_and_owner():
     assert ids == [(-1, -1), (7, 1), (7, 1), (8, 2), (7, 1), (8, 2), (7, 1), (9, 1), (9, 1)]
 
 
-@pytest.mark.parametrize("release", ["7.1.0", "8.0.0"])
-@pytest.mark.parametrize("cpus", [4, 64])
+@points(release=["7.1.0", "8.0.0"], cpus=[4, 64])
 def test_nobody_is_known_to_run_from_a_jump_to_the_next_running_event(release, cpus):
     """Up to 7.x a gap between buffers concerns all CPUs, in 8.0 its own."""
     rng = np.random.default_rng(cpus)

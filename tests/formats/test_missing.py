@@ -22,13 +22,14 @@ from satview.store.time_ranges import EVERY_CPU, losses
 from satview.timeline.lane_info import LaneKind
 from satview.timeline.lane_tree import Timeline
 from tests.helpers.columns import event_table
+from tests.helpers.extent import points
 from tests.helpers.kev import TraceBuilder
 
 INT_EXIT = wire.code(3, 2)
 
 
 @cache
-def capture(release, is_ring=False):
+def capture(release, is_ring):
     """Return the head of a capture of 250 ms, and its slots, (n, 4) words."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "whole.kev"
@@ -83,7 +84,7 @@ def test_slots_cut_out_inside_of_buffers_leave_unknown_time(release, is_ring, tm
 @pytest.mark.thorough
 @pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_7])
 def test_a_cut_that_leaves_the_length_of_the_buffer(release, tmp_path):
-    _, slots = capture(release)
+    _, slots = capture(release, False)
     buffers = np.flatnonzero((slots[:, 0] & wire.CODE_MASK) == wire.CONTROL_BUFFER)
     begin, end = next(
         (before + 300, behind + 300)
@@ -97,11 +98,10 @@ def test_a_cut_that_leaves_the_length_of_the_buffer(release, tmp_path):
     assert (lost[0, 1] - lost[0, 0]) / trace.clock.cycles_per_s > 0.05  # six buffers of 20 ms
 
 
-@pytest.mark.parametrize("bits", [0x3FF, 0x7C00, 0x3F000000], ids=["event", "class", "cpu"])
-@pytest.mark.parametrize("release", [Release.QNX_7, Release.QNX_8])
+@points(release=[Release.QNX_7, Release.QNX_8], bits={"event": 0x3FF, "class": 0x7C00, "cpu": 0x3F000000})
 def test_a_flipped_bit_loses_no_event(release, bits, tmp_path):
     """Simple events only: of one that has several slots the others would not find their first."""
-    _, slots = capture(release)
+    _, slots = capture(release, False)
     simple = np.flatnonzero(
         (slots[:, 0] >> wire.STRUCT_SHIFT == 0) & (slots[:, 0] >> 10 & 31 != wire.WireClass.CONTROL)
     )
@@ -133,7 +133,7 @@ def test_a_buffer_from_which_slots_are_missing_lost_events_too(tmp_path):
 
 
 def test_an_interrupt_without_its_exit_ends_where_threads_run_again(tmp_path):
-    _, slots = capture(Release.QNX_7)
+    _, slots = capture(Release.QNX_7, False)
     exits = np.flatnonzero((slots[:, 0] & wire.CODE_MASK) == INT_EXIT)
     # One behind which the CPU runs a thread: where it stays idle nothing shows that the interrupt is over.
     flipped = next(row for row in exits[len(exits) // 3 :].tolist()
