@@ -43,4 +43,9 @@ def left_mb(shares: bool) -> int:
 @pytest.mark.skipif(_glibc("mallopt") is None, reason="only glibc keeps what is freed")
 def test_memory_freed_by_a_thread_is_given_back():
     assert left_mb(shares=True) <= 10
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(_glibc("mallopt") is None, reason="only glibc keeps what is freed")
+def test_without_one_arena_it_is_not():
     assert left_mb(shares=False) >= 15  # else `use_one_arena` has become needless

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -16,6 +17,7 @@ from satview.base.plugins import PluginKind
 from satview.opened import open_trace
 from satview.timeline.lane_info import LaneKind
 from satview.timeline.lane_tree import PluggedLane, Timeline
+from tests.helpers.extent import usually
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.plugin_fixtures import SAMPLES
 
@@ -34,6 +36,20 @@ def built(folder):
 @pytest.fixture
 def path(tmp_path):
     return built(tmp_path)
+
+
+@pytest.fixture
+def samples(request):
+    """The samples as pip leaves them behind; pip itself, which takes two seconds, installs them in the thorough run."""
+    if usually(False, complete=True, thorough=True):
+        request.getfixturevalue("samples")
+        return
+    package = request.getfixturevalue("package")
+    for sample in SAMPLES.iterdir():
+        [(group, points)] = tomllib.loads((sample / "pyproject.toml").read_text())["project"]["entry-points"].items()
+        [(name, (module, _, function))] = [(name, place.partition(":")) for name, place in points.items()]
+        code = (sample / f"{module}.py").read_text()
+        package(group, name, f"{code}\nthing = {function}\n", module)
 
 
 @pytest.mark.thorough
