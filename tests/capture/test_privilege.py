@@ -65,22 +65,18 @@ def attempts(has_privilege: bool, needs_privilege: bool = True, release: Release
     return found
 
 
-def test_without_it_handlers_are_refused() -> None:
-    assert attempts(has_privilege=False) == ["EPERM"] * 5 + ["ok"] * 2, "removing and filtering need none"
-
-
-def test_threads_inherit_it() -> None:
-    assert attempts(has_privilege=True) == ["ok"] * 7
-
-
-def test_it_can_be_waived() -> None:
-    assert attempts(has_privilege=False, needs_privilege=False) == ["ok"] * 7
-
-
-def test_8_0_has_no_handlers_to_ask_it_for() -> None:
-    assert attempts(has_privilege=False, release=Release.QNX_8) == [
-        "EPERM", "ENOTSUP", "ok", "ENOTSUP", "ENOTSUP", "ENOTSUP", "ok",
-    ]  # fmt: skip
+@pytest.mark.parametrize(
+    ("situation", "ends"),
+    [
+        ({"has_privilege": False}, ["EPERM"] * 5 + ["ok"] * 2),  # removing and filtering need none
+        ({"has_privilege": True}, ["ok"] * 7),  # threads inherit it
+        ({"has_privilege": False, "needs_privilege": False}, ["ok"] * 7),
+        ({"has_privilege": False, "release": Release.QNX_8},  # 8.0 has no handlers to ask it for
+         ["EPERM", "ENOTSUP", "ok", "ENOTSUP", "ENOTSUP", "ENOTSUP", "ok"]),
+    ],
+)  # fmt: skip
+def test_what_needs_it(situation: dict[str, Any], ends: list[str]) -> None:
+    assert attempts(**situation) == ends
 
 
 def test_the_option_waives_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -72,11 +72,6 @@ def test_number_of_buffers_seconds_and_ring(tmp_path: Path) -> None:
     assert ring.events.time_cycles[-1] >= whole.events.time_cycles[-1] - 1_000_000
 
 
-def test_a_probe_takes_no_control_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["tracelogger", "--probe", "-d1", "-f", str(tmp_path / "t.kev")]) == 2
-    assert "--probe" in capsys.readouterr().err
-
-
 @pytest.mark.thorough
 def test_the_example_of_the_page_gives_the_numbers_of_the_page(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

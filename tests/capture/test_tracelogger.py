@@ -266,12 +266,6 @@ def test_extended_daemon_mode_sets_the_filters(tmp_path: Path) -> None:
     assert "INT_ENTR" not in counts
 
 
-def test_a_limit_below_the_header_is_bad_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert tracelogger(tmp_path, "-c", "-S", "100") == 2
-    assert "100 bytes are too few" in capsys.readouterr().err
-    assert not (tmp_path / "t.kev").exists()
-
-
 def test_size_limit_cuts_at_the_byte(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert tracelogger(tmp_path, "-c", "-S", "20k", "-v") == 1
     assert (tmp_path / "t.kev").stat().st_size == 20 * 1024
@@ -534,6 +528,9 @@ def test_options_of_every_release_cause_no_complaint(
         (("-F", "12"), "-F 12"),
         (("-S", "12x"), "-S 12x"),
         (("-S", "0"), "-S 0"),
+        (("-c", "-S", "100"), "100 bytes are too few"),  # for the header
+        (("--fast", "-w"), "--fast: cannot be used with -w"),
+        (("--probe", "-d1"), "--probe"),  # takes no control program
         (("-M",), "-M needs -S"),
         (("-d", "2"), "satview tracelogger: -d 2: the only daemon mode is -d1\n"),
         (("-p", "there"), "-p there"),
@@ -543,7 +540,7 @@ def test_options_of_every_release_cause_no_complaint(
         (("--cpus", "99"), "1 to 64"),
         (("--cpus", "0"), "0 CPUs: a target has 1 to 64"),
         (("-c", "--duration", "0"), "--duration 0: must be from 1e-06 to 86400"),
-        (("--events", "0"), "0 events: 1 to 2000000000"),
+        (("--events", "0", "--workload", "polite"), "0 events: 1 to 2000000000"),
         (("-s", "-1"), "-s -1"),
         (("-s", "nan"), "argument -s: 'nan' is not a time"),
         (("-D", "inf"), "argument -D: 'inf' is not a time"),
@@ -553,7 +550,7 @@ def test_options_of_every_release_cause_no_complaint(
         (("--pace", "nan"), "--pace nan"),
         (("-A", "a=b\nc"), "one line"),
         (("--control", "nowhere.py"), "nowhere.py"),
-        (("--events", "99999999999"), "events"),
+        (("--events", "99999999999", "--workload", "polite"), "99999999999 events: 1 to"),
     ],
 )
 def test_bad_use_is_one_sentence_and_exit_code_2(
@@ -564,6 +561,7 @@ def test_bad_use_is_one_sentence_and_exit_code_2(
     assert text in err
     assert "no --control program" not in err
     assert "Traceback" not in err
+    assert not (tmp_path / "t.kev").exists()
 
 
 def test_an_unwritable_path_is_a_clear_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -735,8 +733,3 @@ def test_lessons_log_what_they_show(options, is_wide, tmp_path, capsys):
     assert any("priority" in [argument.name for argument in event.arguments] for event in ready) is is_wide
     says = "events are wide because inversion needs priorities and owners; use --fast for fast events"
     assert (says in capsys.readouterr().err) is (not options)
-
-
-def test_fast_and_wide_exclude_each_other(tmp_path, capsys):
-    assert main(["tracelogger", "--fast", "-w", "-f", str(tmp_path / "t.kev")]) == 2
-    assert "--fast: cannot be used with -w" in capsys.readouterr().err
