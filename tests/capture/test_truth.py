@@ -38,7 +38,7 @@ def states_of(trace: Trace, truth: Truth) -> list[tuple[int, tuple[int, int], st
 
 def setup_of(name: str) -> tuple[registry.Workload, float]:
     workload = registry.find(name)
-    longest_ms = usually(60, complete=220, thorough=120)
+    longest_ms = usually(40, complete=220, thorough=120)
     ms = 0.5 * longest_ms if name == "automotive" else min(workload.duration_ns / 1e6, longest_ms)
     return workload, ms
 

@@ -64,7 +64,8 @@ def test_polite_threads_take_turns(tmp_path: Path) -> None:
 
 
 def test_clients_wait_longer_to_be_received_than_to_be_answered(tmp_path: Path) -> None:
-    messages = [m for m in capture("client-server", tmp_path).truth.messages if m.replied > 0 and m.server_pid == 2]
+    sent = capture("client-server", tmp_path, duration_ns=200_000_000).truth.messages
+    messages = [m for m in sent if m.replied > 0 and m.server_pid == 2]
     assert len(messages) > 20
     queued = sum(m.received - m.sent for m in messages)
     served = sum(m.replied - m.received for m in messages)

@@ -108,7 +108,7 @@ def columns_of(slots):
 def test_slots_that_belong_together_at_random():
     """Combine events of few keys: interlaced, twice open, without beginnings and ends, across blocks."""
     rng = np.random.default_rng(5)
-    for _ in range(usually(4, complete=300, thorough=8)):
+    for _ in range(usually(2, complete=300, thorough=8)):
         slots = rng.integers(0, 3, (1_500, 4), np.uint32)
         kind, cpu = rng.choice(4, 1_500, p=(0.3, 0.25, 0.2, 0.25)), rng.integers(0, 2, 1_500)
         code = rng.choice((wire.CONTROL_BUFFER, wire.CONTROL_TIME, 0, wire.THREAD_RUNNING, wire.code(2, 3)), 1_500)

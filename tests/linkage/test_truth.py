@@ -25,14 +25,15 @@ from satview.linkage.chain import link_table
 from satview.linkage.links import Certainty, LinkKind
 from tests.capture import mishaps
 from tests.capture.made import ALL, FAST, WIDE, Traced, as_trace, damaged, finish, run, traced
-from tests.helpers.extent import fixture_params, points
+from tests.helpers.extent import fixture_params, points, usually
 
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 NAMES = [*(name for name, _ in registry.names()), "mishaps"]
+LONGEST_MS = usually(35, complete=50, thorough=50)
 CASES = fixture_params(name=NAMES, release=RELEASES, form=["fast", "wide"], loss=["whole", "loss"])
 
 
-def workload(name: str, longest_ms: float = 50) -> tuple[Callable[[Kernel], None], float, int]:
+def workload(name: str, longest_ms: float = LONGEST_MS) -> tuple[Callable[[Kernel], None], float, int]:
     """Return the set-up of a workload, for how many milliseconds it is traced, and on how many CPUs."""
     if name == "mishaps":
         return mishaps.setup, mishaps.DURATION_MS, 1
@@ -98,7 +99,7 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return capture(tmp_path_factory.mktemp("links"), *request.param)
 
 
-def capture(folder: Path, name: str, release: Release, form: str, loss: str, longest_ms: float = 50) -> Case:
+def capture(folder: Path, name: str, release: Release, form: str, loss: str, longest_ms: float = LONGEST_MS) -> Case:
     """Return a capture of a workload with all classes, whole or through a logger that loses buffers."""
     setup, ms, cpus = workload(name, longest_ms)
     if loss == "loss":
