@@ -530,7 +530,7 @@ def test_options_of_every_release_cause_no_complaint(
         (("-S", "0"), "-S 0"),
         (("-c", "-S", "100"), "100 bytes are too few"),  # for the header
         (("--fast", "-w"), "--fast: cannot be used with -w"),
-        (("--probe", "-d1"), "--probe"),  # takes no control program
+        (("--probe", "-d1"), "--probe: cannot be used with -d1"),  # it takes no control program
         (("-M",), "-M needs -S"),
         (("-d", "2"), "satview tracelogger: -d 2: the only daemon mode is -d1\n"),
         (("-p", "there"), "-p there"),
