@@ -16,7 +16,7 @@ from tests.fuzz.targets import TARGETS, Target, input_of
 from tests.helpers.extent import usually
 
 _SEED = 20261122
-_INPUTS_EACH = usually(3, complete=100, thorough=15)
+_INPUTS_EACH = usually(5, complete=100, thorough=15)
 
 
 @pytest.mark.parametrize(
