@@ -10,7 +10,6 @@ from satview.analysis.statistics import Statistics
 from satview.events.spec import Release
 from satview.linkage.chain import link_table
 from satview.linkage.links import OPEN, LinkKind
-from tests.analysis.test_why import made_of
 from tests.helpers.kev import TraceBuilder
 
 MSG_SENDV = 11
@@ -30,8 +29,8 @@ def test_only_the_time_on_a_cpu_counts(tmp_path):
 
 @pytest.mark.parametrize("name", ["client-server", "producer-consumer", "automotive"])
 @pytest.mark.parametrize("loss", [False, True], ids=["whole", "loss"])
-def test_running_time_of_calls(name, loss, tmp_path):
-    trace = made_of(name, Release.QNX_7, True, loss, tmp_path).trace
+def test_running_time_of_calls(name, loss, made_of):
+    trace = made_of(name, Release.QNX_7, True, loss).trace
     found = Statistics(trace)
     runs, really = defaultdict(list), defaultdict(int)
     for thread, start, end in zip(*(getattr(found.basis.runs, key).tolist() for key in ("thread", "start", "end")),

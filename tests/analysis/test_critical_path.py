@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.events.states import STATE_BY_VALUE
 from satview.store.trace import Trace
-from tests.analysis.test_why import made_of
+from tests.analysis.conftest import MadeOf
 from tests.helpers.extent import LOSS, WIDTH, points
 
 RELEASES = (Release.QNX_6, Release.QNX_7, Release.QNX_8)
@@ -114,8 +113,8 @@ def combined(pieces):
 
 
 @points(name=NAMES, loss=LOSS, wide=WIDTH, release=RELEASES)
-def test_every_piece_is_true(name, loss, wide, release, tmp_path: Path) -> None:
-    made = made_of(name, release, wide, loss, tmp_path)
+def test_every_piece_is_true(name, loss, wide, release, made_of: MadeOf) -> None:
+    made = made_of(name, release, wide, loss)
     trace, truth = made.trace, Truth(made)
     random, seen = np.random.default_rng(11), Counter()
     rows = [
@@ -152,9 +151,9 @@ def test_every_piece_is_true(name, loss, wide, release, tmp_path: Path) -> None:
         assert seen["same"] >= 0.7 * seen["compared"], dict(seen)
 
 
-def test_an_inversion_adds_up(tmp_path: Path) -> None:
+def test_an_inversion_adds_up(made_of: MadeOf) -> None:
     """Three threads, one mutex: what the thread of highest priority waits for is mostly that the lowest gets a CPU."""
-    made = made_of("inversion", Release.QNX_7, True, False, tmp_path)
+    made = made_of("inversion", Release.QNX_7, True, False)
     trace = made.trace
     start = trace.window.start + trace.clock.cycles_of(60_000_000)
     path = critical_path(trace, "high", TimeWindow(start, start + trace.clock.cycles_of(40_000_000)))
@@ -165,8 +164,8 @@ def test_an_inversion_adds_up(tmp_path: Path) -> None:
     assert max(path.totals(), key=path.totals().get) == (trace.threads.row(2, 1), PieceKind.READY)
 
 
-def test_bad_questions(tmp_path: Path) -> None:
-    trace = made_of("deadlock", Release.QNX_7, True, False, tmp_path).trace
+def test_bad_questions(made_of: MadeOf) -> None:
+    trace = made_of("deadlock", Release.QNX_7, True, False).trace
     window = trace.window
     with pytest.raises(UsageError, match="is outside the trace"):
         critical_path(trace, 1, TimeWindow(window.end, window.end + 5))
@@ -188,9 +187,9 @@ def test_rounds_of_steps(steps: str, rounds: list[tuple[int, int, int]]) -> None
     assert find_rounds(steps) == [Rounds(*each) for each in rounds]
 
 
-def test_what_comes_again_and_again_is_one_row(tmp_path: Path) -> None:
+def test_what_comes_again_and_again_is_one_row(made_of: MadeOf) -> None:
     """A task of 10 ms that nobody disturbs at first: it waits, wakes up, is ready, runs."""
-    trace = made_of("periodic", Release.QNX_7, True, False, tmp_path).trace
+    trace = made_of("periodic", Release.QNX_7, True, False).trace
     start = trace.window.start + trace.clock.cycles_of(10_000_000)
     answer = path_answer(trace, critical_path(trace, "fast-10ms", TimeWindow(start, trace.window.end)))
     heads = [row for row in range(len(answer.folded)) if len(answer.folded.children(row))]
@@ -210,9 +209,9 @@ def test_what_comes_again_and_again_is_one_row(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_interrupts_have_their_share(tmp_path: Path) -> None:
+def test_interrupts_have_their_share(made_of: MadeOf) -> None:
     """What handlers took from threads of the path, counted interrupt by interrupt."""
-    trace = made_of("interrupt-flood", Release.QNX_7, True, False, tmp_path).trace
+    trace = made_of("interrupt-flood", Release.QNX_7, True, False).trace
     path = critical_path(trace, "victim", TimeWindow(trace.window.start, trace.window.end))
     answer = path_answer(trace, path)
     names = [trace.spec(row).name for row in range(len(trace.events))]

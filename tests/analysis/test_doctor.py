@@ -29,7 +29,6 @@ from satview.filters.rules.text import parse_rules
 from satview.formats.axis import Member, trace_on_axis
 from satview.formats.registry import open_trace
 from satview.store.trace import Trace
-from tests.analysis.test_why import made_of
 from tests.capture.made import ALL, FAST, WIDE, damaged, traced
 from tests.helpers.extent import points, usually
 from tests.helpers.kev import TraceBuilder
@@ -237,9 +236,9 @@ def test_the_public_name(tmp_path):
 
 
 @pytest.mark.parametrize(("workload", "mark"), [("inversion", Mark.ESTIMATE), ("deadlock", Mark.EXACT)])
-def test_exact_is_what_the_rule_could_decide(workload, mark, tmp_path):
+def test_exact_is_what_the_rule_could_decide(workload, mark, made_of):
     """All classes are there, wide: of a mutex in shared memory the word has a part of the owner's pid only."""
-    trace = made_of(workload, Release.QNX_7, True, False, tmp_path).trace
+    trace = made_of(workload, Release.QNX_7, True, False).trace
     kind = {"inversion": "priority-inversion"}.get(workload, workload)
     assert any(verdict.kind == kind for verdict in find_verdicts(trace))
     row = next(row for row in doctor(trace) if row["key"] == kind)

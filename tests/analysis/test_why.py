@@ -26,8 +26,9 @@ from satview.events.states import READY, RUNNING
 from satview.linkage.blockers import REPLY, blockers
 from satview.linkage.links import OPEN, Certainty
 from satview.linkage.transactions import transactions
+from tests.analysis.conftest import MadeOf
 from tests.analysis.pairs import PAIRS, ring_of_servers
-from tests.capture.made import FAST, WIDE, Traced, damaged, traced
+from tests.capture.made import FAST, WIDE, traced
 from tests.helpers.extent import LOSS, WIDTH, points
 from tests.helpers.kev import START, TraceBuilder
 from tests.helpers.scene import scene
@@ -37,19 +38,9 @@ QUESTIONS = 60
 NAMES = [name for name, _ in registry.names()]
 
 
-def made_of(name: str, release: Release, wide: bool, loss: bool, folder: Path) -> Traced:
-    lesson = registry.find(name)
-    ms = 20 if name == "automotive" else min(lesson.duration_ns / 1e6, 100)
-    if loss:
-        return damaged(
-            lesson.setup, min(ms, 50), folder, release, lesson.cpus, ring=False, wide=wide, slots=60, skew_ns=0
-        )
-    return traced(lesson.setup, ms, folder, release, lesson.cpus, 5, WIDE if wide else FAST, skew_ns=0)
-
-
 @points(name=NAMES, loss=LOSS, wide=WIDTH, release=RELEASES)
-def test_every_step_is_true(name: str, loss: bool, wide: bool, release: Release, tmp_path: Path) -> None:
-    made = made_of(name, release, wide, loss, tmp_path)
+def test_every_step_is_true(name: str, loss: bool, wide: bool, release: Release, made_of: MadeOf) -> None:
+    made = made_of(name, release, wide, loss)
     trace, truth = made.trace, made.truth
     history, waits = defaultdict(list), {}
     for change in sorted(truth.states, key=lambda change: change.time):
@@ -315,9 +306,9 @@ def test_partitions_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_who_receives_again_holds_no_message(tmp_path: Path) -> None:
+def test_who_receives_again_holds_no_message(made_of: MadeOf) -> None:
     """The shell waits for a child: one thread of procnto receives that, and another one replies when the child ends."""
-    trace = made_of("fork-storm", Release.QNX_7, True, False, tmp_path).trace
+    trace = made_of("fork-storm", Release.QNX_7, True, False).trace
     waits = blockers(trace).waits
     handed = 0
     for wait in np.flatnonzero((waits.value == REPLY) & (waits.end_row != OPEN)).tolist():
