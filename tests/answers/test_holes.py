@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
+from itertools import cycle, product
 from pathlib import Path
 
 import numpy as np
@@ -31,10 +32,17 @@ from satview.filters.external import ExternalClass
 from satview.store.time_ranges import losses
 from satview.store.trace import Trace
 from tests.capture.made import WIDE, as_trace, finish, kernel, mode, run
-from tests.helpers.extent import points
+from tests.helpers.extent import points, usually
 
 RELEASES = (Release.QNX_6, Release.QNX_7, Release.QNX_8)
 WORKLOADS = ("automotive", "client-server", "producer-consumer", "nested-servers", "instrumented", "interrupt-flood")
+EVERY_RUN = list(product(WORKLOADS, RELEASES))
+RUNS = {
+    f"{workload}-{release}": (workload, release)
+    for workload, release in usually(
+        list(zip(WORKLOADS, cycle(RELEASES), strict=False)), complete=EVERY_RUN, thorough=EVERY_RUN
+    )
+}  # what is captured: in the usual run each workload once, and each release
 MS, SLOTS = 60, 60
 MOMENTS = 6  # of snapshots
 WINDOWS = 12
@@ -165,20 +173,20 @@ def check_snapshots(whole: Trace, part: Trace) -> None:
         assert contradictions(true, seen, (*names, "state")) == [], moment
 
 
-@points(workload=WORKLOADS, answer=list(ANSWERS), release=RELEASES)
+@points(traced_run=RUNS, answer=list(ANSWERS))
 def test_answers_about_a_lossy_trace_do_not_contradict_those_about_the_whole(
-    workload: str, answer: str, release: Release, cut: Callable[[str, Release], Cut]
+    traced_run: tuple[str, Release], answer: str, cut: Callable[[str, Release], Cut]
 ) -> None:
-    capture = cut(workload, release)
+    capture = cut(*traced_run)
     check(answer, capture.whole, capture.lossy)
 
 
-@points(workload=WORKLOADS, release=RELEASES)
+@points(traced_run=RUNS)
 def test_messages_are_all_there_in_ranges_without_losses(
-    workload: str, release: Release, cut: Callable[[str, Release], Cut]
+    traced_run: tuple[str, Release], cut: Callable[[str, Release], Cut]
 ) -> None:
     """Losses elsewhere in the trace do not count, and where rows of the range are lost, the table says so."""
-    whole, part = (getattr(cut(workload, release), name) for name in ("whole", "lossy"))
+    whole, part = (getattr(cut(*traced_run), name) for name in ("whole", "lossy"))
     edges, said = np.linspace(whole.window.start, whole.window.end, WINDOWS + 1).astype(int).tolist(), set()
     for window in map(TimeWindow, edges[:-1], edges[1:]):
         seen = transaction_table(part, TransactionFilter(window=window))
@@ -188,27 +196,27 @@ def test_messages_are_all_there_in_ranges_without_losses(
     assert said == {True, False}
 
 
-@points(workload=WORKLOADS, answer=list(ANSWERS), missing=CLASSES, release=RELEASES)
+@points(traced_run=RUNS, answer=list(ANSWERS), missing=CLASSES)
 def test_answers_without_a_class_do_not_contradict_those_with_it(
-    workload: str, answer: str, missing: ExternalClass, release: Release, cut: Callable[[str, Release], Cut]
+    traced_run: tuple[str, Release], answer: str, missing: ExternalClass, cut: Callable[[str, Release], Cut]
 ) -> None:
-    capture = cut(workload, release)
+    capture = cut(*traced_run)
     check(answer, capture.whole, capture.without(missing))
 
 
-@points(workload=WORKLOADS, release=RELEASES)
+@points(traced_run=RUNS)
 def test_snapshots_of_a_lossy_trace_do_not_contradict_those_of_the_whole(
-    workload: str, release: Release, cut: Callable[[str, Release], Cut]
+    traced_run: tuple[str, Release], cut: Callable[[str, Release], Cut]
 ) -> None:
-    capture = cut(workload, release)
+    capture = cut(*traced_run)
     check_snapshots(capture.whole, capture.lossy)
 
 
-@points(workload=WORKLOADS, missing=CLASSES, release=RELEASES)
+@points(traced_run=RUNS, missing=CLASSES)
 def test_snapshots_without_a_class_do_not_contradict_those_with_it(
-    workload: str, missing: ExternalClass, release: Release, cut: Callable[[str, Release], Cut]
+    traced_run: tuple[str, Release], missing: ExternalClass, cut: Callable[[str, Release], Cut]
 ) -> None:
-    capture = cut(workload, release)
+    capture = cut(*traced_run)
     check_snapshots(capture.whole, capture.without(missing))
 
 
@@ -234,17 +242,17 @@ def false_changes(whole: Trace, part: Trace) -> list[tuple[object, ...]]:
     return wrong
 
 
-@points(workload=WORKLOADS, release=RELEASES)
+@points(traced_run=RUNS)
 def test_a_run_is_not_worse_than_itself_where_events_are_lost(
-    workload: str, release: Release, cut: Callable[[str, Release], Cut]
+    traced_run: tuple[str, Release], cut: Callable[[str, Release], Cut]
 ) -> None:
-    capture = cut(workload, release)
+    capture = cut(*traced_run)
     assert false_changes(capture.whole, capture.lossy) == []
 
 
-@points(workload=WORKLOADS, missing=CLASSES, release=RELEASES)
+@points(traced_run=RUNS, missing=CLASSES)
 def test_a_run_is_not_worse_than_itself_without_a_class(
-    workload: str, missing: ExternalClass, release: Release, cut: Callable[[str, Release], Cut]
+    traced_run: tuple[str, Release], missing: ExternalClass, cut: Callable[[str, Release], Cut]
 ) -> None:
-    capture = cut(workload, release)
+    capture = cut(*traced_run)
     assert false_changes(capture.whole, capture.without(missing)) == []
