@@ -21,7 +21,7 @@ from satview.filters.rules.handlers import Handlers
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.text import parse_rules
 from tests.capture.made import as_trace, finish, kernel, mode, run
-from tests.helpers.extent import points
+from tests.helpers.extent import points, usually
 
 C = ExternalClass
 RULES = {
@@ -149,7 +149,7 @@ def random_modes(seed, release, pid):
     return found
 
 
-@pytest.mark.parametrize("seed", range(36))
+@pytest.mark.parametrize("seed", range(usually(12, complete=36, thorough=36)))  # of four releases, three workloads
 def test_random_rules_pass_in_a_view_what_the_kernel_logs(seed, tmp_path, everything):
     release = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)[seed % 4]
     name = ("client-server", "automotive", "inversion")[seed % 3]
