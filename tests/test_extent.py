@@ -25,7 +25,8 @@ def test_two_axes_are_complete():
 
 
 @pytest.mark.parametrize(
-    ("sizes", "most"), [((2, 2, 2), 3), ((22, 4, 2, 2), 22), ((28, 4, 2), 28), ((3, 2, 4), 4), ((5, 4), 5), ((3,), 3)]
+    ("sizes", "most"),
+    [((2, 2, 2), 2), ((22, 4, 2, 2), 22), ((28, 4, 2), 28), ((3, 2, 4), 4), ((5, 4), 5), ((3,), 3), ((6, 6, 6, 3), 6)],
 )
 def test_every_value_is_met_by_as_few_points_as_the_longest_axis_has_values(sizes, most):
     selected = value_cover(sizes)
@@ -35,4 +36,6 @@ def test_every_value_is_met_by_as_few_points_as_the_longest_axis_has_values(size
 
 
 def test_pairs_of_short_axes_are_met_where_one_axis_is_long():
-    assert {point[1:] for point in value_cover((22, 4, 2, 2))} == set(product(range(4), range(2), range(2)))
+    sizes = (22, 4, 2, 2)
+    for a, b in combinations((1, 2, 3), 2):
+        assert {(point[a], point[b]) for point in value_cover(sizes)} == set(product(range(sizes[a]), range(sizes[b])))

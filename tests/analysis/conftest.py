@@ -7,9 +7,8 @@ from functools import cache
 
 import pytest
 
-from satview.capture.workloads import registry
 from satview.events.spec import Release
-from tests.capture.made import FAST, WIDE, Traced, damaged, traced
+from tests.capture.made import Traced, made_of_lesson
 
 MadeOf = Callable[[str, Release, bool, bool], Traced]
 
@@ -20,12 +19,6 @@ def made_of(tmp_path_factory: pytest.TempPathFactory) -> MadeOf:
 
     @cache
     def capture(name: str, release: Release, wide: bool, loss: bool) -> Traced:
-        lesson, folder = registry.find(name), tmp_path_factory.mktemp("made")
-        ms = 20 if name == "automotive" else min(lesson.duration_ns / 1e6, 100)
-        if loss:
-            return damaged(
-                lesson.setup, min(ms, 50), folder, release, lesson.cpus, ring=False, wide=wide, slots=60, skew_ns=0
-            )
-        return traced(lesson.setup, ms, folder, release, lesson.cpus, 5, WIDE if wide else FAST, skew_ns=0)
+        return made_of_lesson(name, release, wide, loss, tmp_path_factory.mktemp("made"))
 
     return capture

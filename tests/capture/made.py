@@ -14,6 +14,7 @@ from satview.capture.kernel import Kernel, mode
 from satview.capture.run import MemorySink
 from satview.capture.sim.target import Target, target
 from satview.capture.sim.truth import Truth
+from satview.capture.workloads import registry
 from satview.events import wire
 from satview.events.spec import Release
 from satview.formats.kev.header import write_kev
@@ -188,3 +189,14 @@ def lines(slots: np.ndarray) -> list[tuple[int, int, int, int]]:
         if header >> 30 < 2:
             found.append((header & wire.CODE_MASK, header >> 24 & 63, first, second))
     return found
+
+
+def made_of_lesson(name: str, release: Release, wide: bool, loss: bool, folder: Path) -> Traced:
+    """Return a capture of a lesson, at most 100 ms, 20 ms of the car; with losses 50 ms through a few small buffers."""
+    lesson = registry.find(name)
+    ms = 20 if name == "automotive" else min(lesson.duration_ns / 1e6, 100)
+    if loss:
+        return damaged(
+            lesson.setup, min(ms, 50), folder, release, lesson.cpus, ring=False, wide=wide, slots=60, skew_ns=0
+        )
+    return traced(lesson.setup, ms, folder, release, lesson.cpus, 5, WIDE if wide else FAST, skew_ns=0)

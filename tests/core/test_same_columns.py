@@ -24,7 +24,7 @@ from satview.timeline.lane import build_levels, finest_shift
 from satview.timeline.lane_classes import LANE_CLASS_BY_NAME
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.spans import LaneSpans, exact_raster, pixel_edges
-from tests.analysis.test_why import made_of
+from tests.capture.made import made_of_lesson
 from tests.core.reference import loading as reference
 from tests.core.reference.replacing import numpy_passes
 from tests.fuzz import traces
@@ -120,7 +120,7 @@ def test_files_that_are_nearly_right(part, tmp_path):
 @pytest.mark.parametrize("name", fewer([name for name, _ in registry.names()][::-1], 3))
 def test_workloads(name, tmp_path):
     for wide, loss in ((True, False), (True, True), (False, True)):
-        trace = made_of(name, Release.QNX_7, wide, loss, tmp_path).trace
+        trace = made_of_lesson(name, Release.QNX_7, wide, loss, tmp_path).trace
         with numpy_passes():
             same_trace(trace, open_kev(trace.path))
 

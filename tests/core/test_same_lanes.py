@@ -13,7 +13,7 @@ from satview.formats.kev.reader import open_kev
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.spans import LaneSpans
 from satview.timeline.state_lanes import contradicted_runs, process_spans, run_slices
-from tests.analysis.test_why import made_of
+from tests.capture.made import made_of_lesson
 from tests.core.reference import pictures as reference
 from tests.core.reference.replacing import numpy_passes
 from tests.helpers.core import of_damaged_files
@@ -56,7 +56,7 @@ def test_files_that_are_nearly_right(tmp_path):
 
 @pytest.mark.parametrize(("release", "loss"), [(Release.QNX_7, False), (Release.QNX_8, True)])
 def test_workloads(release, loss, tmp_path):
-    assert assert_same(made_of("client-server", release, True, loss, tmp_path).trace.path) > 50
+    assert assert_same(made_of_lesson("client-server", release, True, loss, tmp_path).trace.path) > 50
 
 
 def test_slices_where_threads_have_other_numbers_of_states_than_events():

@@ -18,7 +18,7 @@ from satview.linkage.calls import partners
 from satview.linkage.chain import link_table, reading_ahead
 from satview.linkage.links import NO_EVENT, LinkKind
 from satview.linkage.transactions import transactions
-from tests.analysis.test_why import made_of
+from tests.capture.made import made_of_lesson
 from tests.core.reference import links as reference
 from tests.core.reference.replacing import numpy_passes
 from tests.helpers.core import of_damaged_files
@@ -73,7 +73,7 @@ def test_workloads(name, tmp_path):
         (Release.QNX_8, False, True),
         (Release.QNX_6, True, True),
     ):
-        links += assert_same(made_of(name, release, wide, loss, tmp_path).trace.path)
+        links += assert_same(made_of_lesson(name, release, wide, loss, tmp_path).trace.path)
     assert links > 100
 
 

@@ -22,7 +22,7 @@ from satview.formats.kev.reader import open_kev
 from satview.linkage.calls import nesting
 from satview.linkage.links import rows_of_class
 from satview.store.time_ranges import EVERY_CPU, TimeRanges, losses
-from tests.analysis.test_why import made_of
+from tests.capture.made import made_of_lesson
 from tests.core.reference.replacing import numpy_passes
 from tests.helpers.core import of_damaged_files
 from tests.helpers.extent import usually
@@ -63,7 +63,7 @@ def test_files_that_are_nearly_right(tmp_path):
 
 @pytest.mark.parametrize(("release", "loss"), [(Release.QNX_7, False), (Release.QNX_8, True)])
 def test_workloads(release, loss, tmp_path):
-    assert assert_same(made_of("client-server", release, True, loss, tmp_path).trace.path) > 50
+    assert assert_same(made_of_lesson("client-server", release, True, loss, tmp_path).trace.path) > 50
 
 
 def test_a_thread_that_ends_and_one_that_is_never_heard_of(tmp_path):

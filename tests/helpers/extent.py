@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from itertools import combinations, product
@@ -77,24 +78,23 @@ def every_point(sizes: Sequence[int]) -> list[tuple[int, ...]]:
 
 
 def value_cover(sizes: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return few points that have every value of every axis at least once; always the same ones.
+    """Return as few points as have every value of every axis at least once; always the same ones.
 
-    Point n has value n of the longest axis, and the others count through their combinations, so that few of their pairs
-    are left out where the longest axis is long.
+    Each point takes of every axis a value that was taken least often, of those the one that has met fewest of the
+    point's other values, so that few pairs of values are left out where one axis is long.
     """
-    longest = max(range(len(sizes)), key=sizes.__getitem__)
-    left = {(axis, value) for axis, size in enumerate(sizes) for value in range(size)}
+    uses = [[0] * size for size in sizes]
+    meetings: Counter[tuple[int, int, int, int]] = Counter()  # how often two values of two axes have met
     points: list[tuple[int, ...]] = []
-    while left:
-        values, rest = [], len(points)
+    for _ in range(max(sizes)):
+        point: list[int] = []
         for axis, size in enumerate(sizes):
-            if axis == longest:
-                values.append(len(points) % size)
-            else:
-                rest, value = divmod(rest, size)
-                values.append(value)
-        points.append(tuple(values))
-        left.difference_update(enumerate(values))
+            met = [sum(meetings[other, own, axis, value] for other, own in enumerate(point)) for value in range(size)]
+            value = min(range(size), key=lambda value, axis=axis, met=met: (uses[axis][value], met[value]))
+            uses[axis][value] += 1
+            meetings.update((other, own, axis, value) for other, own in enumerate(point))
+            point.append(value)
+        points.append(tuple(point))
     return points
 
 

@@ -19,8 +19,8 @@ from satview.session.loading import loading_tasks
 from satview.session.loading.loaded_trace import LoadedTrace
 from satview.session.loading.loading_tasks import TraceCache, cache_folder
 from satview.timeline.lane_tree import Timeline
-from tests.analysis.test_why import made_of
 from tests.benchmarks.made_traces import make_file
+from tests.capture.made import made_of_lesson
 from tests.fuzz import traces
 from tests.helpers.extent import fewer
 from tests.helpers.same_trace import same_trace
@@ -98,7 +98,7 @@ def test_samples_come_back_with_lanes_and_payloads(cache, path):
 @pytest.mark.parametrize("name", fewer([name for name, _ in registry.names()][::-1], 3))
 def test_workloads_come_back(cache, name, tmp_path):
     for release, loss in ((Release.QNX_7, False), (Release.QNX_8, True)):
-        fresh, found = stored_and_found(cache, made_of(name, release, True, loss, tmp_path).trace.path, range(5))
+        fresh, found = stored_and_found(cache, made_of_lesson(name, release, True, loss, tmp_path).trace.path, range(5))
         same_reading(fresh, found)
 
 

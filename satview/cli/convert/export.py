@@ -75,7 +75,7 @@ def add_parser(subparsers: Any) -> None:
     files = parser.add_argument_group("for a folder of traces")
     files.add_argument("--jobs", type=int, metavar="N", help="parallel processes (default: one per processor)")
     files.add_argument("--pattern", action="append", default=[], metavar="GLOB",
-                       help="files to read, e.g. '*.txt'; repeatable (default: .kev, also compressed, and .qst)")  # fmt: skip
+                       help="files to read, e.g. '*.txt'; repeatable (default: .qst, .kev, also packed)")  # fmt: skip
     files.add_argument("--dask", metavar="ADDRESS", help="scheduler of a Dask cluster that sees the same folders")
     add_names(parser.add_argument, symbols=True)
 
