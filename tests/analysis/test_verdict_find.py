@@ -11,6 +11,7 @@ import satview
 from satview.analysis.verdicts.find import find_verdicts, kind_of, verdicts_of
 from satview.answers.verdicts import find
 from satview.base.errors import Cancelled, UsageError
+from satview.formats.axis import Member, trace_on_axis
 from tests.analysis.scenes import CALLS, END, PAUSE, SIGNAL, Scene, thresholds
 from tests.analysis.test_verdict_scenes import dump, ends
 from tests.helpers.kev import TraceBuilder
@@ -64,6 +65,15 @@ def test_verdicts_are_looked_for_once(tmp_path):
     assert shares[-1] == 1
     assert verdicts_of(trace, lambda: True, shares.append) == find_verdicts(trace)
     assert len(shares) == count, "not looked for again"
+
+
+def test_the_files_of_an_axis_share_the_progress(tmp_path):
+    part = Scene().time_event(0).state("RUNNING", 1, 5, 1).event(END, 500_000).open(tmp_path)
+    trace = trace_on_axis(tmp_path / "x.sataxis", [Member("a", part), Member("b", part)])
+    shares = []
+    assert [each.kind for each in find_verdicts(trace, progress=shares.append)] == ["busy-loop", "busy-loop"]
+    assert shares == sorted(shares)
+    assert shares[0] < 0.5 < shares[-1] == 1
 
 
 def test_no_thread_goes_on_looking_after_somebody_has_cancelled():

@@ -86,7 +86,7 @@ def test_every_tab_has_a_table(panel, qtbot):
         assert panel.model.rowCount() >= least
         if not least:
             assert panel.message.isVisible()
-            assert panel.message.text().startswith("Cannot tell: no ")
+            assert panel.message.text().startswith("Cannot tell: the trace has no ")
             assert not panel.count_all.isVisible()
 
 

@@ -65,8 +65,12 @@ def find_verdicts(
     if not len(trace.events):
         return ()
     if (files := files_of(trace)) is not None:  # files are separate targets
-        find = partial(find_verdicts, thresholds=thresholds, kinds=kinds, cancelled=cancelled, everything=everything)
-        return _in_order([on_axis(part, verdict) for part in files.parts for verdict in find(part.trace)])
+        verdicts: list[Verdict] = []
+        for number, part in enumerate(files.parts):
+            share = None if progress is None else partial(_report_part, progress, number, len(files.parts))
+            of_part = find_verdicts(part.trace, thresholds, kinds, cancelled, share, everything=everything)
+            verdicts += [on_axis(part, verdict) for verdict in of_part]
+        return _in_order(verdicts)
     trace = trace if everything else trusted_part(trace)
     evidence, limits = Evidence(trace), thresholds or default_thresholds()
     requested = [rule for kind, rule in rules().items() if (kinds is None or kind in kinds) and limits.is_enabled(kind)]
@@ -124,6 +128,11 @@ def verdicts_of(
         Cancelled: `cancelled` returned true.
     """
     return trace.cached("verdicts.found", partial(find_verdicts, cancelled=cancelled, progress=progress))
+
+
+def _report_part(progress: Callable[[float], None], number: int, count: int, share: float) -> None:
+    """Report that of `count` parts, `number` are done and a share of the next one."""
+    progress((number + share) / count)
 
 
 @contextmanager
