@@ -79,9 +79,9 @@ def entry() -> NoReturn:
 
 
 def _check(arguments: list[str]) -> None:
-    """Refuse arguments that are empty or contain NUL or an invalid character, and the value `--` of an option.
+    """Refuse empty arguments and values, NUL and invalid characters, and `--` as the value of an option.
 
-    argparse would treat the value `--` as no value at all; an empty name would be the current folder, or no option.
+    argparse would drop a value `--`, and an empty name would stand for the current folder or for a missing option.
 
     Raises:
         UsageError: An argument is refused; the message names it.

@@ -444,7 +444,7 @@ def _verdict(trace: Trace, handle: Handle) -> Details:
 
 
 def verdict_details(trace: Trace, verdict: Verdict, handle: str = "") -> Details:
-    """Return the details of a verdict; a verdict from a timing file has no handle."""
+    """Return the details of a verdict, whose title begins with `handle`; empty = the verdict has no handle."""
     location, clock = verdict.location(trace), trace.clock
     when = " to ".join(format_moment(cycles, clock) for cycles in (verdict.start_cycles, verdict.end_cycles))
     lines = [DetailLine("Severity", str(verdict.severity)), DetailLine("When", when), DetailLine("What", verdict.says),

@@ -154,7 +154,8 @@ class OpenedTrace(Trace):
                 thresholds enable.
 
         Raises:
-            UsageError: There is no such kind.
+            UsageError: There is no such kind, or the thresholds name a thread or an activity that the trace does not
+                have.
         """
         return find_verdicts(self, thresholds, kinds)
 
@@ -177,6 +178,9 @@ class OpenedTrace(Trace):
         Args:
             thread: As for `why`.
             window: The range, in cycles; None = the whole trace.
+
+        Raises:
+            UsageError: There is no such thread, the range is outside the trace, or the path has too many pieces.
         """
         return critical_path(self, thread, window or self.window)
 

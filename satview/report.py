@@ -147,7 +147,10 @@ def head(trace: Trace) -> str:
 
 
 def verdict_list(trace: Trace, verdicts: Sequence[Verdict], pictures: dict[int, str]) -> str:
-    """Return HTML with the verdicts, each with the command that opens its location, and its `picture`, by index."""
+    """Return HTML with the verdicts, each with the command that opens its location.
+
+    `pictures` holds the HTML of pictures, by the index of the verdict; a verdict may have none.
+    """
     if not verdicts:
         return "<p>Nothing wrong was found.</p>"
     return "".join(_verdict(trace, verdict, pictures.get(i, "")) for i, verdict in enumerate(verdicts))

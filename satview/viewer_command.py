@@ -186,7 +186,7 @@ def _version_lines() -> list[str]:
 
 
 def _refuse_misspelt(words: list[str]) -> None:
-    """Raise a `UsageError` for a first word that looks like a command, without folder or ending, and is no file."""
+    """Raise a `UsageError` if the first word has no folder and no ending, like a command, and is not a file."""
     word = words[0] if words else ""
     if not re.fullmatch(r"\w[\w-]*", word) or Path(word).exists():
         return
@@ -278,7 +278,10 @@ def _megabytes(text: str) -> int:
 
 
 def _check_names(text: str, known: Sequence[str], what: str) -> None:
-    """Raise a `UsageError` for an unknown name in a text, separated by commas."""
+    """Raise a `UsageError` if one of the names in a text, separated by commas, is not among the `known` ones.
+
+    `what` describes the known names in the message.
+    """
     for name in (part.strip() for part in text.split(",") if text):
         if name not in known:
             raise UsageError(f"{name!r:.60} is not one of the {what}: {', '.join(known)}")
