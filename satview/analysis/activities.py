@@ -717,7 +717,10 @@ def _with_said(trace: Trace, learned: Activities, timing: Mapping[str, Timing]) 
 
 
 def _said(trace: Trace, name: str, entry: Timing) -> Instances:
-    """Return the instances of an activity of a user's timing file: from each event of `start` to the next of `end`."""
+    """Return the instances of an activity of a user's timing file: from each event of `start` to the next of `end`.
+
+    If every thread with an event of `start` also has one of `end`, each instance ends in its own thread.
+    """
     try:
         starts, ends = (select(trace, text).astype(np.int64) for text in (entry.start, entry.end))
     except UsageError as error:

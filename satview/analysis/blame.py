@@ -244,7 +244,10 @@ def _positions(keys: NDArray[np.void], requested: NDArray[np.void]) -> _Ints:
 
 
 def _added_up(pieces: _BlamePieces, of: _Ints) -> _BlamePieces:
-    """Return one piece, from 0 to the total length, for all with equal `of` (not their own), kind, thread and value."""
+    """Return pieces from 0 to a total length: one for all pieces with equal `of`, kind, thread and value.
+
+    `of` is int64 (n,), used instead of the column of that name.
+    """
     if not len(pieces):
         return pieces
     _, one, which = np.unique(_keys(of, pieces.kind, pieces.thread, pieces.value), return_index=True,

@@ -247,7 +247,10 @@ def _edges(scope: Scope, budgets: _Budgets) -> Cycles:
 
 
 def _in_force(budgets: _Budgets, edges: Cycles, known: _Ints) -> tuple[NDArray[np.float64], _Ints]:
-    """Return budget (share) and critical budget (ms) by configuration and partition; -1 = not shown by then."""
+    """Return the budget (share) and the critical budget (ms) of each partition in each configuration; -1 = not known.
+
+    The arrays are flat: all partitions in the first configuration, then all in the second, and so on.
+    """
     shape = len(edges) - 1, len(known)
     budget, critical_ms = np.full(shape, -1.0), np.full(shape, -1, np.int64)
     partition = np.searchsorted(known, budgets.partition)

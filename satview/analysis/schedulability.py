@@ -377,7 +377,10 @@ class _Work:
         return lag
 
     def _handlers(self) -> list[tuple[int, _Ints, int]]:
-        """Return CPU, starts and longest handling of each interrupt of each CPU; a nested one divides the other."""
+        """Return, for each interrupt of each CPU, the CPU, all starts and the longest handling, in cycles.
+
+        An interrupt that a nested one divides counts as several.
+        """
         kinds = []
         for cpu in range(self._trace.cpu_count):
             edges, _, number = cpu_timeline(self._trace, cpu)

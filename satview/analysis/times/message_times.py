@@ -803,7 +803,10 @@ def _links(scope: Scope, codes: Mask, kind: LinkKind, threads: Mask | None) -> O
 
 
 def _messages(scope: Scope, column: str, threads: Mask | None) -> Occurrences:
-    """Return how long one stage (`column`) of each message of the window took with a client or server in `threads`."""
+    """Return how long one stage (`column`) of each message took that was sent in the window.
+
+    Only messages with a client or a server in `threads` are included; None = all.
+    """
     exchanges, events = transactions(scope.trace), scope.trace.events
     begin, stop = np.searchsorted(exchanges.send_row, (scope.rows.start, scope.rows.stop))
     part = slice(int(begin), int(stop))
@@ -836,7 +839,7 @@ def _activations(scope: Scope, is_period: bool, threads: Mask | None) -> Occurre
 
 
 def _states(scope: Scope, value: int, threads: Mask | None) -> Occurrences:
-    """Return the intervals in a state; an interval that ends where events are missing has no known end."""
+    """Return the intervals in a state that begin in the window; those cut by missing events count as unfinished."""
     trace, parts = scope.trace, []
     for spans in state_spans(scope):
         positions = np.flatnonzero((spans.value == value) & _begin_in(scope, spans.start))

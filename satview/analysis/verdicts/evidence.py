@@ -206,10 +206,10 @@ class Evidence:
         return [runs.taken(positions) for _, positions in groups(self.trace.events.cpu[runs.row])]
 
     def readies(self) -> Iterator[tuple[StateIntervals, _Ints, _Ints]]:
-        """Yield the ready intervals of threads that begin when every CPU has events (`all_cpus_cycles`).
+        """Yield the ready intervals of threads that begin once every CPU has events (at `all_cpus_cycles`).
 
-        Those of kernel threads from the opening dump are left out: it reports kernel threads as ready, though they
-        sleep.
+        Intervals of kernel threads that begin in the opening dump are left out: it reports these threads as ready
+        although they sleep.
 
         Yields:
             The intervals of some complete threads; int64 (n,) each, their starts and ends, cycles.
