@@ -200,7 +200,7 @@ class ChangedRow:
 
     @property
     def has_unknown_state(self) -> bool:
-        """True if the row is of the time in which the state of a thread is not known."""
+        """True if the row is about the time for which the states of threads are not known."""
         return self.by == "state" and self.state not in STATE_BY_NAME
 
     @property
@@ -218,7 +218,13 @@ class ChangedRow:
 
 
 def compare(before: Trace, after: Trace, tables: Sequence[str] = ()) -> list[ChangedRow]:
-    """Return the changes of all (or some) `FIGURES` between two traces, each with the largest difference first."""
+    """Return the changes of `FIGURES` between two traces, for each figure the largest difference first.
+
+    Args:
+        before: The first trace.
+        after: The second trace.
+        tables: Keys of `FIGURES`; empty = all.
+    """
     return compare_statistics(Statistics(before), Statistics(after), tables)[0]
 
 
@@ -344,7 +350,7 @@ class VerdictCounts(NamedTuple):
 
 
 def verdict_counts(trace: Trace, window: TimeWindow | None = None) -> VerdictCounts:
-    """Return the number of verdicts by kind, of problems that occur in the window; None = all."""
+    """Return the number of verdicts by kind; with a window, only of those whose problem occurs in it."""
     answer = find(trace, everything=window is not None).within(window)
     kinds = Counter(str(verdict.kind) for verdict in answer.verdicts)
     return VerdictCounts(dict(kinds), tuple(map(str, answer.undecided["kind"])))

@@ -293,7 +293,7 @@ def _nesting(thread: _Ints, entry_row: NDArray[np.uint32], exit_row: NDArray[np.
 
 
 def _numbered(thread: _Ints, address: _Ints, depth: _Ints, parent: _Ints) -> tuple[_Ints, _Ints, _Ints]:
-    """Return the node of each call (-1 = too deep), and for each node its caller's node (-1 = none) and a call."""
+    """Return each call's node (-1 = too deep), and for each node its caller's node (-1 = none) and one of its calls."""
     node = np.full(len(thread), -1, np.int64)
     above: list[_Ints] = []
     head: list[_Ints] = []

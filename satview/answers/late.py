@@ -730,7 +730,7 @@ def _make_links(trace: Trace) -> None:
 
 
 def blame_table(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Table:
-    """Return a table of the parts of the time of the worst hundred instances of a trace; arguments as for `late`."""
+    """Return a table of where the worst hundred instances of a trace spent their time; arguments as for `late`."""
     answers = late(trace, timing)
     return answers.blame(answers.worst(count=_SQL_INSTANCES))
 

@@ -463,7 +463,7 @@ def _causes(trace: Trace, pools: tuple[_Pool, _Pool], cannot_tell: str, note: st
 
 
 def _events(sort: _Ints, sorts: int, rank: _Ints, row: _Ints) -> _Ints:
-    """Return for each kind the event of this trace with the lowest rank, or the first such; -1 = none."""
+    """Return for each kind the event of this trace with the lowest rank, the first of several; -1 = none."""
     order = np.lexsort((row, rank, sort))
     order = order[row[order] >= 0]
     out = np.full(sorts, -1, np.int64)

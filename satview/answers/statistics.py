@@ -477,7 +477,7 @@ def state_table(statistics: Statistics, shown: Shown = None, thread: int | None 
 def state_total_table(statistics: Statistics, _shown: Shown = None) -> Table:
     """Return a table with a row per state, in which all threads except idle ones are added up.
 
-    Threads that a filter leaves out are added, too, since times of threads do not follow it.
+    A filter leaves no thread out, because it does not change the times of threads.
     """
     trace, lengths = statistics.trace, statistics.state_lengths
     keep = np.isin(lengths.thread, threads_shown(statistics, None)) & ~np.isin(lengths.value, _LEFT_OUT)
