@@ -115,7 +115,7 @@ def settled(column: _Array) -> _Array:
         column: The column; all its elements have been written.
 
     Raises:
-        OSError: As `empty`.
+        OSError: The disk has no room for the copy.
     """
     if _ROOM.limit_bytes is None:
         return column
@@ -303,7 +303,7 @@ def _mapped_part(data: memoryview, size: int, start: int, table: Any) -> dict[st
 
 
 def word_sum(array: NDArray[Any]) -> int:
-    """Return a checksum of an array's bytes; every flipped bit and every swap of two words changes it.
+    """Return a checksum of an array's bytes; every flipped bit and nearly every swap of two words changes it.
 
     The checksum is the sum modulo 2^64 of the 64-bit words (the last zero-padded), each multiplied by 2 * index + 1.
     """

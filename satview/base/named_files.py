@@ -111,7 +111,7 @@ def only_below(limits: Iterable[Path]) -> Iterator[None]:
 
 
 def check_below(path: Path) -> None:
-    """Check that a file is below a folder to which opening files is limited, if there is a limit (SatviewError)."""
+    """Raise a SatviewError if opening files is limited to some folders (`only_below`) and a file is below none."""
     limits = folders()
     if limits is not None and not any(_real(path).is_relative_to(folder) for folder in limits):
         raise SatviewError(f"{path.name} is outside of the folders that may be read, {', '.join(map(ascii, limits))}")
@@ -189,7 +189,7 @@ def _root() -> Path:
 
 
 def resource_path(name: str) -> Path:
-    """Return the path of a shipped file, such as `events/thread.toml`; else FileNotFoundError without folders."""
+    """Return the path of a shipped file, such as `events/thread.toml`; FileNotFoundError, with its name, if missing."""
     path = _root() / name
     if not path.exists():
         raise FileNotFoundError(f"satview ships no file {name!r}")

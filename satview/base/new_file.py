@@ -303,7 +303,11 @@ class NewFile:
             sync_folder(self._target.path.parent)
 
     def discard(self, error: BaseException | None = None) -> None:
-        """Close the file and remove it if it has no name yet, or keep it for an `Exception` if `keeps_part` is set."""
+        """Close the file, and remove it if it has no name yet.
+
+        If `keeps_part` is set and `error` is an `Exception`, it is not removed but gets its name, unless an older file
+        has the name.
+        """
         with contextlib.suppress(OSError, ValueError):  # the last bytes cannot be flushed
             self.stream.close()
         part, self._part = self._part, None

@@ -27,7 +27,10 @@ _LESS_THAN: Final = re.compile(r"< ?[0-9.]+( .*)?")
 
 
 def with_sign(sign: str, text: str) -> str:
-    """Return the text of a figure after a sign such as `\u2265`, if there is one; at least `<0.1 %` is `> 0 %`."""
+    """Return the text of a figure with a sign such as `\u2265` before it; an empty sign adds nothing.
+
+    With the sign for "at least", `<0.1 %` becomes `> 0 %`.
+    """
     if sign == AT_LEAST_SIGN and (less := _LESS_THAN.fullmatch(text)):
         return f"> 0{less[1] or ''}"
     return f"{sign} {text}" if sign else text

@@ -137,7 +137,7 @@ def change_shared(path: Path, change: Change, limit: int) -> Damaged | None:
 
 
 def set_aside(path: Path) -> Path:
-    """Rename a damaged file to `NAME.damaged-N` with the first free number, and return the new path, or OSError."""
+    """Rename a damaged file to `NAME.damaged-N` with the first free number; return the new path, OSError on failure."""
     number = 1
     while os.path.lexists(aside := path.with_name(f"{path.name}.damaged-{number}")):
         number += 1

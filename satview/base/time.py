@@ -375,7 +375,7 @@ def parse_moment_inside(text: str, axis: MomentAxis) -> int:
 
 
 def _last_at_end(cycles: int, limits: TimeWindow) -> int:
-    """Return the last moment of the trace for its end, which no event is at; any other moment unchanged."""
+    """Return a moment, or the cycle before it if it is the end of the trace, at which no event is."""
     return cycles - 1 if cycles == limits.end > limits.start else cycles
 
 
