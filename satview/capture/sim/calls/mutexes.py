@@ -109,10 +109,10 @@ class MutexLock(Call):
     mutex: Mutex
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Lock a free mutex in user code; otherwise enter the kernel and wait.
+        """Lock a free mutex, in user code unless it has a ceiling; wait in the kernel if it is not free.
 
         Raises:
-            QnxError: EDEADLK (the caller has locked the mutex already).
+            QnxError: EDEADLK (the caller has locked the mutex already), EINVAL (the mutex is destroyed).
         """
         mutex = self.mutex
         check_exists(kernel, cpu, thread, self, mutex)
