@@ -53,7 +53,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _kind(text: str) -> str:
-    """Return the kind of verdict that a text names, in any spelling; the parser refuses other texts."""
+    """Return the kind of verdict that a text names; any other text unchanged, so that the parser refuses it."""
     try:
         return kind_of(text)
     except UsageError:

@@ -60,7 +60,10 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the differences; return 3 if a time is worse than allowed, 1 if data was lost to problems, else 0.
+    """Print the differences; return the exit code.
+
+    It is 3 if a time is worse than allowed, 4 if the traces do not show whether one is, 1 if data was lost to
+    problems, else 0.
 
     Raises:
         UsageError: A number is not valid.

@@ -99,8 +99,8 @@ def add_output(add: Any, help_text: str, metavar: str = "OUT") -> None:
 def take_output(args: argparse.Namespace, missing: str = "", *endings: str) -> None:
     """Set `args.output` to the output that the command line names as OUT or with -o.
 
-    Raises UsageError if two outputs are given, none although there is a message for that (`missing`), or one whose
-    ending is not among `endings` (none = any).
+    Raises UsageError if two outputs are given, if none is given and `missing` is not empty, with that text, or if the
+    ending of the output is not among `endings` (none = any).
     """
     if args.out is not None and args.output is not None:
         raise UsageError(f"two outputs are given, {args.out} and {args.output}; only one can be written")

@@ -112,7 +112,7 @@ class _Console(Console):
 
 
 def make_console(width: int | None = None) -> Console:
-    """Return a console on standard output, with a width in a file or a pipe; None = the default of rich."""
+    """Return a console on standard output; `width` is its width if that is no terminal, None = the default of rich."""
     return _Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else width)
 
 

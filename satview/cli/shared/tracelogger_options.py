@@ -182,9 +182,9 @@ def check_numbers(args: argparse.Namespace) -> None:
 
 
 def check_release(args: argparse.Namespace) -> None:
-    """Refuse options that tracelogger of the target's release does not have.
+    """Raise a UsageError for an option that tracelogger of the target's release does not have.
 
-    The text of the UsageError names the first release that has it.
+    The text names the first release that has it.
     """
     for flag, name, default, since in _SINCE:
         if getattr(args, name) != default and RELEASES.index(args.release) < RELEASES.index(since.value):

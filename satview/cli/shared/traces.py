@@ -61,7 +61,10 @@ def open_trace(
 
 
 def read_descriptions(user_events: str) -> Descriptions:
-    """Return the event descriptions of a file (UsageError); report what is not understood on standard error."""
+    """Return the event descriptions of a file; report what is not understood on standard error.
+
+    Raises UsageError if the file has an error.
+    """
     descriptions = read_user_events(Path(user_events))
     for note in descriptions.notes:
         say(note)
@@ -82,7 +85,7 @@ def describe(user_events: str, *traces: Trace) -> None:
 
 
 def range_of(text: str, trace: Trace) -> TimeWindow | None:
-    """Return the range that the text of --range means in a trace, else UsageError; None for an empty text."""
+    """Return the range of a trace that the text of --range means; None if it is empty, UsageError if it is wrong."""
     if not text:
         return None
     return parse_range(text, trace.time_axis)
