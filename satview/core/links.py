@@ -211,14 +211,16 @@ def first_in_table(
     index: NDArray[np.uint32], value: NDArray[np.uint8], start: NDArray[np.int64], positions: NDArray[np.int64],
     thread: NDArray[np.int64], table: NDArray[np.bool_],
 ) -> NDArray[np.int64]:  # fmt: skip
-    """Return the event of each thread's first state, from a position on, that is in a table, int64 (k,); -1 = none.
+    """Return, for each position, the event of the thread's first state from there on that is in a table, int64 (k,).
+
+    -1 = the thread has no such state.
 
     Args:
         index: uint32 (n,), the state events by thread.
         value: uint8 (n,), their states.
         start: int64 (threads + 1,), position in `index` at which each thread begins.
         positions: int64 (k,), positions in `index`, of states of the thread or right behind its last one.
-        thread: int64 (k,), rows of the thread table.
+        thread: int64 (k,), the thread for each position, rows of the thread table.
         table: bool (256,), by state.
     """
     positions, thread = (np.ascontiguousarray(column, np.int64) for column in (positions, thread))

@@ -246,7 +246,7 @@ def take_halves(
         slot_numbers: int64 (n,), ascending.
         slots: Number of slots in the file.
         half: 0 = words 0 and 1, 1 = words 2 and 3.
-        gap: One read call gets two given slots if at most so many other slots are between them.
+        gap: Maximum number of other slots between two given slots that one read call gets.
         most_slots: Maximum number of slots of one read call.
     """
     out, scratch = np.empty(len(slot_numbers), np.uint64), np.empty((most_slots, 2), np.uint64)
