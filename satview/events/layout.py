@@ -314,7 +314,7 @@ def text_offset(release: Release, code: int, count: int, variant: int = BY_COUNT
 
 
 def text_at(payload: bytes, part: PayloadPart) -> str | None:
-    """Return the text at a part's position in a payload; None if the payload ends before that position."""
+    """Return the text at a part's position in a payload; None if too few texts are there."""
     end = part.start + part.size if part.size else None
     texts = payload[part.start : end].split(b"\0", part.text_index + 1)
     return texts[part.text_index].decode("utf-8", "replace") if part.text_index < len(texts) else None

@@ -60,7 +60,7 @@ class ValueText:
     when: tuple[str, int, int] | None = None
 
     def fits(self, value: int, numbers: Mapping[str, int]) -> bool:
-        """Return whether this text describes a value of the field, which may depend on others, by label."""
+        """Return whether this text describes a value of the field; `numbers` are the event's numbers by label."""
         if self.when is not None:
             label, mask, wanted = self.when
             if label not in numbers or (numbers[label] ^ wanted) & mask:
