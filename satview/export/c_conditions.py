@@ -214,7 +214,7 @@ def offset_rows(release: Release, codes: Iterable[int], find: Find) -> list[str]
 
 
 def _rows_of(release: Release, code: int, find: Find) -> Iterator[str]:
-    """Yield C rows for one code: variant, least and most payload words with the argument at one position, and that."""
+    """Yield C rows for one code: a variant, a range of payload lengths in words, and the argument's position there."""
     for variant in _variants_of(release, code):
         least, before = 2, _position(find(code, 2, variant))
         for count in (*range(4, _MOST_WORDS + 2, 2), 0):

@@ -101,7 +101,7 @@ _MATCHING: Final = {"fits_glob": "fnmatch.h", "fits_regex": "regex.h"}
 def head(title: str, has_handlers: bool, has_names: bool, used: set[str], ring: int = 0) -> list[str]:
     """Return the head of the program: description, headers and the macro SET.
 
-    `used` are the parts whose headers are included; `ring` the buffers that a trigger keeps, 0 = none ends the capture.
+    `used` are the parts whose headers are included; `ring` is the number of buffers of the ring, 0 = no ring.
     """
     headers = {"errno.h", "stdio.h", "string.h", "sys/kercalls.h", "sys/neutrino.h", "sys/trace.h", "unistd.h"}
     if has_handlers:

@@ -251,7 +251,7 @@ def _arrow_of(trace: Trace, name: str, rows: NDArray[np.bool_] | None, timing: M
 
 
 def _with_used_texts(column: Any) -> Any:
-    """Return a column of texts with a dictionary of only those that occur: Parquet does not use one of all codes."""
+    """Return a column of texts whose dictionary has only the texts that occur, so that Parquet uses it."""
     pyarrow = required("pyarrow")
     column = column.chunk(0) if hasattr(column, "chunks") else column
     index, is_null = column.indices.fill_null(0).to_numpy(zero_copy_only=False), column.is_null()
@@ -304,7 +304,7 @@ def write_folded(trace: Trace, path: Path | str, window: TimeWindow | None) -> t
 
 
 def write_speedscope(trace: Trace, path: Path | str, window: TimeWindow | None) -> tuple[int, tuple[str, ...]]:
-    """Write the stacks of each thread as a profile for speedscope; return how many, and notes on omitted data.
+    """Write the stacks of each thread for speedscope; return the number of stacks, and notes on omitted data.
 
     `path` may be `-`; `window` is as for `function_table`.
 

@@ -164,7 +164,7 @@ class Selector:
         return -int(-length_ns * self.cycles_per_s // NS_PER_S)
 
     def refuse_beyond(self) -> None:
-        """Refuse, after all events, a selection that begins after the last one (UsageError)."""
+        """Raise a UsageError, once all events are read, if the selection begins after the last one."""
         from_ns = self.selection.from_ns
         if self.events and from_ns is not None and self._cycles_of(from_ns) > self.length_cycles:
             length_ns = self.length_cycles * NS_PER_S // self.cycles_per_s

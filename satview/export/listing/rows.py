@@ -224,7 +224,7 @@ class _Field:
 
     @property
     def is_padded(self) -> bool:
-        """Whether `shown` may change the text of a time; flag 0 pads no text, so `%014t` does not."""
+        """Whether `shown` may cut or pad the text of a time; with flag 0, as in `%014t`, it is left as it is."""
         return "0" not in self.flags and (self.width > 0 or self.precision is not None)
 
     def shown(self, text: str) -> str:
