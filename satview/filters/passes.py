@@ -487,9 +487,14 @@ def rules_of_selection(
     """Return the text of rules that pass exactly the events that a view shows.
 
     A code that does not occur in the trace is switched on if most codes of its class are selected, or, if no code of
-    the class occurs, if most codes of the trace are selected. Events are logged wide if the trace was logged wide, or
-    if `is_wide` says so. `codes`, bool (32768,), and `threads`, bool (threads,) with row 0 for unknown ones, are
-    selected; of `stack` only what hides counts.
+    the class occurs, if most codes of the trace are selected.
+
+    Args:
+        trace: The trace.
+        codes: bool (32768,), the selected codes.
+        threads: bool (threads,), the selected threads; row 0 stands for unknown ones.
+        stack: Filters of the view, of which only those that hide events count; None = none.
+        is_wide: Codes that the user has set to be logged wide (True) or fast (False); others as in the trace.
     """
     stack = stack or PassStack()
     ruled = [item for item in _hiding(stack) if item.rules.strip()]

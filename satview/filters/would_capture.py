@@ -249,7 +249,7 @@ def _fill(
     logs_time: bool,
     control: ControlEvents,
 ) -> None:
-    """Simulate how the buffers of one ring are filled, one buffer per step, and count their events in `control`."""
+    """Simulate how the buffers of one ring are filled, and add the control events that this causes to `control`."""
     rollovers = _rollovers(cpus, stamps)
     start, left = 0, 0  # next event, and slots of the event before it that did not fit in their buffer
     while start < len(cpus) or left:

@@ -181,7 +181,7 @@ class NumberComparison:
 
 
 def _total(columns: Callable[..., Any]) -> Callable[..., tuple[NDArray[np.int64], KnownMask]]:
-    """Return a `columns` function whose results, computed by a numpy function, are always known."""
+    """Return a `columns` function that applies the numpy function `columns`, and whose results are always known."""
     return lambda *arrays: (columns(*arrays), True)
 
 

@@ -378,7 +378,10 @@ def _has_tids(state: RuleSet, rule: Rule) -> bool:
 
 
 def _replaced(rule: Rule, last_handler: dict[object, Rule]) -> Iterator[str]:
-    """Yield a hint if a dynamic rule replaces an earlier one in `last_handler`, by (class, event); it is updated."""
+    """Yield a hint if a dynamic rule replaces an earlier one for the same class and event.
+
+    `last_handler` has the last dynamic rule by (class, event), and is updated.
+    """
     assert rule.mode is not None
     if "HANDLER" not in rule.mode.name:
         return

@@ -72,7 +72,7 @@ def _inserted_events(trace: Trace) -> Inserted:
 
 
 def inserted_by_code(trace: Trace) -> Bools:
-    """Return the codes that only programs log, or of events that programs inserted in this trace; bool (32768,)."""
+    """Return the codes of events that only programs log, or that programs inserted in this trace; bool (32768,)."""
     logged = np.bincount(trace.events.code[inserted_events(trace).surely], minlength=CODE_COUNT)
     return inserted_codes(trace.release).surely | (logged > 0)
 
@@ -133,7 +133,7 @@ class LoggedForm:
 
     @property
     def slots(self) -> int:
-        """Number of slots in a buffer: two words each, at least one slot."""
+        """Number of slots that the event takes in a buffer: one for every two words, at least one."""
         return max(1, (len(self.words) + 1) // 2)
 
 
