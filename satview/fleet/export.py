@@ -173,12 +173,13 @@ def export_folder(
         out: Folder of the data set: a new folder, or that of an earlier export.
         tables: Names of the tables to write; none = `DEFAULT_TABLES`.
         jobs: Number of processes.
-        patterns: Patterns of file names, such as `*.txt`; none = `PATTERNS`.
+        patterns: Patterns of file names, such as `*.txt`; none = `TRACE_PATTERNS`.
         report: Called after each trace with its result, the number of traces done, and the total.
         user_events: Descriptions of events of all traces; None = none.
 
     Raises:
         UsageError: There are no traces, a table does not exist, `out` is not a data set, or a package is missing.
+        WriteError: The data set cannot be created, or `skipped.csv` cannot be written.
     """
     todo = plan(folder, out, tables, patterns, user_events)
     exported = Exported(todo.dataset, unchanged=todo.unchanged, gone=todo.gone)
@@ -312,10 +313,10 @@ def export_on_cluster(
     patterns: Sequence[str] = (),
     user_events: Mapping[int, UserEvent] | None = None,
 ) -> Exported:
-    """Do the work of `export_folder` on a Dask cluster; other arguments and errors are those.
+    """Do the work of `export_folder` on a Dask cluster; the other arguments and the errors are the same.
 
-    Both folders have the same path on every worker. `address` is that of the scheduler, such as `tcp://10.0.0.1:8786`,
-    or a cluster object; UsageError also if no scheduler answers.
+    Both folders must have the same path on every worker. `address` is the address of the scheduler, such as
+    `tcp://10.0.0.1:8786`, or a cluster object; UsageError also if no scheduler answers.
     """
     distributed = required("distributed")
     todo = plan(Path(folder).resolve(), Path(out).resolve(), tables, patterns, user_events)

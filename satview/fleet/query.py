@@ -102,7 +102,7 @@ class Dataset:
         return f"{glob.escape(self.folder.as_posix())}/{table}/*/{PART}"
 
     def files(self) -> Iterator[Path]:
-        """Yield the files of the data set."""
+        """Yield the files of the data set; `skipped.csv` may not exist."""
         yield from (self.folder / MARK, self.folder / SKIPPED)
         for name in self.tables:
             yield from (self.folder / name).glob(f"*/{PART}")
@@ -452,8 +452,8 @@ def recorded_instances(
         say: Called with a sentence if some trace files are gone, which are then left out; None = that is an error.
 
     Raises:
-        UsageError: There is no data set, none of its traces has the activity, or a trace file is missing; with `say`,
-            all of them are.
+        UsageError: There is no data set, it lacks the table of instances, none of its traces has the activity, or a
+            trace file is missing (with `say`: all of them are).
     """
     dataset = open_dataset(folder)
     if _TABLE not in dataset.tables:
