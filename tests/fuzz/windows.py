@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import random
@@ -61,7 +62,9 @@ _ROLES = (
 
 @cache
 def application() -> QGuiApplication:
-    """Return the one Qt application of the process."""
+    """Return the one Qt application of the process; as in the program, garbage is collected on this thread alone."""
+    gc.disable()
+    gc.collect(1)
     return QApplication.instance() or QApplication(["satview"])
 
 
@@ -106,7 +109,7 @@ def _filter_action(decisions: Decisions, opened: OpenTrace) -> None:
         opened.edits.undo,
         opened.edits.redo,
         lambda: opened.search.find(decisions.one(_TEXTS)),
-        application().processEvents,
+        QApplication.processEvents,
     ]
     if names:
         name = decisions.one(names)

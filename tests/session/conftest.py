@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -13,6 +14,17 @@ from satview.session.open_trace import OpenTrace
 from satview.session.settings import Settings
 from satview.timeline.lane_tree import Timeline
 from tests.helpers.scene import scene
+
+
+@pytest.fixture(scope="package", autouse=True)
+def collected_on_this_thread():
+    """Collect garbage on this thread alone, as the window does: on another one, Qt objects must not be freed."""
+    was_on = gc.isenabled()
+    gc.disable()
+    yield
+    gc.collect()
+    if was_on:
+        gc.enable()
 
 
 @pytest.fixture
