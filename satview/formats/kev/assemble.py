@@ -130,9 +130,10 @@ def _following(ring: NDArray[np.int64]) -> NDArray[np.intp]:
 def _longest_steps(decoded: Decoded, begin: int, end: int, ring: int) -> list[tuple[int, int, int]]:
     """Return the longest step in time between the events of a truncated buffer, as (CPU, row before, row after).
 
-    The list is empty for a buffer of one event. A buffer of one CPU that contains events of other CPUs was spliced: the
-    list then has a step for each of the other CPUs, from its last event before the buffer to its first event inside.
-    `ring` is the CPU of the buffer; `EVERY_CPU` = all CPUs share the buffers.
+    The step to the next buffer's first event counts too; the list is empty if there is no step. A buffer of one CPU
+    that contains events of other CPUs was spliced: the list then has a step for each of the other CPUs, from its last
+    event shortly before the buffer, if there is one, to its first event inside. `ring` is the CPU of the buffer;
+    `EVERY_CPU` = all CPUs share the buffers.
     """
     cpus = decoded.cpu[begin:end]
     if ring != EVERY_CPU and (cpus != ring).any():

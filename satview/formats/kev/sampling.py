@@ -335,7 +335,10 @@ class GrowingFile:
             self._forget()
 
     def _first_difference(self, file: SourceFile) -> int:
-        """Return the offset of the first changed byte among those kept, rounded down to a slot; -1 = no change."""
+        """Return the offset of the first changed byte that a sample shows; -1 = no change.
+
+        The offset is rounded down to the start of the slot, and to 0 within the header.
+        """
         for offset, old in self._samples.items():
             new = file.bytes_at(len(old), offset)
             if new != old:

@@ -108,8 +108,8 @@ class OpenEvents:
     ) -> OpenEvent | None:
         """Append slots to the oldest open event of a key; return the event if it is now complete, else None.
 
-        An event that reaches the maximum number of slots is returned as if it were complete. Open events a rollover or
-        more from `now_cycles`, the time of the last event before the slots on their CPU, are dropped. `closes` = the
+        An event that exceeds the maximum number of slots is returned as if it were complete. Open events of the key
+        that began a rollover or more before `now_cycles`, the time of the CPU's last event, are dropped. `closes` = the
         last slot is an end slot. Raises KeyError if no event of the key is open, or all were dropped.
         """
         queue = self._queues[key]
