@@ -127,7 +127,7 @@ _Widget = TypeVar("_Widget", bound=QWidget)
 
 
 def named(widget: _Widget, name: str, tip: str = "") -> _Widget:
-    """Return a widget, with a name for screen readers and a tool tip."""
+    """Give a widget a name for screen readers and a tool tip, if any; return the widget."""
     widget.setAccessibleName(name)
     if tip:
         widget.setToolTip(tool_tip(tip))
