@@ -130,7 +130,7 @@ def blockers(trace: Trace) -> Blockers:
     certainty = np.zeros(len(all_waits), np.uint8)
 
     def assign(position: NDArray[np.intp], who: _Ints, how: Certainty) -> None:
-        """Set the awaited threads of the waits at `position` to `who`, where none is set yet; -1 in `who` sets none."""
+        """Set the awaited threads of the waits at `position` to the known ones in `who`, where none is set yet."""
         fits = (who > UNKNOWN_THREAD) & (thread[position] < 0)
         position, who = position[fits], who[fits]
         thread[position], pid[position], certainty[position] = who, trace.threads.pid[who], how
@@ -278,7 +278,7 @@ def holders_at(trace: Trace, all_blockers: Blockers, wait: _Ints, bound: int) ->
 
 
 def _have_given(known: Mutexes, holder: _Ints, mutex: _Ints, row: _Ints, bound: int) -> NDArray[np.bool_]:
-    """Return for each holder whether it may have unlocked its mutex between an event and the event `bound`."""
+    """Return for each holder whether it may have unlocked its mutex after the event in `row` and before `bound`."""
     gives, out = known.gives, np.zeros(len(holder), np.bool_)
     stop = int(np.searchsorted(gives.row, bound))
     for i, start in enumerate(np.searchsorted(gives.row, row, side="right").tolist()):

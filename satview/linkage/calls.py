@@ -378,7 +378,7 @@ def interrupt_numbers(trace: Trace) -> NDArray[np.uint32]:
 
 
 def numbers_of_interrupts(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the interrupt number of each row, uint32 (n,), from the cached numbers; rows are of `interrupt_rows`."""
+    """Return the interrupt number of each event, uint32 (n,); all `rows` must be among `interrupt_rows`."""
     return interrupt_numbers(trace)[positions(interrupt_rows(trace), rows)]
 
 

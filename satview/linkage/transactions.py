@@ -245,8 +245,8 @@ def _types(trace: Trace, sends: NDArray[np.uint32]) -> _Ints:
 def _parents(trace: Trace, sent: _Ints, client: _Ints, server: _Ints, received: _Ints, over: _Ints) -> _Ints:
     """Return for each message the message that its sender was serving at the send, int64 (n,); -1 for none.
 
-    That is the last message that the sending thread received before the send and that is still open: not answered, and
-    the message's own client still waits (`over`).
+    That is the last message that the sending thread received before the send and that was still open then. `over` is
+    the event with which each message ends: the reply, or the end of the client's wait.
     """
     parent = np.full(len(sent), -1, np.int64)
     served = np.flatnonzero(server > 0)
