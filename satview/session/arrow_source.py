@@ -69,7 +69,7 @@ class ArrowSource(QObject):
         return self._index is not None
 
     def groups(self, window: TimeWindow, width_px: int, shown: tuple[int, int]) -> ArrowGroups | None:
-        """Return the arrows of a frame, or a sample where there are many; None while the index is being built.
+        """Return the arrows of a frame, or a sample if there are many; None if there is no index yet, or it failed.
 
         `shown` are the first and the last visible row in `LaneList.rows`.
         """

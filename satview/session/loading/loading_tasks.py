@@ -76,7 +76,7 @@ class TraceCache:
         self._limit_bytes = limit_bytes
 
     def key(self, path: Path) -> str | None:
-        """Return the cache key of a file; None if the file is not cached."""
+        """Return the cache key of a file; None if the cache does not take it: too small, not .kev, or unreadable."""
         if self._folder is None:
             return None
         try:
@@ -256,7 +256,7 @@ def cache_loaded(loaded: LoadedTrace, lanes: list[int], cache_bytes: int, is_can
 
 
 def _cached(path: Path, cache_bytes: int) -> tuple[LoadedTrace | None, str]:
-    """Return the trace from the cache and "", or None and the key with which to store the trace later."""
+    """Return the trace from the cache and "", or None and the key to store it with later ("" = do not store it)."""
     if not cache_bytes or not is_large(path):
         return None, ""
 
