@@ -148,7 +148,10 @@ def _ranks(
 
 @lru_cache(maxsize=1 << 13)
 def _spellings(release: Release, code: int, learned: int) -> frozenset[str]:
-    """Return the names of a code's arguments in all variants of its payload; `learned` is as for `_ranks`."""
+    """Return the names of a code's arguments in all variants of its payload, in the form of `one_spelling`.
+
+    `learned` is as for `_ranks`.
+    """
     del learned
     return frozenset(one_spelling(part.name) for part in arguments_of(release, code))
 
@@ -634,7 +637,7 @@ def _narrowed(positions: Positions, selected: NDArray[np.intp]) -> NDArray[np.in
 
 
 def _value_texts(block: _Block, positions: Positions, parts: Sequence[PayloadPart]) -> Iterator[Piece]:
-    """Yield a further text argument for each argument whose values have names, as those of an enumeration do.
+    """Yield a text argument with the names of the values for each argument that has such names, as enumerations do.
 
     Args:
         block: Payload words of events.

@@ -229,7 +229,7 @@ _FULL: Final = 0.98  # of the largest buffer; the fill level at hand-over varies
 
 
 def losses(trace: Trace) -> NDArray[np.int64]:
-    """Return the time ranges in which events are missing, int64 (k, 3), by start: start and end in cycles, and CPU.
+    """Return the time ranges in which events are missing, int64 (k, 3): start and end in cycles, CPU; sorted by start.
 
     The range of a lost buffer is from the last event before it to the next buffer. Up to 7.x all CPUs share the
     buffers, so the CPU is `EVERY_CPU`. In 8.0 the kernel also reports events that it dropped. A trace of 8.0 may begin

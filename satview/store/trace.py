@@ -428,7 +428,7 @@ class Trace:
 
     @property
     def window(self) -> TimeWindow:
-        """The whole trace, from its first event to just after its last."""
+        """The whole trace, from its first event to just after its last; 0 to 1 if there are no events."""
         times = self.events.time_cycles
         if not len(times):
             return TimeWindow(0, 1)
