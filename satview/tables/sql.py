@@ -135,7 +135,7 @@ class Waiting:
         self.foreign, self.idle, self.lock = self.idle, [], threading.RLock()
 
     def of_owner(self, owner: int) -> list[QueryProcess]:
-        """Return the idle processes with the tables of a trace, from `owner_number`; 0 = those without tables."""
+        """Return the idle processes that hold the tables of the trace with this `owner_number`; 0 = hold no tables."""
         return [process for process in self.idle if process.owner == owner]
 
     def keep(self, process: QueryProcess) -> None:

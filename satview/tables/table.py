@@ -210,7 +210,7 @@ class ArgumentTable(Frames):
         return self._columns
 
     def known(self, name: str) -> NDArray[np.bool_]:
-        """Return for each event whether it has an argument, bool (n,)."""
+        """Return for each event whether it has an argument, bool (n,); UsageError if there is no such argument."""
         if name in _OWN:
             return np.ones(len(self), np.bool_)
         self._values(name)
@@ -786,7 +786,7 @@ def why_not_all(trace: Trace, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def table_of(trace: Trace, name: str, columns: ColumnsByName) -> Table:
-    """Return a table from computed columns by SQL name, without those in nanoseconds."""
+    """Return the table `name` made of its columns by SQL name (except those in nanoseconds), with `cannot_tell` set."""
     question = SCHEMAS[name].question
     values = {column.name: columns[names_in_sql(column)[0]] for column in question.columns}
     rows = Table(question, trace, values, place="event" if "event" in values else "")
