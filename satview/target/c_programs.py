@@ -479,7 +479,7 @@ class CProgram(ClientJob):
         return handle
 
     def full_buffer_handler(self, number: int) -> Callable[[int], Sigevent | None]:
-        """Return a function that calls a handler of the trace interrupt in the program, by number."""
+        """Return a function that calls the program's handler `number` of the trace interrupt."""
 
         def handle(info: int) -> Sigevent | None:
             asking = self._ask("buffer", (number, info))

@@ -196,7 +196,7 @@ class Arrival:
             self.first_buffer_s = self.first_buffer_s or time.monotonic()
 
     def finish(self) -> None:
-        """Complete the file, which is gone if there was no header; CutError if it cannot be written."""
+        """Complete the file, or remove it if no header has arrived; CutError if it cannot be written."""
         if self._is_cut:
             return
         if not self.began_s:
@@ -395,7 +395,10 @@ class Recording(Arrival):
         self._pass_to_ring(cycles[is_new], slot[is_new] - len(head), stop)
 
     def _complete_until(self, trace: Trace, slots: Slots, head: int) -> int:
-        """Return the time in cycles before which all events have been received; open buffers begin at slot `head`."""
+        """Return the time in cycles before which all events have been received.
+
+        `slots` are `head` slots from `_head`, followed by those of the open buffers; `trace` is decoded from them.
+        """
         events = trace.events
         is_new = events.slot >= head
         newest = int(events.time_cycles[is_new].max())
