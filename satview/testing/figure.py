@@ -222,7 +222,10 @@ class Figure(float):
         )
 
     def _judged(self, compare: Callable[[float, float], bool], sign: str, other: object) -> bool:
-        """Return the result of a comparison with this value; if False, record the location for the failure report."""
+        """Return the result of a comparison with this value; if False, record the location for the failure report.
+
+        Raises KevFailure if it is True, but might not be with the events that the trace lacks.
+        """
         __tracebackhide__ = True
         holds = compare(self, other)  # type: ignore[arg-type]  # NotImplemented goes back to Python
         if holds is True and self.missing and sign not in (">", ">="):

@@ -420,6 +420,9 @@ class Kev:
         Args:
             client: Only messages from this thread (see `thread`); empty = from all threads.
             server: Only messages to the process with this name; empty = to all processes.
+
+        Raises:
+            KevFailure: No thread or more than one thread matches `client`.
         """
         __tracebackhide__ = True
         messages = self.trace.table("message")
@@ -525,8 +528,9 @@ class Kev:
         """Return the number in the first row and column of the result of an SQL query (docs/tables.md).
 
         Raises:
-            KevFailure: The result has no rows, or that value is not a number; or rows of the query's tables are missing
-                because events were lost; or it is 0, and the trace cannot show the rows of a table.
+            KevFailure: The result has no rows, or that value is not a number. Unless `if_known` is used, also: rows of
+                the query's tables are missing because events were lost; or the value is 0, and the trace cannot show
+                the rows of a table.
             UsageError: The query is invalid, or a package is missing.
         """
         __tracebackhide__ = True
