@@ -71,7 +71,7 @@ def _exists(module: str) -> bool:
 
 
 def _look_first_in(folder: str) -> None:
-    """Add a folder to the front of the import path, where the program finds its modules without tracing too."""
+    """Put a folder first in the import path, where Python has it without tracing too; nothing in safe-path mode."""
     if not sys.flags.safe_path:
         sys.path.insert(0, folder)
 

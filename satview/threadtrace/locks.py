@@ -57,7 +57,7 @@ def result_of(error: BaseException) -> int:
 
 
 def _until(timeout: float | None) -> tuple[int, int]:
-    """Return the deadline of a wait as seconds and nanoseconds since 1970; zeros without a timeout."""
+    """Return the deadline of a wait as seconds and nanoseconds since 1970; zeros if the timeout is None or invalid."""
     if timeout is None or not 0 <= timeout <= _LONGEST_S:
         return 0, 0
     return divmod(time.time_ns() + int(timeout * 1e9), 1_000_000_000)

@@ -37,7 +37,7 @@ def record_text(
 
 
 def text_of(records: list[Record], offset_ns: int, ids: str) -> str:
-    """Return records, in time order, as lines of a thread_trace file, with `:LWP:PROCESS:THREAD:` after the time.
+    """Return records, in time order, as lines of a thread_trace file; `ids` is `:LWP:PROCESS:THREAD:` after the time.
 
     Half the cost of tracing a lock is spent here, so one expression formats all records of a second. `offset_ns` makes
     a value of `now()` nanoseconds since 1970.
@@ -167,7 +167,10 @@ class Log:
             self.note_time(time_ns, codes.CPU_TIME, codes.SINGLE, cpu_now())  # type: ignore[misc]
 
     def sample_from_outside(self, spacing_ns: int) -> None:
-        """Record the CPU time of the log's thread, called by another thread; do nothing after a recent sample."""
+        """Record the CPU time of the log's thread, called by another thread.
+
+        Nothing is recorded if the last sample is less than `spacing_ns` old, or the thread is busy or has ended.
+        """
         clock, time_ns = self._cpu_clock, now()
         if clock is None or self.busy or time_ns - self._sampled_ns < spacing_ns:
             return
