@@ -259,7 +259,11 @@ class Picture:
 
 
 def arrow_groups(trace: Trace, index: ArrowIndex, picture: Picture, most: int = 0) -> ArrowGroups:
-    """Return the arrows of a picture, few enough groups to draw, from an even sample of at most `most` (0 = all)."""
+    """Return the arrows of a picture, combined into groups few enough to draw.
+
+    `most` limits the arrows looked at: if there are more, the groups are those of an even sample of about this size;
+    0 = no limit.
+    """
     parts = index.parts(picture.window)
     count = sum(part.stop - part.start for part in parts)
     step = -(-count // most) if most and count > most else 1

@@ -365,7 +365,10 @@ def _parts(trace: Trace, rows: Rows, owner: NDArray[np.integer]) -> NDArray[np.i
 
 
 def _with_open(trace: Trace, begin: Rows, over: Rows, waiting: Rows) -> tuple[Rows, Rows]:
-    """Return starts and ends of intervals, with those added that last until the trace ends (`OPEN`), after any loss."""
+    """Return starts and ends of intervals, with an open interval added for each other start in `waiting`.
+
+    The end of an open interval is `OPEN`. None is added if events were lost after its start.
+    """
     if not len(waiting):
         return begin, over
     waiting = waiting[is_whole(trace, waiting, last_rows(trace, waiting))]

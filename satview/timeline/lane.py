@@ -219,7 +219,7 @@ class Levels:
 
 
 def finest_shift(window: TimeWindow, intervals: int) -> int:
-    """Return log2 of the finest cell's length in cycles for a lane with that many intervals."""
+    """Return log2 of the length of the finest cell, in cycles, for a lane with this number of intervals."""
     requested = max(MIN_FINEST_CELLS, intervals // 2)
     return max(0, (window.length // requested).bit_length() - 1)
 

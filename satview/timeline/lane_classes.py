@@ -56,7 +56,7 @@ class LaneClass:
 
     @property
     def codes(self) -> tuple[int, ...]:
-        """Codes of its events; a trace without such events has no lanes of the class. Empty = any trace may have."""
+        """Codes of its events, without which a trace has no lanes of the class; empty = no events are required."""
         return self.events()
 
 

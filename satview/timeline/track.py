@@ -268,7 +268,7 @@ def tracks_of(lane_class: LaneClass, drawn: TrackRows) -> Iterator[Track]:
 
 
 def depths(drawn: TrackRows) -> NDArray[np.int64]:
-    """Return the nesting depth of every interval among those of its owner, int64 (n,), at most 31."""
+    """Return in how many intervals of the same owner each interval is nested, int64 (n,), at most 31; 0 for moments."""
     count = len(drawn)
     owner, time = np.tile(drawn.owner, 2), np.concatenate((drawn.start, drawn.end))
     step = np.repeat(np.array([1, -1]), count)
