@@ -562,8 +562,8 @@ def traceparser(state: State | None, userdata: Any, filename: str | Path) -> int
     A callback is called with `(state, userdata, header, time, buffer, length)`: header and time as numbers, the payload
     as an array of `length` 32-bit words in the byte order of the file (see ENDIAN_CONV). Events are delivered in file
     order (see `traceparser_sort`), those of several slots (combine events) after their last slot. The callback of class
-    0, event 0 is called before the first event, with None as the buffer. `userdata` is for callbacks that were
-    registered with None. Returned is 0, or -1 if the parse failed; `Info.ERROR` gives the error.
+    0, event 0 is called before the first event, with None as the buffer, and then for every empty slot. `userdata` is
+    for callbacks that were registered with None. Returns 0, or -1 if the parse failed; `Info.ERROR` gives the error.
     """
     if state is None:
         return -1
