@@ -247,7 +247,10 @@ def _same_order(one: tuple[Trace, int], other: tuple[Trace, int]) -> float:
 
 
 def _wake_ups(trace: Trace, begin_cycles: int, numbers: dict[int, int]) -> NDArray[np.int64]:
-    """Return for each wake-up, in time order, the number of the thread << 32 | of its earlier wake-ups, int64 (n,)."""
+    """Return for each wake-up, in time order, `thread number << 32 | count of the thread's earlier ones`, int64 (n,).
+
+    `numbers` has the number of each thread by `pid << 32 | tid`; missing threads are added.
+    """
     every_wait = waits(trace)
     rows = every_wait.end_row[every_wait.end_row < OPEN].astype(np.int64)
     thread = every_wait.thread[every_wait.end_row < OPEN]
@@ -544,7 +547,7 @@ def _judged(fit: ReplayFit, text: str, figures: Mapping[Key, ActivityFigures] | 
 def sensitivity(basis: ReplayBasis, activity: str) -> list[Leverage]:
     """Return, for each process with much work, how an activity changes if this process does a tenth less work.
 
-    Raises UsageError if no activity, or several, have the name.
+    Raises UsageError if no activity, or several, have the name, or if the activity is not in the unchanged replay.
     """
     known = basis.fit.activities
     key = list(known)[activity_named(activity, [(known[key].recorded.name, key[0]) for key in known])]

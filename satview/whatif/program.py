@@ -321,8 +321,8 @@ class _Builder:
     def _sleep_ns(self, entries: _Ints, wait_at: _Ints, tick_ns: int) -> _Ints:
         """Return the requested length of each sleep, in ns, int64 (n,).
 
-        Fast events have no nanoseconds: the requested length is at most the sleep and at least that less a tick; all
-        sleeps of a thread are assumed to request the same length if possible.
+        Fast events do not show it. It is then between the recorded length less a tick and the recorded length, and is
+        assumed to be the same for all such sleeps of a thread if possible.
         """
         every_wait, time = self.waits, self.events.time_cycles
         (seconds, has_s), (rest, has_ns) = arguments(self.trace, entries, "ntime_sec", "ntime_nsec")
@@ -746,7 +746,7 @@ class _Items:
         return [*out, (end, "end", None)]
 
     def _begun_item(self, call: int, program: parts.ThreadProgram) -> Iterator[Item]:
-        """Yield the steps that bring a thread into the wait in which it is when the trace begins, item `call`."""
+        """Yield the steps that bring a thread into its wait at the begin of the trace; `call` is the item's index."""
         builder, every_wait, wait = self.builder, self.builder.waits, int(self.wait[call])
         value, row = int(every_wait.value[wait]), int(every_wait.row[wait])
         end = int(every_wait.end_row[wait])

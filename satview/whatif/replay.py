@@ -427,7 +427,7 @@ class _Replay:
                 self.machine.interrupts.attach(next(iter(process.threads.values())), line.vector, event, None)
 
     def _receiver(self, stream: Stream) -> tuple[threads.Process, int] | None:
-        """Return the process that receives a stream's pulses, and its connection to the channel; None without."""
+        """Return the process that receives a stream's pulses and its connection to the channel, or None."""
         process = self.machine.processes.get(stream.pid)
         coid = self._connection(process, stream.pid, stream.chid, stream.scoid) if process is not None else None
         return None if process is None or coid is None else (process, coid)
@@ -505,8 +505,8 @@ def replay(
 ) -> Replay:
     """Run programs on a simulated kernel, and write a trace of wide events; return that trace, with problems found.
 
-    `seed` is that of the costs of kernel calls, 0 CPUs are those of the programs, `attributes` are pairs for the
-    header. Raises CaptureError if the file cannot be written, UsageError if the replay is too large.
+    `cpus` = 0 takes the number of CPUs of the programs; `seed` sets the random costs of kernel calls; `attributes` are
+    pairs for the header. Raises CaptureError if the file cannot be written, UsageError if the replay is too large.
     """
     trace = programs.trace
     base = target(trace.release, cpus or programs.cpus)
