@@ -148,7 +148,8 @@ class Waiting:
     def take(self, owner: int) -> QueryProcess:
         """Return a process for a query, if possible an idle one with the tables of its trace."""
         with self.lock:
-            for process in (*self.of_owner(owner), *self.of_owner(0), *self.idle[: len(self.idle) - _MOST_IDLE + 1]):
+            oldest = self.idle[: len(self.idle) - _MOST_IDLE + 1]
+            for process in dict.fromkeys((*self.of_owner(owner), *self.of_owner(0), *oldest)):
                 self.idle.remove(process)
                 if process.is_alive:
                     return process

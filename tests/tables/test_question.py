@@ -19,7 +19,7 @@ from satview.__main__ import main
 from satview.base.errors import Cancelled, UsageError
 from satview.opened import open_trace
 from satview.tables import sql as sql_module
-from satview.tables.sql import Limits, close_processes, sql, start_early, waiting
+from satview.tables.sql import Limits, Waiting, close_processes, sql, start_early, waiting
 from tests.helpers.extent import fewer
 from tests.helpers.ignored_signals import skip_if_ignored
 from tests.helpers.kev import TraceBuilder
@@ -331,3 +331,20 @@ def test_nothing_of_the_child_is_written(trace, tmp_path, monkeypatch):
     os.kill(process._child.pid, signal.SIGSEGV)
     wait_for(lambda: not process.is_alive)
     assert set(tmp_path.iterdir()) == before
+
+
+def test_an_idle_process_that_died_is_passed_over_once():
+    """It is both the one with the tables of the trace and the oldest; it cannot be taken out of the list twice."""
+
+    class Idle:
+        def __init__(self, owner, is_alive):
+            self.owner, self.is_alive, self.is_closed = owner, is_alive, False
+
+        def close(self):
+            self.is_closed = True
+
+    processes, dead, alive = Waiting(), Idle(1, False), Idle(7, True)
+    processes.idle = [dead, alive]
+    taken = processes.take(1)
+    taken.close()
+    assert (taken is not dead, dead.is_closed, processes.idle) == (True, True, [alive])
