@@ -184,7 +184,7 @@ def overview(trace: Trace) -> Details:
     processes = process_table(statistics, rows=np.arange(1, len(trace.processes)))
     sections = [
         Section("Verdicts: what is wrong", _verdict_lines(trace)),
-        Section(f"{trace.cpu_noun}s", _cpu_lines(statistics)),
+        Section(f"{trace.cpu_noun}s", _cpu_lines(cpu_table(statistics))),
         Section("Busiest threads", _thread_lines(threads.rows(threads["cpu_cycles"] > 0))),
         Section("Processes", _process_lines(processes)),
         Section("Done again and again: most missed first", _activity_lines(late(trace))),
@@ -217,10 +217,10 @@ def _counted(shown: Table, row: int, column: str, noun: str) -> str:
     return with_sign(shown.known(row, column).sign, counted(shown.held(row, column), noun))
 
 
-def _cpu_lines(statistics: Statistics) -> tuple[DetailLine, ...]:
-    shown = cpu_table(statistics)
+def _cpu_lines(shown: Table) -> tuple[DetailLine, ...]:
+    """Return a line about each CPU of the table of CPUs."""
     parts = {"busy_share": "busy", "interrupt_share": "interrupts", "unknown_share": "not known"}
-    if INTERRUPTS.reason(statistics.trace):
+    if INTERRUPTS.reason(shown.trace):
         del parts["interrupt_share"]
     return tuple(
         DetailLine(f"c-{cpu}", ", ".join(f"{shown.text(cpu, column)} {what}" for column, what in parts.items()))
@@ -307,10 +307,10 @@ def _activity_lines(answer: Late, thread: int | None = None) -> tuple[DetailLine
 def _process_lines(shown: Table) -> tuple[DetailLine, ...]:
     """Return lines about the first processes of a table of processes, sorted by their CPU time."""
     trace, shown = shown.trace, shown.sorted_by("cpu")
-    rows = [shown.held(position, SUBJECT) for position in range(min(len(shown), _MAX_LINES))]
-    shares = [_process_share(shown, position, "CPU time unknown") for position in range(len(rows))]
-    lines = [DetailLine(process_handle(row), trace.process_name(row), share)
-             for row, share in zip(rows, shares, strict=True)]  # fmt: skip
+    lines = []
+    for position in range(min(len(shown), _MAX_LINES)):
+        row, share = shown.held(position, SUBJECT), _process_share(shown, position, "CPU time unknown")
+        lines.append(DetailLine(process_handle(row), trace.process_name(row), share))
     return _with_rest(lines, len(shown))
 
 
@@ -405,11 +405,11 @@ def _cpu(trace: Trace, handle: Handle) -> Details:
     is_own = (runs["cpu"] == cpu) & ~runs["is_idle"]
     used = np.bincount(runs["thread"][is_own], weights=runs["cpu_cycles"][is_own], minlength=len(trace.threads))
     order = [row for row in np.argsort(-used, kind="stable").tolist() if used[row] > 0]
-    statistics = Statistics(trace)
-    sign, length = cpu_table(statistics).known(cpu, "busy_share").sign, trace.window.length
+    cpus = cpu_table(Statistics(trace))
+    sign, length = cpus.known(cpu, "busy_share").sign, trace.window.length
     lines = [DetailLine(thread_handle(row), trace.thread_name(row), with_sign(sign, percent(used[row] / length)))
              for row in order[:_MAX_LINES]]  # fmt: skip
-    sections = (Section("CPU", (_cpu_lines(statistics)[cpu],)),
+    sections = (Section("CPU", (_cpu_lines(cpus)[cpu],)),
                 Section("Threads that ran on it", _with_rest(lines, len(order))))  # fmt: skip
     return Details(f"{handle} {trace.cpu_title(cpu)}", "", "CPU", tuple(part for part in sections if part.lines))
 

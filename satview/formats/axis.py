@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,7 +27,17 @@ from satview.linkage.links import NO_EVENT, LinkKind, LinkTable
 from satview.linkage.transactions import Services, Transactions, transactions
 from satview.linkage.waits import MutexCalls, Mutexes, Waits
 from satview.store.arguments import is_partition, is_pid
-from satview.store.axis import PARTITIONS, AxisPart, FileAxis, Joiner, concatenated, looks_like_axis, read_axis, scaled
+from satview.store.axis import (
+    PARTITIONS,
+    AxisPart,
+    FileAxis,
+    Joiner,
+    concatenated,
+    looks_like_axis,
+    read_axis,
+    scaled,
+    share_of_file,
+)
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, Fragments, ProcessTable, StateIndex, ThreadTable
 from satview.store.time_ranges import CPU_NUMBERS, EVERY_CPU, Doubts
@@ -707,8 +716,7 @@ def open_axis(path: Path, progress: _Progress | None = None, cancelled: Callable
     _check(path, [entry.path for entry in entries])
     members = []
     for number, entry in enumerate(entries):
-        report = None if progress is None else partial(_report, progress, number, len(entries))
-        trace = registry.open_trace(entry.path, report, cancelled)
+        trace = registry.open_trace(entry.path, share_of_file(progress, number, len(entries)), cancelled)
         members.append(Member(entry.name, trace, entry.offset_ps))
     return trace_on_axis(path, members)
 
@@ -723,7 +731,3 @@ def _check(path: Path, files: list[Path]) -> None:
         raise TraceFormatError(
             path, 0, f"it names {listed(error.files)} outside of its folder, which is not opened unasked", remedy
         ) from error
-
-
-def _report(progress: _Progress, number: int, count: int, share: float) -> None:
-    progress((number + share) / count)

@@ -277,6 +277,11 @@ def files_of(trace: Trace) -> FileAxis | None:
     return trace.axis if isinstance(trace.axis, FileAxis) else None
 
 
+def share_of_file(progress: Callable[[float], None] | None, number: int, count: int) -> Callable[[float], None] | None:
+    """Return what one of `count` files reports its progress to, 0 to 1, as a part of that of all; None = to nobody."""
+    return None if progress is None else lambda share: progress((number + share) / count)
+
+
 def by_file(trace: Trace, rows: NDArray[np.uint32]) -> Iterator[tuple[str, NDArray[np.uint32]]]:
     """Split events by file: yield the prefix of the file's names and the rows of its events, uint32 (k,).
 

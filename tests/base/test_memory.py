@@ -33,6 +33,9 @@ print((resident().rss - before) // 1_000_000)
 """
 
 
+only_glibc = pytest.mark.skipif(_glibc("mallopt") is None, reason="only glibc keeps what is freed")
+
+
 def left_mb(shares: bool) -> int:
     run = subprocess.run(
         [sys.executable, "-c", PROGRAM.format(shares=shares)], capture_output=True, text=True, check=True, timeout=60
@@ -40,12 +43,12 @@ def left_mb(shares: bool) -> int:
     return int(run.stdout)
 
 
-@pytest.mark.skipif(_glibc("mallopt") is None, reason="only glibc keeps what is freed")
+@only_glibc
 def test_memory_freed_by_a_thread_is_given_back():
     assert left_mb(shares=True) <= 10
 
 
 @pytest.mark.thorough
-@pytest.mark.skipif(_glibc("mallopt") is None, reason="only glibc keeps what is freed")
+@only_glibc
 def test_without_one_arena_it_is_not():
     assert left_mb(shares=False) >= 15  # else `use_one_arena` has become needless

@@ -13,18 +13,16 @@ from satview.formats.registry import open_trace
 from satview.session.open_trace import OpenTrace
 from satview.session.settings import Settings
 from satview.timeline.lane_tree import Timeline
+from tests.helpers.collector import no_collector
 from tests.helpers.scene import scene
 
 
 @pytest.fixture(scope="package", autouse=True)
 def collected_on_this_thread():
     """Collect garbage on this thread alone, as the window does: on another one, Qt objects must not be freed."""
-    was_on = gc.isenabled()
-    gc.disable()
-    yield
-    gc.collect()
-    if was_on:
-        gc.enable()
+    with no_collector():
+        yield
+        gc.collect()
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from satview.linkage.links import Certainty
 from satview.linkage.messages import messages, pulses
 from satview.linkage.waits import mutexes, waits
 from satview.linkage.wake_ups import ended_waits, wake_ups
-from satview.store.axis import AxisPart, files_of
+from satview.store.axis import AxisPart, files_of, share_of_file
 from satview.store.time_ranges import trusted_part
 from satview.store.trace import Trace
 
@@ -67,7 +67,7 @@ def find_verdicts(
     if (files := files_of(trace)) is not None:  # files are separate targets
         verdicts: list[Verdict] = []
         for number, part in enumerate(files.parts):
-            share = None if progress is None else partial(_report_part, progress, number, len(files.parts))
+            share = share_of_file(progress, number, len(files.parts))
             of_part = find_verdicts(part.trace, thresholds, kinds, cancelled, share, everything=everything)
             verdicts += [on_axis(part, verdict) for verdict in of_part]
         return _in_order(verdicts)
@@ -128,11 +128,6 @@ def verdicts_of(
         Cancelled: `cancelled` returned true.
     """
     return trace.cached("verdicts.found", partial(find_verdicts, cancelled=cancelled, progress=progress))
-
-
-def _report_part(progress: Callable[[float], None], number: int, count: int, share: float) -> None:
-    """Report that of `count` parts, `number` are done and a share of the next one."""
-    progress((number + share) / count)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.safe_text import counted, visible_line
 from satview.base.threads import Begun
-from satview.cli.shared.files import InputFile, add_command, add_user_events
+from satview.cli.shared.files import InputFile, add_command, add_user_events, refuse_below
 from satview.cli.shared.table_output import FORMATS, print_table
 from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.traces import open_trace, read_descriptions
@@ -72,8 +72,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UsageError: The activity, a number or the timing file is not valid.
     """
-    if args.n < 1:
-        raise UsageError(f"-n must be at least 1, not {args.n}")
+    refuse_below(1, "-n", args.n)
     named = [[Path(path) for path in paths or ()] for paths in (args.others, args.against)]
     datasets = _datasets(named)
     files = [[path for path in paths if path not in folders] for paths, folders in zip(named, datasets, strict=True)]

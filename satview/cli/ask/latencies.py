@@ -9,7 +9,7 @@ from satview.analysis.thread_names import refuse_unknown
 from satview.answers.latencies import LEGS, LatencyFilter, latency_figures, latency_table, refuse_unknown_interrupt
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
-from satview.cli.shared.files import InputFile, add_command, add_names, add_range, number, refuse_no_rows
+from satview.cli.shared.files import InputFile, add_command, add_names, add_range, number, refuse_below
 from satview.cli.shared.table_output import FORMATS, print_table
 from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.traces import open_named, range_of
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
         UsageError: The range, a number or a combination of options is not valid, or the trace has no such thread or
             interrupt.
     """
-    refuse_no_rows(args.top)
+    refuse_below(1, "--top", args.top)
     if not args.list and (args.top or args.sort):
         raise UsageError("--sort and --top need --list")
     trace = open_named(args)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from satview.analysis.thread_names import refuse_unknown
 from satview.answers.transactions import LEGS, TransactionFilter, transaction_table
 from satview.base.process import COST_DATA, FINE
-from satview.cli.shared.files import InputFile, add_command, add_names, add_range, number, refuse_no_rows
+from satview.cli.shared.files import InputFile, add_command, add_names, add_range, number, refuse_below
 from satview.cli.shared.table_output import FORMATS, print_table
 from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.traces import open_named, range_of
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UsageError: The range or a number is not valid, or the trace has no thread or process of a name.
     """
-    refuse_no_rows(args.top)
+    refuse_below(1, "--top", args.top)
     trace = open_named(args)
     window = range_of(args.range, trace)
     for name in filter(None, (args.client.strip(), args.server.strip())):

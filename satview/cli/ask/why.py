@@ -16,7 +16,7 @@ from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.base.safe_text import visible_line
 from satview.base.time import format_duration, parse_moment_inside, parse_range
-from satview.cli.shared.files import RANGES, InputFile, add_command, add_names
+from satview.cli.shared.files import RANGES, InputFile, add_command, add_names, refuse_below
 from satview.cli.shared.table_output import print_table
 from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.traces import open_named
@@ -63,10 +63,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--steps needs --at")
     if args.range is None and args.top is not None:
         raise UsageError("--top needs --range")
-    if args.steps is not None and args.steps < 1:
-        raise UsageError(f"--steps must be at least 1, not {args.steps}")
-    if args.top is not None and args.top < 1:
-        raise UsageError(f"--top must be at least 1, not {args.top}")
+    refuse_below(1, "--steps", args.steps)
+    refuse_below(1, "--top", args.top)
     trace = open_named(args)
     if args.range is not None:
         _print_path(trace, args)

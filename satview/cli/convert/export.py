@@ -16,7 +16,7 @@ from satview.base.new_file import is_standard_output
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.safe_text import counted, visible_line
 from satview.cli.convert.filter import built_rules, print_report, report_nothing, selected_events
-from satview.cli.shared.files import InputFile, add_command, add_names, add_output, add_range, take_output
+from satview.cli.shared.files import InputFile, add_command, add_names, add_output, add_range, refuse_below, take_output
 from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.traces import open_named, range_of, read_descriptions
 from satview.export.by_ending import FORMATS, STACKS, argument_tables, export, format_of, is_file_name
@@ -145,8 +145,7 @@ def _export_folder(args: argparse.Namespace) -> int:
         raise UsageError("a folder of traces can only be exported as whole tables, in Parquet")
     if is_file_name(args.output) and not Path(args.output).is_dir():
         raise UsageError(f"{args.output}: a data set is a folder; name one without {Path(args.output).suffix}")
-    if args.jobs is not None and args.jobs < 1:
-        raise UsageError(f"--jobs must be at least 1, not {args.jobs}")
+    refuse_below(1, "--jobs", args.jobs)
     tables = list(SCHEMAS) if "all" in args.table else [*args.table]
     if args.arguments and "argument" not in tables:
         tables = [*(tables or DEFAULT_TABLES), "argument"]

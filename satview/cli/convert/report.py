@@ -11,7 +11,7 @@ from satview.base.errors import UsageError
 from satview.base.new_file import is_standard_output
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.safe_text import counted
-from satview.cli.shared.files import InputFile, add_command, add_names, add_output, take_output
+from satview.cli.shared.files import InputFile, add_command, add_names, add_output, refuse_below, take_output
 from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.traces import open_named
 from satview.report import write_report
@@ -47,8 +47,7 @@ def run(args: argparse.Namespace) -> int:
         WriteError: The file cannot be written.
     """
     take_output(args, "-o OUT is missing: the HTML file to write", ".html", ".htm")
-    if args.pictures < 0:
-        raise UsageError(f"--pictures must be at least 0, not {args.pictures}")
+    refuse_below(0, "--pictures", args.pictures)
     if args.file == "-" and args.pictures:
         raise UsageError("pictures cannot be drawn from standard input; give a FILE, or --pictures 0")
     trace = open_named(args, says_outside=False)

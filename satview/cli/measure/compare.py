@@ -20,7 +20,7 @@ from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.safe_text import counted, visible_line
 from satview.base.time import format_duration
-from satview.cli.shared.files import InputFile, add_command, add_range, add_user_events, refuse_no_rows
+from satview.cli.shared.files import InputFile, add_command, add_range, add_user_events, refuse_below
 from satview.cli.shared.table_output import FORMATS, print_for_people, print_table
 from satview.cli.shared.terminal import bold, working, working_on
 from satview.cli.shared.traces import describe, open_trace, range_of
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UsageError: A number is not valid.
     """
-    refuse_no_rows(args.top)
+    refuse_below(1, "--top", args.top)
     if args.worse_than is not None and not args.worse_than >= 0:
         raise UsageError(f"--worse-than {args.worse_than} is not a percentage")
     before, after = open_trace(args.before), open_trace(args.after)

@@ -6,10 +6,11 @@ import argparse
 
 from satview.answers.locks import lock_tables
 from satview.answers.table import Outcome
-from satview.base.errors import SatviewError, UsageError
+from satview.base.errors import SatviewError
 from satview.base.process import BAD_USE, say
 from satview.base.safe_text import counted
 from satview.cli.measure.records import add_files, open_set, say_problems
+from satview.cli.shared.files import refuse_below
 from satview.cli.shared.table_output import print_for_people, print_table
 from satview.cli.shared.traces import open_trace
 from satview.store.trace import Trace
@@ -32,8 +33,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UsageError: `--waits` is negative.
     """
-    if args.waits < 0:
-        raise UsageError(f"--waits must be at least 0, not {args.waits}")
+    refuse_below(0, "--waits", args.waits)
     try:
         trace = _open(args.files, args.categories)
     except (SatviewError, OSError) as error:

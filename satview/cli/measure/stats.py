@@ -20,7 +20,7 @@ from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.base.time import format_duration
 from satview.cli.convert.filter import built_rules, report_nothing, selected_events
-from satview.cli.shared.files import InputFile, RuleFile, add_command, add_names, add_range, refuse_no_rows
+from satview.cli.shared.files import InputFile, RuleFile, add_command, add_names, add_range, refuse_below
 from satview.cli.shared.table_output import print_for_people, print_json, print_table
 from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.traces import open_named, range_of
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UsageError: The range, a filter or a column is not valid.
     """
-    refuse_no_rows(args.top)
+    refuse_below(1, "--top", args.top)
     if args.per_server and _PER_SERVER not in _requested(args.by):
         raise UsageError(f"--per-server adds columns to --by {_PER_SERVER}; give that too")
     trace = open_named(args, says_outside=False)

@@ -77,17 +77,10 @@ def number(text: str) -> int:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number like 256 or 0x100") from None
 
 
-def refuse_no_rows(top: int | None) -> None:
-    """Refuse a value of `--top` that is below 1, which would show nothing.
-
-    Args:
-        top: The value; None = the option is not given.
-
-    Raises:
-        UsageError: The value is below 1.
-    """
-    if top is not None and top < 1:
-        raise UsageError(f"--top must be at least 1, not {top}")
+def refuse_below(least: int, option: str, value: int | None) -> None:
+    """Raise a UsageError if the value of an option is less than `least`; None = the option is not given."""
+    if value is not None and value < least:
+        raise UsageError(f"{option} must be at least {least}, not {value}")
 
 
 def add_output(add: Any, help_text: str, metavar: str = "OUT") -> None:
